@@ -14,6 +14,7 @@ from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan
 from cepheid.compile.stages.automaton import Automaton, Without, build_automaton, gap, leads_to_complete
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.stages.tables import ALWAYS, EDGE, NO_BIT, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
+from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.limits import MOST, Limits
 from cepheid.plan.stages.plan import Plan
 
@@ -36,13 +37,19 @@ class CompiledPattern:
     """A mask of lifted bits: an event without any of them matters to no partial match. None: every event matters."""
 
     def without_starts(self) -> CompiledPattern:
-        """The same pattern, except that no event starts a partial match: none wakes the start state. There must be no
-        functions, as the reference step does not read the tables.
+        """The same pattern, except that only events with the bit `waited` in their mask start partial matches: they
+        alone wake the start state. There must be no functions, as the reference step does not read the tables.
         """
         assert not self.plan.functions
         states = self.tables.states.copy()
-        states["wake"][self.tables.settings["start"][0]] = 0
+        states["wake"][self.tables.settings["start"][0]] = self.waited
         return replace(self, tables=self.tables._replace(states=states))
+
+    @property
+    def waited(self) -> int:
+        """The mask's bit of events that came before the pattern began to drain; 0 if its conditions need all bits."""
+        used = TruthBits(self.plan).kept_out + (self.plan.pattern.without is not None)
+        return 1 << MAX_CONDITIONS - 1 if used < MAX_CONDITIONS else 0
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events.batch import Batch
+from cepheid.families import known_family_of
 from cepheid.hosts.shards.arrow_stream import events_of, to_stream
 from cepheid.hosts.shards.log import (
     MatcherCache,
@@ -187,7 +188,9 @@ def _restored(matching: Matching, store: Store, head: Head) -> ReadyMatcher:
     if not matching.drains or ready.matcher.pattern is matching.own_runner:
         return ready
     snapshot = snapshot_of(ready.matcher, made_for)
-    matcher, _ = matching.own_runner.restored(snapshot, made_for, matching.columns)
+    draining = matching.own_runner
+    family = known_family_of(draining.plan.pattern)
+    matcher = family.drained(draining, snapshot, made_for, matching.columns)
     return ReadyMatcher(matcher, continues_log=False, counts=ready.counts, rows=ready.rows)
 
 

@@ -49,8 +49,8 @@ def patterns_of(
     `parameters` are given to the patterns that use them.
 
     Raises:
-        PatternError: a file holds no valid pattern, two patterns have one name, no pattern uses a parameter, or there is
-            no pattern at all; lists all problems of all files.
+        PatternError: a file holds no valid pattern, two patterns have one name, no pattern uses a parameter, or there
+            is no pattern at all; lists all problems of all files.
     """
     problems, found = list[Problem](), dict[str, FilePattern]()
     values = dict(parameters or {})
