@@ -8,17 +8,19 @@ from dataclasses import replace
 from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepheid.detect import is_spark
 from cepheid.errors import SchemaError
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
+from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.parameters import ParameterValue
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
+from cepheid.plan.reserved import VERSION
 from cepheid.requests.arguments import checked_outputs
 from cepheid.requests.request import MOST_LISTED, SHARDS, Nulls, checked_most
 from cepheid.requests.request_of import request_of
@@ -26,12 +28,12 @@ from cepheid.requests.warnings import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import DataStreamWriter
     from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from cepheid.hosts.durable.host import Old
-    from cepheid.hosts.spark.supervised.supervisor import Refusal, Supervisor, Switch
+    from cepheid.hosts.spark.supervised.supervisor import Supervisor
 
 
 def partial_matches(
@@ -208,15 +210,25 @@ def supervise(
             problems. Also for wrong arguments.
         SnapshotError: the checkpoint belongs to a query without a supervisor, or is damaged.
     """
+    faults: list[str] = []
     if not is_spark(events) or not events.isStreaming:
-        raise SchemaError(f"events: a streaming DataFrame is expected, got {brief(events)}")
-    from cepheid.hosts.spark.supervised.supervisor import Refusal, Supervised, Supervisor
+        faults.append(f"events: a streaming DataFrame is expected, got {brief(events)}")
+    if old not in ("drain", "drop"):
+        faults.append(f"old: 'drain' or 'drop' is expected, got {brief(old)}")
+    faults += [
+        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
+        for name in ([key] if isinstance(key, str) else key or [])
+        if str(name).lower() == VERSION
+    ]
+    if faults:
+        raise SchemaError("\n".join(faults))
+    from cepheid.hosts.spark.supervised.supervisor import Supervised, Supervisor
 
     def warned(news: Switch | Refusal) -> None:
         if isinstance(news, Refusal):
             warn(str(news))
 
-    arguments = {"key": key, "time": time, "sequence": sequence, "columns": columns, "outputs": outputs}
+    arguments: dict[str, Any] = {"key": key, "time": time, "sequence": sequence, "columns": columns, "outputs": outputs}
     arguments |= {"limits": limits, "time_zone": time_zone, "nulls": nulls, "lateness": lateness, "shards": shards}
     given = Supervised(
         events=events,

@@ -10,7 +10,7 @@ from tests.stream.supervised import pair
 from cepheid import PatternError, pattern_to_yaml
 from cepheid.hosts.spark.supervised.folder import content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import set_of
-from cepheid.hosts.spark.supervised.sets import Change, PatternSet, following, from_json, to_json
+from cepheid.hosts.spark.supervised.pattern_set import Change, PatternSet, following, from_json, to_json
 
 AB, AC = pair("ab", "b"), pair("ac", "c")
 NOTHING = PatternSet(0, ())

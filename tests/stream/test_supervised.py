@@ -18,7 +18,7 @@ from tests.stream.test_spark_stream import random_events
 from cepheid import SnapshotError, partial_matches, pattern_to_yaml
 from cepheid.hosts.spark.stream.checkpoint_reader import stored_numbers
 from cepheid.hosts.spark.supervised.ledger import SetLedger
-from cepheid.hosts.spark.supervised.supervisor import Refusal
+from cepheid.hosts.spark.supervised.news import Refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cepheid.cli.host.options import How
-    from cepheid.hosts.spark.supervised.supervisor import Refusal, Switch
+    from cepheid.hosts.spark.supervised.news import Refusal, Switch
     from cepheid.lang.parameters import ParameterValue
 
 

@@ -161,7 +161,8 @@ class Family(Protocol):
         """The matcher of a `draining` runner that continues a snapshot of the pattern that started partial matches. So
         do its waiting events, as they came before; later ones do not.
         """
-        raise NotImplementedError(f"{runner.plan.pattern.name!r} cannot be drained")
+        matcher, _ = self.draining(runner).restored(snapshot, made_for, columns)
+        return matcher
 
     def draining(self, runner: Any) -> PatternRunner:
         """The runner of a pattern that starts nothing more, and goes on with what is open.

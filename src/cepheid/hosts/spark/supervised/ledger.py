@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from cepheid.errors import SnapshotError
-from cepheid.hosts.spark.supervised.sets import PatternSet, from_json, to_json
+from cepheid.hosts.spark.supervised.pattern_set import PatternSet, from_json, to_json
 from cepheid.matchers.snapshot import fitting
 
 T = TypeVar("T")
@@ -46,7 +46,9 @@ class SetLedger:
         Raises:
             SnapshotError: the ledger is damaged, or a newer version wrote it.
         """
-        lines = _unless_missing(lambda: [row[0] for row in self._spark.read.text(self._folder).collect()], [])
+        lines: list[str] = _unless_missing(
+            lambda: [row[0] for row in self._spark.read.text(self._folder).collect()], []
+        )
         with fitting("the ledger of patterns in the checkpoint"):
             entries = sorted((json.loads(line) for line in lines), key=lambda entry: entry["number"])
             for entry in entries:
@@ -68,7 +70,7 @@ class SetLedger:
 
     def _last(self, log: str) -> int:
         files = self._spark.read.format("binaryFile").option("pathGlobFilter", "[0-9]*")
-        paths = _unless_missing(
+        paths: list[str] = _unless_missing(
             lambda: [row[0] for row in files.load(f"{self._checkpoint}/{log}").select("path").collect()], []
         )
         return max((int(path.rpartition("/")[2]) for path in paths), default=-1)

@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
@@ -24,18 +24,20 @@ from cepheid.hosts.spark.stream.checkpoint_reader import stored_numbers
 from cepheid.hosts.spark.stream.detect import detect_on_stream
 from cepheid.hosts.spark.supervised.folder import Content, FilePattern, content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import SetLedger, set_of
-from cepheid.hosts.spark.supervised.sets import Change, PatternSet, following
+from cepheid.hosts.spark.supervised.news import Refusal, Report, Switch
+from cepheid.hosts.spark.supervised.pattern_set import Change, PatternSet, following
 from cepheid.lang.documents import AnyPattern
 from cepheid.lang.parameters import ParameterValue
 from cepheid.plan.pattern_request import PatternRequest
 from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from cepheid.hosts.durable.host import Old
 
-LOOK = 1.0
+LOOK = 1
 """Seconds between two looks at the folder."""
 
 _SETTLED = 0.2
@@ -43,42 +45,6 @@ _SETTLED = 0.2
 _POLL = 0.005
 _RARELY = 20
 """Reading whether something is still open may take one part in so many of the time."""
-
-
-@dataclass(frozen=True)
-class Switch:
-    """The set of patterns has changed."""
-
-    patterns: PatternSet
-    change: Change
-    pause: timedelta | None
-    """From the last commit of the former query to the first commit of this one, or until it waits for events; if the
-    former one was waiting for events, from when it was stopped. None for the first query of a supervisor.
-    """
-    former: StreamingQuery | None
-    """The former query, which has ended."""
-
-    def __str__(self) -> str:
-        change = self.change
-        parts = [f"deployed {one}" for one in change.deployed]
-        parts += [f"draining {one}" for one in change.draining]
-        parts += [f"retired {one}" for one in change.gone]
-        if self.pause is not None:
-            parts.append(f"pause {self.pause.total_seconds():.2f} s")
-        return f"patterns from batch {self.patterns.first}: {'; '.join(parts) or 'unchanged'}"
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """The files in the folder are wrong. Nothing has changed: the query goes on with the former set."""
-
-    problems: str
-
-    def __str__(self) -> str:
-        return f"the patterns in the folder are refused, and the former ones go on:\n{self.problems}"
-
-
-Report: TypeAlias = Callable[[Switch | Refusal], object]
 
 
 @dataclass(frozen=True)
