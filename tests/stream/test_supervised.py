@@ -16,7 +16,7 @@ from tests.stream.test_kill import committed_rows
 from tests.stream.test_spark_stream import random_events
 
 from cepheid import SnapshotError, partial_matches, pattern_to_yaml
-from cepheid.hosts.spark.stream.checkpoint_reader import stored_numbers
+from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
 from cepheid.hosts.spark.supervised.ledger import SetLedger
 from cepheid.hosts.spark.supervised.news import Refusal
 
@@ -91,7 +91,7 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     supervisor = supervised(streams, tmp_path, news, old="drop")
     supervisor.query.processAllAvailable()
     supervisor.stop()
-    assert stored_numbers(str(tmp_path / "checkpoint"), 2) == {0, 1}
+    assert {*open_by_number(str(tmp_path / "checkpoint"), 2)} == {0, 1}
 
     new = pair("ab", "b", version=2)
     put(files, new, AC)
@@ -100,7 +100,7 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     written([events(*rows[30:60])], tmp_path / "events", first=1)
     supervisor.query.processAllAvailable()
     supervisor.stop()
-    assert stored_numbers(str(tmp_path / "checkpoint"), 2) == {1, 2}
+    assert {*open_by_number(str(tmp_path / "checkpoint"), 2)} == {1, 2}
     names = {row.pattern for row in partial_matches(tmp_path / "checkpoint", "ab").collect()}
     assert names <= {"ab"}
 

@@ -106,15 +106,15 @@ def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
     return {stored.name: _open_count(stored._replace(batch=batch)) for stored in _checkpointed_patterns(checkpoint)}
 
 
-def stored_numbers(checkpoint: str, shards: int) -> set[int]:
-    """The numbers of the patterns that have state after the last committed micro-batch: something of them is open, or
-    events wait for the watermark. Each pattern has this many shards.
+def open_by_number(checkpoint: str, shards: int) -> dict[int, int]:
+    """How many partial matches are open after the last committed micro-batch, by the number of the pattern. Patterns
+    without state are missing: nothing of them is open, and no events wait. Each pattern has this many shards.
     """
-    spark, found = _session(), set[int]()
+    spark, found = _session(), dict[int, int]()
     for operator in _ours(_all_operators(spark, checkpoint)):
         stored = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
         numbers = F.floor(_shard() / shards).cast("int")
-        found |= {row[0] for row in _state(spark, stored, "head").select(numbers).distinct().collect()}
+        found |= dict(_heads(spark, stored).groupBy(numbers).agg(F.sum("value.open")).collect())
     return found
 
 
@@ -151,7 +151,7 @@ def _ours(operators: list[Any]) -> list[Any]:
 
 
 def _open_count(stored: CheckpointedPattern) -> int:
-    return int(_heads(_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+    return int(_own_heads(_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
 
 
 def _session() -> SparkSession:
@@ -187,6 +187,11 @@ def _shard() -> Column:
 
 
 def _heads(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
+    """The heads of all patterns' shards."""
+    return _state(spark, stored, "head")
+
+
+def _own_heads(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
     return _of_pattern(spark, stored, "head")
 
 
@@ -200,7 +205,7 @@ def _of_pattern(spark: SparkSession, stored: CheckpointedPattern, variable: str)
 
 def _now(spark: SparkSession, stored: CheckpointedPattern) -> int:
     """The watermark of the shard that was called last."""
-    passed = _heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
+    passed = _own_heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
     return NO_TIME if passed is None else int(passed)
 
 
@@ -209,7 +214,7 @@ def _parts(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
     snapshots, log = (_of_pattern(spark, stored, variable) for variable in ("snapshot", "log"))
     entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
     head = {WRITTEN: "value.format", NUMBER: "value.entries", PASSED: "value.passed"}
-    heads = _part(_heads(spark, stored), HEAD, head)
+    heads = _part(_own_heads(spark, stored), HEAD, head)
     return heads.union(_part(snapshots, SNAPSHOT, {VALUE: "value.snapshot"})).union(
         _part(log, ENTRY, {NUMBER: "user_map_key.number", **entry})
     )

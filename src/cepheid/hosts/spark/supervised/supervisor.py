@@ -7,6 +7,7 @@ runs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotError
-from cepheid.hosts.spark.stream.checkpoint_reader import stored_numbers
+from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
 from cepheid.hosts.spark.stream.detect import detect_on_stream
+from cepheid.hosts.spark.stream.progress import progress_of
 from cepheid.hosts.spark.supervised.folder import Content, FilePattern, content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import SetLedger, set_of
 from cepheid.hosts.spark.supervised.news import Refusal, Report, Switch
@@ -89,7 +91,9 @@ class Supervisor:
         self._ledger = SetLedger(given.events.sparkSession, given.checkpoint)
         self._sets = self._ledger.sets()
         self._stopped = Event()
-        self._checked_at, self._checked = 0.0, -1
+        self._checked_at, self._followed = 0.0, -1
+        self._open: dict[int, int] | None = None
+        """How much is open of draining patterns, by number; None: it must be read."""
         self._unreadable = ""
         self._seen = _settled(given.folder)
         self._judged = self._seen
@@ -238,15 +242,35 @@ class Supervisor:
             sleep(_POLL)
 
     def _idle(self) -> list[int]:
-        """The numbers of draining patterns that have nothing open any more."""
+        """The numbers of draining patterns that have nothing open any more.
+
+        The checkpoint says so. Reading it costs some small jobs, so it is read once, and then again when all that was
+        open has ended according to the query's progress; if events still wait for the watermark, once in a while.
+        """
         draining = [one.number for one in self.patterns.draining]
-        last = _last_batch(self.query)
-        if not draining or last == self._checked or monotonic() < self._checked_at:
+        if not draining or self._follow() or monotonic() < self._checked_at:
             return []
         began = monotonic()
         stored = self._stored()
-        self._checked, self._checked_at = last, monotonic() + _RARELY * (monotonic() - began)
+        self._open = {number: stored.get(number, 0) for number in draining}
+        if not all(self._open.values()):
+            self._checked_at = monotonic() + _RARELY * (monotonic() - began)
         return [number for number in draining if number not in stored]
+
+    def _follow(self) -> bool:
+        """Adds up what has been opened and has ended; returns whether something is open of each draining pattern."""
+        places = [place for place in self.patterns.places.each if place.drains]
+        for reported in self.query.recentProgress:
+            progress = progress_of(json.loads(reported.json)) if reported.batchId > self._followed else None
+            if progress is None:
+                continue
+            if self._open is not None and progress.batch == self._followed + 1:
+                for place in places:
+                    self._open[place.number] = self._open.get(place.number, 0) + progress.patterns[place.label].opened
+            else:  # some were reported by the former query, or too long ago
+                self._open = None
+            self._followed = progress.batch
+        return self._open is not None and all(self._open.get(place.number, 0) > 0 for place in places)
 
     def _not_cleared(self, ended: Iterable[int]) -> tuple[int, ...]:
         """Those of the ended patterns that still have state."""
@@ -256,8 +280,8 @@ class Supervisor:
         stored = self._stored()
         return tuple(number for number in ended if number not in known or number in stored)
 
-    def _stored(self) -> set[int]:
-        return stored_numbers(self._given.checkpoint, self._given.arguments["shards"])
+    def _stored(self) -> dict[int, int]:
+        return open_by_number(self._given.checkpoint, self._given.arguments["shards"])
 
     def _check_new(self) -> None:
         if self._ledger.batches().planned >= 0:
