@@ -169,7 +169,6 @@ def _run(asked: _Stream) -> None:
 
     from cepheid.cli.events import spark_session
     from cepheid.cli.pattern_file import open_pattern
-    from cepheid.cli.stream_run import Ends, follow, for_folder, for_pattern
 
     errors = Console(stderr=True)
     opened = None if asked.pattern is None else open_pattern(asked.pattern, asked.parameters, asked.types)
@@ -178,6 +177,8 @@ def _run(asked: _Stream) -> None:
     if asked.sink.kind == "kafka":
         check_broker(asked.sink)
     with spark_session("cepheid stream", asked.arguments["time_zone"], errors, settings) as session:
+        from cepheid.cli.stream_run import Ends, follow, for_folder, for_pattern
+
         events = read_stream(session, asked.source, columns_of(asked.schema), asked.arguments["nulls"])
         arguments = dict(asked.arguments)
         if asked.watermark is not None:
