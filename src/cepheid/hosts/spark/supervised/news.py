@@ -31,9 +31,10 @@ class Switch:
         parts = [f"deployed {one}" for one in change.deployed]
         parts += [f"draining {one}" for one in change.draining]
         parts += [f"retired {one}" for one in change.gone]
+        parts = parts or [str(one) for one in self.patterns.deployments]
         if self.pause is not None:
             parts.append(f"pause {self.pause.total_seconds():.2f} s")
-        return f"patterns from batch {self.patterns.first}: {'; '.join(parts) or 'unchanged'}"
+        return f"patterns from batch {self.patterns.first}: {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)

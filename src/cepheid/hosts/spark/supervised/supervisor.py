@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 
 from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotError
 from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
-from cepheid.hosts.spark.stream.detect import detect_on_stream
+from cepheid.hosts.spark.stream.detect import Earlier, detect_on_stream
 from cepheid.hosts.spark.stream.progress import progress_of
 from cepheid.hosts.spark.supervised.folder import Content, FilePattern, content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import SetLedger, set_of
@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from cepheid.hosts.durable.host import Old
+
+_TIERS = (
+    "events: these are matches of another detect in the same query, whose patterns stay the same. Write them to a "
+    "topic or a table first, and read that as a stream"
+)
 
 LOOK = 1
 """Seconds between two looks at the folder."""
@@ -87,6 +92,8 @@ class Supervisor:
 
     def __init__(self, given: Supervised) -> None:
         """Starts the query; as `supervise`."""
+        if Earlier.of(given.events).patterns:
+            raise SchemaError(_TIERS)
         self._given = given
         self._ledger = SetLedger(given.events.sparkSession, given.checkpoint)
         self._sets = self._ledger.sets()
@@ -117,7 +124,7 @@ class Supervisor:
             self._add(new)
         self.query = self._given.start(self._given.rows(self.patterns))
         """The query that runs now."""
-        change = Change.between(None if new is None else before, self.patterns)
+        change = Change.between(before, self.patterns)
         self._given.report(Switch(self.patterns, change, None, None))
 
     @property
@@ -133,6 +140,7 @@ class Supervisor:
         """
         while not self.query.awaitTermination(LOOK) and not self._stopped.is_set():
             self.look()
+        self.query.stop()  # `stop` may have been called while this one was about to start
 
     def stop(self) -> None:
         """Stops the query, which interrupts its micro-batch, and ends `run`. May be called by another thread."""
