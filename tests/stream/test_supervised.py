@@ -63,6 +63,8 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
     }
     written([events(*parts[2])], tmp_path / "events", first=2)
     supervisor.query.processAllAvailable()
+    listed = partial_matches(tmp_path / "checkpoint", "ab@1").collect()
+    assert all(row.stages["a"][0].id < cuts[2] for row in listed)
 
     put(files, new)
     looked_until(supervisor, lambda: any(one.name == "ac" for one in supervisor.patterns.draining))
@@ -101,8 +103,7 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     supervisor.query.processAllAvailable()
     supervisor.stop()
     assert {*open_by_number(str(tmp_path / "checkpoint"), 2)} == {1, 2}
-    names = {row.pattern for row in partial_matches(tmp_path / "checkpoint", "ab").collect()}
-    assert names <= {"ab"}
+    assert {row.pattern for row in partial_matches(tmp_path / "checkpoint", "ab").collect()} <= {"ab"}
 
     (files / "ab.yaml").write_text("name: ab\nstages:\n  - begin: a\n    wher")  # half written
     supervisor = supervised(streams, tmp_path, news, old="drop")

@@ -54,6 +54,11 @@ class CheckpointedPattern(NamedTuple):
         """The pattern's name."""
         return str(self.made_for["pattern.name"])
 
+    @property
+    def versioned(self) -> str:
+        """The pattern's name and version."""
+        return f"{self.name}@{self.asked.get('pattern', {}).get('version', '1')}"
+
 
 def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:
     """What is stored for the pattern with this name; None: for the only pattern.
@@ -66,14 +71,15 @@ def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPatte
         raise SnapshotError(
             f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {_NEEDED}"
         )
-    chosen = [stored for stored in found if name in (None, stored.name)]
-    if len(chosen) != 1:
-        known = ", ".join(sorted(repr(stored.name) for stored in found))
+    if name is None and len(found) == 1:
+        return found[next(iter(found))]
+    if name not in found:
+        known = ", ".join(sorted(map(repr, found)))
         problem = "" if name is None else f"; {name!r} is none of them"
         raise SnapshotError(
             f"the checkpoint at {checkpoint!r} has the patterns {known}{problem}. Choose one: pattern=…"
         )
-    return chosen[0]
+    return found[name]
 
 
 def open_partial_matches(stored: CheckpointedPattern, request: Request, most: int) -> DataFrame:
@@ -103,7 +109,8 @@ def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
     """How many partial matches of each pattern were open after a micro-batch. A pattern that has had no events is
     missing: for example one of a second tier, before its first match.
     """
-    return {stored.name: _open_count(stored._replace(batch=batch)) for stored in _checkpointed_patterns(checkpoint)}
+    found = _checkpointed_patterns(checkpoint)
+    return {label: _open_count(stored._replace(batch=batch)) for label, stored in found.items()}
 
 
 def open_by_number(checkpoint: str, shards: int) -> dict[int, int]:
@@ -123,8 +130,9 @@ def query_of(checkpoint: str) -> str:
     return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
 
 
-def _checkpointed_patterns(checkpoint: str) -> list[CheckpointedPattern]:
-    """What is stored for each pattern that has had events.
+def _checkpointed_patterns(checkpoint: str) -> dict[str, CheckpointedPattern]:
+    """What is stored for each pattern that has had events, by name; for earlier versions of a pattern, by name and
+    version, as in `Places.labels`.
 
     Raises:
         SnapshotError: there is no checkpoint of a query of detect.
@@ -137,7 +145,9 @@ def _checkpointed_patterns(checkpoint: str) -> list[CheckpointedPattern]:
     if not ours:
         names = ", ".join(operator.operatorName for operator in operators)
         raise SnapshotError(f"the checkpoint at {checkpoint!r} belongs to another kind of query ({names}). {_NEEDED}")
-    return [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
+    each = [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
+    newest = {stored.name: stored for stored in sorted(each, key=lambda stored: stored.number)}
+    return {stored.name if stored is newest[stored.name] else stored.versioned: stored for stored in each}
 
 
 def _all_operators(spark: SparkSession, checkpoint: str) -> list[Any]:
