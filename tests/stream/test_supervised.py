@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from tests.live.events import events
-from tests.searching import KILLS
-from tests.stream.killing import killed
 from tests.stream.running import written
 from tests.stream.supervised import END, expected, looked_until, pair, put, summary, supervised
 from tests.stream.test_kill import committed_rows
@@ -17,7 +16,6 @@ from tests.stream.test_spark_stream import random_events
 
 from cepheid import SnapshotError, partial_matches, pattern_to_yaml
 from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
-from cepheid.hosts.spark.supervised.ledger import SetLedger
 from cepheid.hosts.spark.supervised.news import Refusal
 
 if TYPE_CHECKING:
@@ -119,6 +117,30 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     assert of_old == [row for row in expected(AB, rows[:30]) if row in of_old]
 
 
+def test_a_pattern_that_fails_is_mended(streams: SparkSession, tmp_path: Path) -> None:
+    """A micro-batch that fails with its set of patterns is repeated with the set that is in the folder when the next
+    supervisor starts. What stays has each row once.
+    """
+    rows, files, news = random_events(8, 60, 3), tmp_path / "patterns", list[Any]()
+    bad = pair("bad", "c' AND 1 / (id - 40) > 0 AND x <> '")
+    put(files, AB)
+    written([events(*rows[:30])], tmp_path / "events")
+    supervisor = supervised(streams, tmp_path, news)
+    supervisor.query.processAllAvailable()
+    put(files, AB, bad)
+    looked_until(supervisor, lambda: len(news) == 2)
+    written([events(*rows[30:], (40, "k", 299, "c")), *(events(one) for one in END)], tmp_path / "events", first=1)
+    with pytest.raises(StreamingQueryException, match="Division by zero"):
+        supervisor.run()
+    put(files, AB, AC.named("bad", version=2))
+    supervisor = supervised(streams, tmp_path, news)
+    assert news[-1].patterns.first == news[-2].patterns.first
+    supervisor.query.processAllAvailable()
+    supervisor.stop()
+    mended = expected(AC.named("bad"), rows, since=30, version="2")
+    assert summary(committed_rows(tmp_path / "found")) == sorted([*expected(AB, rows), *mended])
+
+
 def test_a_checkpoint_without_a_supervisor_is_refused(streams: SparkSession, tmp_path: Path) -> None:
     """A checkpoint belongs to supervised queries, or to one without a supervisor."""
     put(tmp_path / "patterns", AB)
@@ -130,43 +152,3 @@ def test_a_checkpoint_without_a_supervisor_is_refused(streams: SparkSession, tmp
     assert str(caught.value).endswith(
         "belongs to a query without a supervisor, whose patterns stay the same. Give this query a new one"
     )
-
-
-@pytest.mark.slow
-def test_kills_around_switches(streams: SparkSession, tmp_path: Path) -> None:
-    """Spark and the supervisor get SIGKILL around switches; each start deploys the next version. Each micro-batch has
-    the set of patterns that the ledger has for it, and each row is there once.
-    """
-    rows, count = random_events(7, 60 * (KILLS + 2), 12), 10 * (KILLS + 2)
-    size = len(rows) // count
-    written([events(*rows[i * size : (i + 1) * size]) for i in range(count)], tmp_path / "events")
-    killed(Path(__file__).with_name("switched.py"), tmp_path, seed=11)
-    written([events(one) for one in END], tmp_path / "events", first=count)
-    news: list[Any] = []
-    supervisor = supervised(streams, tmp_path, news)
-    supervisor.query.processAllAvailable()
-    supervisor.stop()
-    sets = SetLedger(streams, str(tmp_path / "checkpoint")).sets()
-    assert len(sets) > KILLS
-    begun: dict[Any, int] = {}
-    ends: dict[Any, int] = {}
-    found = summary(committed_rows(tmp_path / "found"))
-    for one in sets:
-        first = size * (_files_before(tmp_path, one.first))
-        for deployment in one.deployments:
-            begun.setdefault((deployment.name, deployment.version, deployment.pattern), first)
-            if deployment.drains:
-                ends.setdefault((deployment.name, deployment.version, deployment.pattern), first)
-    each = [
-        expected(pattern, rows, since=first, starts_before=ends.get((name, version, pattern)), version=version)
-        for (name, version, pattern), first in begun.items()
-    ]
-    assert found == sorted(row for part in each for row in part)
-
-
-def _files_before(folder: Path, batch: int) -> int:
-    """The number of files that micro-batches before this one have read."""
-    if batch == 0:
-        return 0
-    last = (folder / "checkpoint" / "offsets" / str(batch - 1)).read_text().splitlines()[-1]
-    return int(last.partition(":")[2].strip(" }")) + 1
