@@ -49,7 +49,7 @@ def test_kills_around_switches(streams: SparkSession, tmp_path: Path) -> None:
     """Spark and the supervisor get SIGKILL around switches; each start deploys the next version. Each micro-batch has
     the set of patterns that the ledger has for it, and each row is there once.
     """
-    rows, count = random_events(7, 60 * (KILLS + 2), 12), 10 * (KILLS + 2)
+    rows, count = random_events(7, 60 * (KILLS + 2), 12), 3 * (KILLS + 2)
     size = len(rows) // count
     written([events(*rows[i * size : (i + 1) * size]) for i in range(count)], tmp_path / "events")
     killed(SWITCHED, tmp_path, seed=11)
