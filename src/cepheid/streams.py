@@ -223,7 +223,8 @@ def supervise(
     ]
     if faults:
         raise SchemaError("\n".join(faults))
-    from cepheid.hosts.spark.supervised.supervisor import Supervised, Supervisor
+    from cepheid.hosts.spark.supervised.supervised import Supervised
+    from cepheid.hosts.spark.supervised.supervisor import Supervisor
 
     def warned(news: Switch | Refusal) -> None:
         if isinstance(news, Refusal):

@@ -8,36 +8,31 @@ runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
 
 from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotError
 from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
-from cepheid.hosts.spark.stream.detect import Earlier, detect_on_stream
+from cepheid.hosts.spark.stream.detect import Earlier
 from cepheid.hosts.spark.stream.progress import progress_of
 from cepheid.hosts.spark.supervised.folder import Content, FilePattern, content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import SetLedger, set_of
-from cepheid.hosts.spark.supervised.news import Refusal, Report, Switch
+from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.hosts.spark.supervised.pattern_set import Change, PatternSet, following
+from cepheid.hosts.spark.supervised.supervised import Supervised
 from cepheid.lang.documents import AnyPattern
-from cepheid.lang.parameters import ParameterValue
-from cepheid.plan.pattern_request import PatternRequest
-from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from cepheid.hosts.durable.host import Old
 
 _TIERS = (
     "events: these are matches of another detect in the same query, whose patterns stay the same. Write them to a "
@@ -52,39 +47,6 @@ _SETTLED = 0.2
 _POLL = 0.005
 _RARELY = 20
 """Reading whether something is still open may take one part in so many of the time."""
-
-
-@dataclass(frozen=True)
-class Supervised:
-    """What a supervisor runs."""
-
-    events: DataFrame
-    folder: Path
-    parameters: Mapping[str, ParameterValue]
-    write: Callable[[DataFrame], DataStreamWriter]
-    """The writer of the rows, without the checkpoint."""
-    checkpoint: str
-    old: Old
-    arguments: Mapping[str, Any]
-    """Of `detect`: all but the events and the patterns."""
-    report: Report
-
-    def rows(self, given: PatternSet) -> DataFrame:
-        """The rows of the set's patterns.
-
-        Raises:
-            PatternError, SchemaError, LimitExceeded: as `detect`.
-        """
-        running = {name: one.pattern for name, one in given.running.items()}
-        request = request_of(running, endless=True, **self.arguments)
-        draining = (PatternRequest(request.family.endless(one.pattern)) for one in given.draining)
-        every = replace(request, patterns=(*request.patterns, *draining))
-        return detect_on_stream(self.events, every, given.places)
-
-    def start(self, rows: DataFrame, **trigger: Any) -> StreamingQuery:
-        """Starts a query. `trigger` replaces the writer's own."""
-        writer = self.write(rows).option("checkpointLocation", self.checkpoint)
-        return (writer.trigger(**trigger) if trigger else writer).start()
 
 
 class Supervisor:
@@ -120,7 +82,9 @@ class Supervisor:
     def _begin(self, new: PatternSet | None) -> None:
         before = self._sets[-1] if self._sets else None
         if new is not None:
-            new = replace(new, first=self._next_batch(may_fail=True) if before is not None else 0)
+            if before is not None:
+                ended = self._not_cleared(new.ended)
+                new = replace(new, first=self._next_batch(may_fail=True), ended=ended)
             self._add(new)
         self.query = self._given.start(self._given.rows(self.patterns))
         """The query that runs now."""
