@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,17 @@ def test_the_set_of_a_micro_batch() -> None:
     """The last set counts that begins with the micro-batch or before it."""
     sets = [PatternSet(first, (), (number,)) for number, first in enumerate((0, 4, 4, 9))]
     assert [set_of(batch, sets).ended[0] for batch in (0, 3, 4, 8, 9, 20)] == [0, 0, 2, 2, 3, 3]
+
+
+def test_earlier_ledgers_are_read() -> None:
+    """A ledger that was ever written can be read."""
+    document = (
+        """{"name": "ab", "stages": [{"begin": "a", "where": "x = 'a'"}, {"followed_by": "b", "where": "x = 'b'"}], """
+        """"version": 2, "within": "20 seconds"}"""
+    )
+    each = [{"number": 1, "status": "running", "pattern": document}]
+    stored = {"format": 1, "number": 1, "first": 7, "deployments": each, "ended": [0]}
+    new = pair("ab", "b", version=2)
+    first = following(NOTHING, {"ab": AB}, "drop", ())
+    expected = following(first, {"ab": new}, "drop", [first])
+    assert from_json(stored) == replace(expected, first=7)
