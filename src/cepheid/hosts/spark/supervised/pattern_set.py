@@ -127,7 +127,7 @@ def following(
     running, draining = list[Deployment](), [one for one in former.draining if one.number not in idle]
     for name, pattern in wanted.items():
         document, before = _document(pattern), former.running.get(name)
-        if before is not None and before.document == document:
+        if before is not None and _document(before.pattern) == document:  # an earlier version may write it otherwise
             running.append(before)
             continue
         number += 1
