@@ -28,6 +28,7 @@ from cepheid.compile.stages.tables import (
     SkipKind,
     Tables,
 )
+from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import Operator
 from cepheid.plan.limits import MOST, Limits
 from cepheid.plan.stages.plan import Plan
@@ -59,13 +60,19 @@ class CompiledPattern:
     """For each state of the automaton, how an event finds the partial matches in it."""
 
     def without_starts(self) -> CompiledPattern:
-        """The same pattern, except that no event starts a partial match: none wakes the start state. There must be no
-        functions, as the reference step does not read the tables.
+        """The same pattern, except that only events with the bit `waited` in their mask start partial matches: they
+        alone wake the start state. There must be no functions, as the reference step does not read the tables.
         """
         assert not self.plan.functions
         states = self.tables.states.copy()
-        states["wake"][self.tables.settings["start"][0]] = 0
+        states["wake"][self.tables.settings["start"][0]] = self.waited
         return replace(self, tables=self.tables._replace(states=states))
+
+    @property
+    def waited(self) -> int:
+        """The mask's bit of events that came before the pattern began to drain; 0 if its conditions need all bits."""
+        used = TruthBits(self.plan).kept_out + (self.plan.pattern.without is not None)
+        return 1 << MAX_CONDITIONS - 1 if used < MAX_CONDITIONS else 0
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:

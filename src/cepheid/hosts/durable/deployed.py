@@ -14,6 +14,7 @@ from cepheid.errors import PatternError, in_pattern
 from cepheid.events.batch import TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE
+from cepheid.families import known_family_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
@@ -121,7 +122,8 @@ class Deployed:
         """The same, continued by a matcher that starts nothing more."""
         after = Deployed(deployment, self._table, self._ids)
         snapshot = snapshot_of(self._matcher, self._made_for)
-        after._matcher, _ = after._runner.restored(snapshot, after._made_for, after._columns)
+        family = known_family_of(deployment.pattern)
+        after._matcher = family.drained(after._runner, snapshot, after._made_for, after._columns)
         after._matcher.watch()
         after._head, after._reached = self._head, self._reached
         after._continues_log = False

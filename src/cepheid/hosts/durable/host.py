@@ -177,6 +177,8 @@ class DurableHost:
         transaction.save_deployment(ended)
         if drains:
             self._running[at] = running.draining(ended)
+            # A log that was written before must not be replayed by a matcher that starts nothing.
+            self._running[at].save(transaction.shard(ended.number))
             return
         del self._running[at]
         shard = transaction.shard(ended.number)

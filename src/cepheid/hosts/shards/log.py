@@ -11,7 +11,7 @@ worker that has had the shard before only replays the newer entries of the log.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import NamedTuple
@@ -127,16 +127,26 @@ class ReadyMatcher(NamedTuple):
     """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
 
 
-def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
-    """A snapshot as `restored` takes it. It also has the limits under which the log after it will be written."""
-    return matcher.snapshot(made_for, {"limits": asdict(matcher.pattern.plan.limits)})
+def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object], *, drains: bool = False) -> bytes:
+    """A snapshot as `restored` takes it. It also says what must be known of the matcher that writes the log after it:
+    its limits, and whether it starts nothing more.
+    """
+    kept: dict[str, object] = {"limits": asdict(matcher.pattern.plan.limits)}
+    return matcher.snapshot(made_for, {**kept, "drains": True} if drains else kept)
 
 
 def restored(
-    pattern: PatternRunner, stored: ShardState, head: Head, made_for: dict[str, object], columns: pa.Schema
+    pattern: PatternRunner,
+    stored: ShardState,
+    head: Head,
+    made_for: dict[str, object],
+    columns: pa.Schema,
+    *,
+    draining: Callable[[], PatternRunner] | None = None,
 ) -> ReadyMatcher:
     """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
-    may differ from those of the log. They apply after the replay.
+    may differ from those of the log. They apply after the replay. If the snapshot says that its writer started nothing
+    more, the runner that `draining` returns makes the matcher.
 
     With on_limit="raise" the log is replayed without limits. No call that wrote the log exceeded a limit. But within a
     call, sets are counted only from time to time, so that the whole log in one call might seem to exceed one.
@@ -149,7 +159,10 @@ def restored(
     log = stored.log()
     if len(log) != head.entries:
         raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
-    matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
+    snapshot = stored.snapshot()
+    matcher, written_with = pattern.restored(snapshot, made_for, columns)
+    if draining is not None and written_with.get("drains", False):
+        matcher, written_with = draining().restored(snapshot, made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
     _replay(matcher, log, head.reached, columns, limits)
