@@ -255,6 +255,12 @@ class LiveMatcher(Protocol):
     def counts(self) -> dict[str, int]:
         """The counts so far: a value for each of LIVE_COUNTS."""
 
+    @property
+    def no_match(self) -> Mapping[str, int]:
+        """The number of partial matches that ended without a match although they had time left, by the cause: the name
+        of the negated stage whose event came. Empty if they are not counted.
+        """
+
     def partial_matches(self, most: int) -> pa.Table:
         """The open partial matches, as from a detector."""
 

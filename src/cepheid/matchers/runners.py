@@ -145,6 +145,10 @@ class OrderedLiveMatcher:
         found = {"ties": self.live.ties, "late": self.live.late, **asdict(self.live.found)}
         return {name: found[name] for name in LIVE_COUNTS}
 
+    @property
+    def no_match(self) -> Mapping[str, int]:
+        return {}
+
     def partial_matches(self, most: int) -> pa.Table:
         return self.live.partial_matches(most)
 

@@ -111,7 +111,7 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, .
 
 def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
     masks = _signed(edge.require), _signed(edge.forbid)
-    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window
+    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window, edge.negation
 
 
 def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits) -> tuple[int, ...]:

@@ -99,6 +99,8 @@ class PartialMatches(NamedTuple):
     completed: Records
     """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next one on top."""
     parked: Parked
+    negated: Ints
+    """(stages,) the number of partial matches that an event of a negated stage has ended without a match."""
 
 
 EARLIER = integers(
@@ -197,6 +199,7 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
         parked=Parked(
             np.zeros(1, KEY), np.full(1, FOREVER), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)
         ),
+        negated=np.zeros(len(tables.stage_slots) - 1, np.int64),
     )
 
 

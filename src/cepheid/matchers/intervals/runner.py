@@ -129,6 +129,10 @@ class IntervalRowsMatcher:
         found = {"matches": self._matches, "late": self.live.late, "dropped_matches": self.live.dropped}
         return {name: found.get(name, 0) for name in LIVE_COUNTS}
 
+    @property
+    def no_match(self) -> dict[str, int]:
+        return {}
+
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)
 

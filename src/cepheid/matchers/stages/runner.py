@@ -52,6 +52,12 @@ class StagesRunner(OrderedRunner):
 class StagesLiveMatcher(OrderedLiveMatcher):
     """A LiveMatcher whose open partial matches can be listed."""
 
+    @property
+    def no_match(self) -> dict[str, int]:
+        detector = self.live.detector
+        assert isinstance(detector, Detector)
+        return detector.no_match
+
     def open_changes(self, most: int) -> OpenChanges:
         visited = self.live.visited
         assert visited is not None, "watch() comes first"
