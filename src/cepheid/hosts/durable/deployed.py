@@ -134,6 +134,11 @@ class Deployed:
     def counts(self) -> dict[str, int]:
         return {**self._matcher.counts, "open": self._matcher.open}
 
+    @property
+    def no_match(self) -> Mapping[str, int]:
+        """The number of partial matches that each negation has ended, by its name; empty if they are not counted."""
+        return self._matcher.no_match
+
     def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> pa.Table | None:
         """Processes events that come when time has reached `before`, then advances time to `after`. Returns the rows
         that this makes certain; None if there was nothing to do.
