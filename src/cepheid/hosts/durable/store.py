@@ -18,8 +18,8 @@ class RowTable(NamedTuple):
 
     name: str
     columns: pa.Schema
-    id: str
-    """The column with the primary key."""
+    id: str | None
+    """The column with the primary key. None: rows are found by their indexes, as each index costs a write per row."""
     indexes: tuple[tuple[str, ...], ...] = ()
 
 
@@ -55,8 +55,8 @@ class Transaction(Protocol):
         """Removes rows by their ids."""
 
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids are there
-        already are not written again.
+        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids (`id`) are
+        there already are not written again.
         """
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:

@@ -37,7 +37,7 @@ def open_table(deployed: Deployed) -> RowTable | None:
     keys = tuple(deployed.deployment.key)
     promoted = tuple((name,) for name in deployed.deployment.promoted or ())
     indexes = (("key_id",), ("status", "wakeup"), *([keys] if keys else []), *promoted)
-    return RowTable(f"open_{deployed.deployment.slug}", columns, "id", indexes)
+    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes)
 
 
 def found_tables(deployed: Deployed) -> dict[str, RowTable]:

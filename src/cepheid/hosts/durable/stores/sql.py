@@ -139,19 +139,19 @@ class SqlStore:
         self._database.delete_where_in(table.name, table.id, ids)
 
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        known = self._database.rows_where_in(
-            quoted(table.id), table.name, "key_id", keys, f"version = {literal(version)}"
-        )
-        before, now = {id_ for (id_,) in known}, rows.column(table.id).to_pylist()
-        if gone := [*before.difference(now)]:
-            self.delete(table, gone)
+        condition = f"version = {literal(version)}"
+        known = self._database.rows_where_in("key_id, id", table.name, "key_id", keys, condition)
+        before, now = {id_ for _, id_ in known}, rows.column("id").to_pylist()
+        stays = before.intersection(now)
+        if gone := [pair for pair in known if pair[1] not in stays]:
+            self._database.delete_pairs(table.name, ("key_id", "id"), gone)
         new = [row for row, id_ in enumerate(now) if id_ not in before]
         if new:
             self._database.insert(table.name, rows if len(new) == len(now) else rows.take(new))
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:
         time = self._database.time_literal(until)
-        condition = f"version = {literal(version)} AND wakeup <= {time}"
+        condition = f"status = 'waiting' AND wakeup <= {time} AND version = {literal(version)}"  # in this index
         self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE {condition}")
 
     def clear(self, table: RowTable, version: str) -> None:
