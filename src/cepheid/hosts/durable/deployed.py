@@ -14,12 +14,14 @@ from cepheid.events.batch import TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.durable.next_snapshot import NextSnapshot, is_written_at_once
 from cepheid.hosts.durable.state import Deployment
+from cepheid.hosts.durable.store import ShardStore
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
 from cepheid.hosts.in_process.prepare import TimedEvents, lifted, usable
 from cepheid.hosts.shards.arrow_stream import to_stream
-from cepheid.hosts.shards.log import first_head, next_head, restored, snapshot_of
-from cepheid.hosts.shards.store import Entry, Head, ShardState, Store
+from cepheid.hosts.shards.log import first_head, head_after, next_head, restored, snapshot_in_pieces, snapshot_of
+from cepheid.hosts.shards.store import Entry, Head, ShardState
 from cepheid.kernel.arrays import FOREVER
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import LiveMatcher
@@ -35,6 +37,11 @@ from cepheid.requests.request_of import request_of
 
 MOST_OPEN_ROWS = 1000
 """For each key at most so many open partial matches are stored as rows: a set may stand for more than fit anywhere."""
+
+_NOT_COUNTED = 0
+"""In place of the number of open partial matches in a head: counting them may take longer than a step, and the host
+says it when asked.
+"""
 
 _BEFORE_KEY = ("id", "series", "key_id", "version")
 _AFTER_KEY = ("status", "stage", "started", "wakeup")
@@ -96,6 +103,7 @@ class Deployed:
         self._matcher.watch()
         self._head: Head | None = None
         self._continues_log = True
+        self._next: NextSnapshot | None = None
         self._entry: Entry | None = None
         """The events of the step since `save`."""
         self._reached = Reached(self._matcher.now)
@@ -158,19 +166,39 @@ class Deployed:
             self._reached = after
             return self._finished(self._matcher.net(pa.concat_tables(rows)))
 
-    def save(self, store: Store) -> None:
+    @property
+    def head(self) -> Head | None:
+        """The head of the stored state; None before the first `save`."""
+        return self._head
+
+    def save(self, store: ShardStore) -> None:
         """Writes the state as it is now."""
         matcher, entry, self._entry = self._matcher, self._entry, None
         due = None if matcher.due == FOREVER else matcher.due
         before = self._head if self._continues_log else None
-        following = next_head(before, entry, self._reached, matcher.open, due)
-        if following is not None:
+        following = next_head(before, entry, self._reached, _NOT_COUNTED, due)
+        if following is None and (before is None or is_written_at_once(before)):
+            snapshot = snapshot_of(matcher, self._made_for)
+            following = first_head(len(snapshot), self._reached, _NOT_COUNTED, due)
+            store.write(following, snapshot, self._head)
+            self._next = None
+        elif following is not None and self._next is None:
             store.append(following, entry)
         else:
-            snapshot = snapshot_of(matcher, self._made_for)
-            following = first_head(snapshot, self._reached, matcher.open, due)
-            store.write(following, snapshot, self._head)
+            assert before is not None
+            following = self._save_beside(store, entry, head_after(before, entry, self._reached, _NOT_COUNTED, due))
         self._head, self._continues_log = following, True
+
+    def _save_beside(self, store: ShardStore, entry: Entry | None, head: Head) -> Head:
+        """Appends to the log, and goes on with the next snapshot or begins it; returns the head."""
+        store.append(head, entry)
+        if self._next is None:
+            self._next = NextSnapshot(snapshot_in_pieces(self._matcher, self._made_for), head.entries)
+            return head
+        head = self._next.follow(store, entry, head)
+        if self._next.is_written:
+            self._next = None
+        return head
 
     def open_changes(self) -> OpenChanges | None:
         """The open partial matches of the keys visited since the last call, as rows of `open_schema`."""

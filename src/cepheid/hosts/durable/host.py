@@ -179,9 +179,8 @@ class DurableHost:
             self._running[at] = running.draining(ended)
             return
         del self._running[at]
-        shard = transaction.shard(ended.number)
-        if (head := shard.head()) is not None:
-            shard.clear(head)
+        if running.head is not None:
+            transaction.shard(ended.number).clear(running.head)
         if (open_ := open_table(running)) is not None:
             transaction.clear(open_, ended.version)
 
