@@ -32,7 +32,7 @@ AT_ONCE = 50_000
 """The events a feed while very many partial matches are opened."""
 SMALL = 1_000
 WAKEUPS = 10_000
-PATTERNS, KINDS, CONCERNED = 1_000, 100, 10
+PATTERNS, CONCERNED, RARE = 1_000, 10, (0, 1, 10)
 
 STEPS = (
     Pattern.begin("first", name="steps")
@@ -134,37 +134,34 @@ def instant(at: int) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
 
 
-def measure_patterns(kind: str, url: str, patterns: int) -> list[object]:
-    """Many patterns, of which ten are concerned by each event."""
-    kinds = patterns // CONCERNED
-    deploying = []
-    with opened(url) as host:
+def measure_patterns(kind: str, url: str, patterns: int, *, rare: int) -> list[object]:
+    """Many patterns, of which ten look at each kind of event. Of a thousand events of the kind, `rare` start a partial
+    match of each of the ten, and as many end one.
+    """
+    kinds, deploying = patterns // CONCERNED, []
+    schema = SCHEMA.append(pa.field("level", pa.int64()))
+    with open_host(url) as host:
+        host.input("events", schema, time="at", sequence="id")
         for number in range(patterns):
-            own = number % kinds
-            pattern = (
-                Pattern.begin("first", name=f"p{number}")
-                .where(f"phase = {2 * own}")
-                .followed_by("second")
-                .where(f"phase = {2 * own + 1}")
-                .within("1 hour")
-            )
-            deploying.append(timed(partial(host.deploy, pattern, input="events", key="device", columns="id"))[0])
+            own = f"phase = {number % kinds} AND level"
+            pattern = Pattern.begin("first", name=f"p{number}").where(f"{own} >= {1000 - rare}")
+            pattern = pattern.followed_by("second").where(f"{own} < {rare}").within("1 hour")
+            deploy = partial(host.deploy, pattern, input="events", key="device", columns="id")
+            deploying.append(timed(deploy)[0])
         chosen, seconds, fed = np.random.default_rng(0), [], 0
         for _ in range(30):
-            ids = fed + np.arange(SMALL)
-            events = pa.table(
-                {
-                    "id": ids,
-                    "at": pa.array(START + ids * 1000).cast(pa.timestamp("us", "UTC")),
-                    "device": chosen.integers(0, 1000, SMALL),
-                    # An alert is rare: of a hundred events one may start a partial match.
-                    "phase": chosen.integers(0, 2 * kinds, SMALL),
-                },
-                SCHEMA,
-            )
+            columns = {
+                "id": fed + np.arange(SMALL),
+                "at": pa.array(START + (fed + np.arange(SMALL)) * 1000).cast(pa.timestamp("us", "UTC")),
+                "device": chosen.integers(0, 1000, SMALL),
+                "phase": chosen.integers(0, kinds, SMALL),
+                "level": chosen.integers(0, 1000, SMALL),
+            }
             fed += SMALL
-            seconds.append(timed(partial(host.feed, events, input="events", position=fed))[0])
-    return [kind, patterns, 1e3 * statistics.median(deploying), SMALL / statistics.median(seconds), 1e3 * max(seconds)]
+            feed = partial(host.feed, pa.table(columns, schema), input="events", position=fed)
+            seconds.append(timed(feed)[0])
+    speed = SMALL / statistics.median(seconds)
+    return [kind, patterns, rare, 1e3 * statistics.median(deploying), speed, 1e3 * max(seconds)]
 
 
 def main() -> None:
@@ -185,8 +182,12 @@ def main() -> None:
                 lines = measure_many(kind, url("many"), given.rows)
                 print_table(f"{given.rows:,} open partial matches", ["store", "what", "measured"], lines)
         if given.only in (None, "patterns"):
-            lines = [measure_patterns(kind, url("patterns"), given.patterns) for kind, url in kinds.items()]
-            head = ["store", "patterns", "deploy, ms", "events/s", "longest feed, ms"]
+            lines = [
+                measure_patterns(kind, url(f"patterns{rare}"), given.patterns, rare=rare)
+                for kind, url in kinds.items()
+                for rare in RARE
+            ]
+            head = ["store", "patterns", "of 1,000 start", "deploy, ms", "events/s", "longest feed, ms"]
             print_table(f"Many patterns, {CONCERNED} concerned by each event", head, lines)
 
 
