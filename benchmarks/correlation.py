@@ -63,7 +63,7 @@ def joined(events: pa.Table) -> int:
     """The number of rows of DuckDB's join, which is given as an Arrow table, like the matches."""
     connection = duckdb.connect()
     connection.register("events", events)
-    return int(connection.execute(CHAIN_SQL).to_arrow_table().num_rows)
+    return int(connection.sql(CHAIN_SQL).to_arrow_table().num_rows)
 
 
 def main() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
 from cepheid.compile.script import encode
 from cepheid.compile.stages.automaton import Action, Edge, build_automaton
 from cepheid.compile.stages.compiled import compile_plan
@@ -33,6 +35,8 @@ class Found:
 
     matches: list[tuple[Taken, int | None]]
     timeouts: set[tuple[Taken, int]]
+    negated: Counter[int] = field(default_factory=Counter)
+    """The number of partial matches that a forbidden event has ended, by the negated stage."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def run_reference(
             matches += matcher.finish() if until is None else matcher.advance_time(until)
             found.matches.extend((match.taken, match.detected_at) for match in matches)
             found.timeouts.update((timeout.taken, timeout.deadline) for timeout in matcher.timeouts)
+            found.negated.update(matcher.negated)
     except (ConditionError, SkipError):
         return "failed"
     return found
@@ -164,7 +169,12 @@ def run_compiled(
         return "failed"
     if counts is not None:
         counts.append((int(matcher.cursor.visited), *matcher.dropped))
-    return Found([match for part in found for match in part.matches], {t for part in found for t in part.timeouts})
+    timeouts = {timeout for part in found for timeout in part.timeouts}
+    return Found([match for part in found for match in part.matches], timeouts, negated_of(matcher.negated))
+
+
+def negated_of(counts: Ints) -> Counter[int]:
+    return Counter({stage: count for stage, count in enumerate(counts.tolist()) if count})
 
 
 def open_in_reference(

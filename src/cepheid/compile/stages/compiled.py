@@ -156,7 +156,7 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]], lookups: Sequence[St
 
 def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
     masks = _signed(edge.require), _signed(edge.forbid)
-    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window
+    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window, edge.negation
 
 
 def _tie_row(tie: Tie, program: Program) -> tuple[int, ...]:

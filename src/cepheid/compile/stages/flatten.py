@@ -32,6 +32,7 @@ class FlatEdge:
     leaves: bool
     after: int
     window: int
+    negation: int
 
 
 class TruthBits:
@@ -151,7 +152,8 @@ def _flat_edges(automaton: Automaton, edge: Edge, after: int, bits: TruthBits) -
     for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
         for require, forbid in filter(None, map(bits.masks, guard.terms)):
             window = NONE if edge.window is None else edge.window
-            yield FlatEdge(target, stage, require, forbid, completes, leaves, after, window)
+            negation = NONE if edge.negation is None else edge.negation
+            yield FlatEdge(target, stage, require, forbid, completes, leaves, after, window, negation)
 
 
 def _stays(automaton: Automaton, edge: Edge) -> bool:

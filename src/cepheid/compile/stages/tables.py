@@ -78,6 +78,7 @@ EDGE = np.dtype(
         ("leaves", np.int64),  # with SETTINGS.longest, 1 if the edge is not part of another turn of the loop
         ("after", np.int64),  # microseconds that must have passed since the event taken before, or NONE
         ("window", np.int64),  # microseconds within which the event must follow the one taken before, or NONE
+        ("negation", np.int64),  # the negated stage whose event ends the partial match; NONE unless STOPPED
     ]
 )
 SCRIPT = np.dtype(

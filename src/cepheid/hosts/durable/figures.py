@@ -29,6 +29,10 @@ class HostFigures:
     """By name and version of those that run or drain: matches, timeouts, late events, ties, what limits have dropped,
     and `open`, the open partial matches.
     """
+    no_match: Mapping[tuple[str, str], Mapping[str, int]]
+    """By name and version: how many partial matches each negation has ended, by its name. Patterns whose partial
+    matches are in sets do not count them.
+    """
     commits: int
     commit_seconds: float
     """The time for committing, without the matching before it."""
@@ -49,6 +53,7 @@ def figures_of(host: DurableHost) -> HostFigures:
         events={one.name: one.events for one in given},
         watermarks={one.name: one.reached.time / _SECOND for one in given if one.reached != BEFORE_ALL},
         patterns={(one.deployment.name, one.deployment.version): one.counts for one in host.running},
+        no_match={(one.deployment.name, one.deployment.version): one.no_match for one in host.running},
         commits=host.commits,
         commit_seconds=host.commit_seconds,
         outbox=rows,
@@ -93,3 +98,5 @@ def samples_of(
         labels = f"{host},{label('pattern', pattern)},{label('version', version)}"
         for count, value in counts.items():
             yield Sample("open_partial_matches" if count == "open" else f"{count}_total", labels, value)
+        for cause, value in figures.no_match[pattern, version].items():
+            yield Sample("no_match_total", f"{labels},{label('cause', cause)}", value)

@@ -171,6 +171,11 @@ class CompiledKernel:
         """The numbers of partial matches and of matches that were dropped because of a limit."""
         return int(self.cursor.dropped), int(self.cursor.dropped_matches)
 
+    @property
+    def negated(self) -> Ints:
+        """(stages,) the number of partial matches that an event of a negated stage has ended without a match."""
+        return self.partials.negated
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that is open, as arrays. Call it right after `hold`, so that all nodes are reachable."""
         partials, cursor = self.partials, self.cursor
@@ -182,6 +187,7 @@ class CompiledKernel:
             "keys": partials.parked.keys[: int(self.open_keys.max(initial=-1)) + 1],
             "completed": partials.parked.completed[: cursor.parked_completed],
             "totals": np.array([cursor.step, cursor.dropped, cursor.dropped_matches], np.int64),
+            "negated": partials.negated,
         }
 
     def renumber(self, keys: Int32s) -> None:
@@ -234,6 +240,7 @@ class CompiledKernel:
         cursor.parked = cursor.parked_live = count
         cursor.parked_completed = len(completed)
         cursor.step, cursor.dropped, cursor.dropped_matches = state["totals"]
+        self.partials.negated[:] = state["negated"]
 
     def _failure(self) -> Exception:
         failure, event = int(self.cursor.failure), int(self.cursor.event)

@@ -134,6 +134,8 @@ class PartialMatches(NamedTuple):
     """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next one on top."""
     parked: Parked
     lookup: Index
+    negated: Ints
+    """(stages,) the number of partial matches that an event of a negated stage has ended without a match."""
 
 
 EARLIER = integers(
@@ -238,6 +240,7 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
             np.zeros(1, KEY), np.full(1, FOREVER), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)
         ),
         lookup=new_index(tables, capacity),
+        negated=np.zeros(len(tables.stage_slots) - 1, np.int64),
     )
 
 

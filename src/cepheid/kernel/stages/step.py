@@ -330,7 +330,8 @@ def move(
     is_start = number == START_ROW
     first, end = state.edges, state.edges_end
     waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
-    stops, last = last_way_on(tables, first, end, word, waited)
+    stop, last = last_way_on(tables, first, end, word, waited)
+    stops, completes = stop >= 0, False
     start = event if is_start else row.start
     node, length, whole = row.node, row.length, row.whole
     longest = tables.settings[0].longest
@@ -343,6 +344,7 @@ def move(
         if edge.stage != IGNORED and (goes_on or edge.completes):
             taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
         if edge.completes and not (longest and goes_on):
+            completes = True
             complete(partials, cursor, start, taken, taken_length)
         kept = -1 if edge.leaves else whole
         if longest and edge.completes:
@@ -370,6 +372,8 @@ def move(
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, successor))
         if cursor.buckets and not stays:
             place(tables, events, partials, cursor, successor, stack, null)
+    if stops and not is_start and not completes and whole < 0:
+        partials.negated[stop] += 1
     if whole >= 0:
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
@@ -403,17 +407,19 @@ def run_scripts(
 
 
 @inlined
-def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[bool, int]:
-    """Whether an edge that is followed stops the partial match, and the last edge on which it continues (-1: none)."""
+def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[int, int]:
+    """The negation whose edge stops the partial match (-1: none), and the last edge on which it continues (-1:
+    none).
+    """
     last = -1
     for i in range(first, end):
         edge = tables.edges[i]
         if follows(edge, word, waited):
             if edge.target == STOPPED:
-                return True, -1
+                return edge.negation, -1
             if edge.target != FINAL:
                 last = i
-    return False, last
+    return -1, last
 
 
 @inlined

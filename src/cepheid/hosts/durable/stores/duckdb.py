@@ -36,6 +36,7 @@ class DuckDbDatabase:
 
     mark = "?"
     errors: tuple[type[Exception], ...] = (duckdb.Error,)
+    has_indexes = False  # a query over a million rows takes some milliseconds, and indexes slow writes down fivefold
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,6 +66,15 @@ class DuckDbDatabase:
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
             where = f"{quoted(column)} IN (SELECT value FROM {given}){' AND ' if condition else ''}{condition}"
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        first, second = columns
+        given = pa.table(
+            {name: pa.array([*values]) for name, values in zip(columns, zip(*pairs, strict=True), strict=True)}
+        )
+        with self._registered(given) as wanted:
+            where = f"({quoted(first)}, {quoted(second)}) IN (SELECT ({quoted(first)}, {quoted(second)}) FROM {wanted})"
             self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
 
     def rows_where_in(

@@ -29,6 +29,7 @@ class PostgresDatabase:
 
     mark = "%s"
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
+    has_indexes = True
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -84,6 +85,12 @@ class PostgresDatabase:
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         where = f"{quoted(column)} = ANY(%s){' AND ' if condition else ''}{condition}"
         self.execute(f"DELETE FROM {quoted(table)} WHERE {where}", ([*values],))
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        first, second = map(quoted, columns)
+        given = "unnest(%s::text[], %s::text[]) AS given (a, b)"
+        statement = f"DELETE FROM {quoted(table)} USING {given} WHERE {first} = given.a AND {second} = given.b"
+        self.execute(statement, [[*values] for values in zip(*pairs, strict=True)])
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
