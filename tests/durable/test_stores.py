@@ -123,7 +123,7 @@ def test_table_of_another(url: str, kind: str) -> None:
     """A table of the same name that no host has made is left alone."""
     with open_host(url) as host:
         host.input("events", SCHEMA, time="at", sequence="id")
-        _execute(url, kind, "CREATE TABLE open_pairs (x INTEGER)")
+        execute(url, kind, "CREATE TABLE open_pairs (x INTEGER)")
         with pytest.raises(StoreError, match="'open_pairs' that no host has made"):
             host.deploy(PAIRS, input="events", key="user")
         assert count(host, "patterns") == 0
@@ -221,10 +221,10 @@ def _end_sessions(server: Server, database: str) -> None:
 
 
 def _raise_epoch(url: str, kind: str) -> None:
-    _execute(url, kind, "UPDATE cepheid_host SET epoch = epoch + 1")
+    execute(url, kind, "UPDATE cepheid_host SET epoch = epoch + 1")
 
 
-def _execute(url: str, kind: str, statement: str) -> None:
+def execute(url: str, kind: str, statement: str) -> None:
     if kind == "postgresql":
         with psycopg.connect(url) as other:
             other.execute(statement)

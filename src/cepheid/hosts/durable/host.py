@@ -74,6 +74,16 @@ class DurableHost:
         """The deployments that run or drain."""
         return self._running
 
+    @property
+    def sent(self) -> int:
+        """The number of the last row in the outbox.
+
+        Raises:
+            StoreError: the last step failed, and the store still fails.
+        """
+        self._ensure_current()
+        return self._sent
+
     def add_input(self, given: Input) -> None:
         """Adds the input. If it is there already, with the same arguments, nothing changes.
 
@@ -312,6 +322,13 @@ class DurableHost:
         self._store.close()
 
     # State
+
+    @contextmanager
+    def changing(self) -> Iterator[Transaction]:
+        """A transaction for what belongs to no pattern."""
+        self._ensure_current()
+        with self._changing() as transaction:
+            yield transaction
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction]:

@@ -57,6 +57,12 @@ def _kind_of(url: str) -> tuple[_Kind, str]:
     return _KINDS[scheme], place
 
 
+def scheme_of(url: str) -> str | None:
+    """The scheme of a store's URL; None if it is no URL of a store."""
+    scheme, separator, _ = url.partition("://")
+    return scheme if separator and scheme in _KINDS else None
+
+
 def path_of(url: str) -> Path | None:
     """The file or folder of the store at the URL; None if it is in a server's database."""
     scheme, _, place = url.partition("://")

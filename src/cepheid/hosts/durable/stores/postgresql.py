@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,10 @@ class PostgresDatabase:
         if key is None:
             self._copy(quoted(table), rows)
             return
-        new = quoted(f"new_{table}"[:63])
         names = ", ".join(map(quoted, rows.schema.names))
+        # The columns belong to the name, as a table may get further ones.
+        digest = blake2b(names.encode(), digest_size=4).hexdigest()
+        new = quoted(f"new_{digest}_{table}"[:63])
         self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {new} (LIKE {quoted(table)}) ON COMMIT DELETE ROWS")
         self._copy(new, rows)
         self.execute(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {new} ON CONFLICT DO NOTHING")
