@@ -58,7 +58,13 @@ def open_host(url: str, *, allow: Iterable[str] | None = (), kafka_options: Mapp
         SnapshotError: its state is damaged.
         SchemaError: `allow` has something else.
     """
-    return Host(DurableHost(open_store(url)), Reach(allow, kafka_options or {}, open_host))
+    reach = Reach(allow, kafka_options or {}, open_host)
+    host = DurableHost(open_store(url))
+    try:
+        return Host(host, reach)
+    except BaseException:
+        host.close()
+        raise
 
 
 def restore_host(backup: str | Path, url: str) -> None:

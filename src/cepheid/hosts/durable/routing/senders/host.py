@@ -86,14 +86,21 @@ def events_of(letters: Sequence[Letter], known: Input) -> pa.Table:
     if the input has such columns, are the matched pattern and the number in the outbox; all else is NULL.
     """
     rows = [letter.row for letter in letters]
-    times = pa.array([row["detected_at"] for row in rows]).cast(pa.timestamp("us", "UTC"))
     given = [row | {PATTERN: one.pattern, "number": one.number} for row, one in zip(rows, letters, strict=True)]
     others = pa.schema([field for field in known.columns if field.name != known.time])
     table = json_parser(others)([json.dumps(row).encode() for row in given]) if others.names else None
-    type_ = known.columns.field(known.time).type
-    at = times if type_.tz else pc.local_timestamp(times.cast(pa.timestamp("us", known.time_zone)))
+    times = _times([row["detected_at"] for row in rows], known)
     columns = [
-        at.cast(type_) if field.name == known.time or table is None else table.column(field.name)
-        for field in known.columns
+        times if field.name == known.time or table is None else table.column(field.name) for field in known.columns
     ]
     return pa.table(columns, schema=known.columns)
+
+
+def _times(texts: Sequence[str | None], known: Input) -> pa.Array:
+    """Times in the form that the input has. Those without a zone are read in that of the input."""
+    type_ = known.columns.field(known.time).type
+    if any(text is not None and not text.endswith("Z") for text in texts):
+        local = pa.array(texts, pa.string()).cast(pa.timestamp("us"))
+        return (pc.assume_timezone(local, known.time_zone) if type_.tz else local).cast(type_)
+    times = pa.array(texts, pa.string()).cast(pa.timestamp("us", "UTC"))
+    return (times if type_.tz else pc.local_timestamp(times.cast(pa.timestamp("us", known.time_zone)))).cast(type_)

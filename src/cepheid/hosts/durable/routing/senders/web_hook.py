@@ -64,6 +64,7 @@ class WebHookSender:
         watch = Timer(self._timeout, _ended, (connection,))
         watch.daemon = True
         watch.start()
+        started = time.monotonic()
         try:
             path = self._parts.path or "/"
             target = f"{path}?{self._parts.query}" if self._parts.query else path
@@ -71,8 +72,9 @@ class WebHookSender:
             answer = connection.getresponse()
             text = answer.read(_SHOWN).decode("utf-8", "replace")
         except (OSError, http.client.HTTPException) as error:
-            late = f"no answer within {self._timeout:g} seconds"
-            raise Undelivered(late if not watch.is_alive() else f"{type(error).__name__}: {error}") from error
+            if isinstance(error, TimeoutError) or time.monotonic() - started >= self._timeout:
+                raise Undelivered(f"no answer within {self._timeout:g} seconds") from error
+            raise Undelivered(f"{type(error).__name__}: {error}") from error
         finally:
             watch.cancel()
             connection.close()
