@@ -91,6 +91,7 @@ def test_columns(tmp_path: Path) -> None:
         (dead,) = host.dead_letters.to_pylist()
         assert (dead["number"], dead["attempts"]) == (2, 1)
         assert "10 / (id - 3)" in dead["problem"]
+        tier.advance_time("2024-03-04 12:00:00")
         rows = tier.sql("SELECT at, id, what FROM matches_divided ORDER BY id").to_pylist()
         assert rows == [
             {"at": "2024-03-04T11:01:00.000000", "id": 1, "what": "match"},

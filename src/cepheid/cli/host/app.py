@@ -9,6 +9,7 @@ import typer
 from cepheid.cli.failure import EXIT_CODES
 from cepheid.cli.host.changes import advance, deploy, input_, retire
 from cepheid.cli.host.reading import matches, open_, patterns, sql
+from cepheid.cli.host.routing import dead_letters, resend, subscribe, subscriptions, unsubscribe
 from cepheid.cli.host.run import run
 
 host = typer.Typer(
@@ -27,6 +28,11 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "open": open_,
     "matches": matches,
     "sql": sql,
+    "subscribe": subscribe,
+    "unsubscribe": unsubscribe,
+    "subscriptions": subscriptions,
+    "dead-letters": dead_letters,
+    "resend": resend,
 }
 for _name, _command in _COMMANDS.items():
     host.command(_name, epilog=EXIT_CODES)(_command)
