@@ -232,7 +232,7 @@ class Host:
         it was delivered), status and problem. It is the table `subscriptions` of the store.
         """
         columns = "name, pattern, condition, target, delivered, status, problem"
-        return self._host.query(f"SELECT {columns} FROM subscriptions ORDER BY name")  # noqa: S608 - a constant
+        return self._host.read(f"SELECT {columns} FROM subscriptions ORDER BY name")  # noqa: S608 - a constant
 
     def subscribe(
         self,
@@ -299,7 +299,7 @@ class Host:
     @property
     def dead_letters(self) -> pa.Table:
         """The messages that were given up, as rows of the table `dead_letters` of the store."""
-        return self._host.query("SELECT * FROM dead_letters ORDER BY subscription, number")
+        return self._host.read("SELECT * FROM dead_letters ORDER BY subscription, number")
 
     def resend(self, name: str, numbers: Sequence[int] | None = None) -> int:
         """Lets `deliver` send dead letters of the subscription again, by default all; they are marked as out of order.

@@ -100,7 +100,7 @@ def _age(host: DurableHost, number: int) -> float:
 
 
 def _rows(host: DurableHost, query: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in host.query(query).to_pylist()]
+    return [tuple(row.values()) for row in host.read(query).to_pylist()]
 
 
 def samples_of(

@@ -310,7 +310,11 @@ class DurableHost:
     # Reading
 
     def query(self, sql: str) -> pa.Table:
-        """The result of a query over the host's tables. This, and only this, may be called by any thread."""
+        """The result of a query over the host's tables. This and `read`, and only they, may be called by any thread."""
+        return self._store.query(sql)
+
+    def read(self, sql: str) -> pa.Table:
+        """The result of a query that does not concern open partial matches. It may be called by any thread, too."""
         return self._store.query(sql)
 
     def backup(self, path: Path) -> None:

@@ -21,6 +21,8 @@ class RowTable(NamedTuple):
     id: str
     """The column with the primary key."""
     indexes: tuple[tuple[str, ...], ...] = ()
+    is_small: bool = False
+    """Whether it has few rows, which are replaced often."""
 
 
 class Transaction(Protocol):

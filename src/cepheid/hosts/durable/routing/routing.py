@@ -233,7 +233,7 @@ class Routing:
     def _start_one(self, given: Subscription) -> None:
         """Starts a delivery; if that is not possible, the subscription waits, and has the problem."""
         try:
-            target, outlet = target_of(given.to), Outlet(self._host.query, given)
+            target, outlet = target_of(given.to), Outlet(self._host.read, given)
             if target.kind == "table":
                 writer = TableWriter(self._host, given, outlet, target.place)
                 writer.make()
@@ -337,7 +337,7 @@ class Routing:
         after = replace(self._subscriptions[name], columns=columns)
         self._save([Changed(after)])
         if name in self._running:
-            self._running[name].line.read_by(Outlet(self._host.query, after))
+            self._running[name].line.read_by(Outlet(self._host.read, after))
 
     def _known(self, name: str) -> None:
         if name not in self._subscriptions:

@@ -55,7 +55,7 @@ def stored_subscriptions(host: DurableHost) -> dict[str, Subscription]:
     with host.changing() as transaction:
         transaction.create(SUBSCRIPTIONS)
         transaction.create(DEAD_LETTERS)
-    rows = host.query("SELECT * FROM subscriptions ORDER BY name").to_pylist()
+    rows = host.read("SELECT * FROM subscriptions ORDER BY name").to_pylist()
     return {row["name"]: subscription_from_row(row) for row in rows}
 
 
@@ -91,7 +91,7 @@ def to_send_again(host: DurableHost) -> dict[str, list[Letter]]:
 
 
 def _dead_rows(host: DurableHost, where: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = host.query(
+    rows: list[dict[str, Any]] = host.read(
         f"SELECT * FROM dead_letters WHERE {where} ORDER BY subscription, number"
     ).to_pylist()
     return rows

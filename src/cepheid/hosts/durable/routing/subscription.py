@@ -97,6 +97,7 @@ SUBSCRIPTIONS = RowTable(
         ]
     ),
     "name",
+    is_small=True,
 )
 DEAD_LETTERS = RowTable(
     "dead_letters",

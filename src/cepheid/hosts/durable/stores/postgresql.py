@@ -15,9 +15,10 @@ from psycopg.types.json import Jsonb
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import column_names, failing, quoted, reason
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, quoted, reason
 from cepheid.hosts.durable.stores.layout import TABLES, USER_TABLES
 from cepheid.hosts.durable.stores.postgresql_backup import dump, load
+from cepheid.hosts.durable.stores.postgresql_rights import check_functions
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -117,8 +118,12 @@ class PostgresDatabase:
         try:
             with psycopg.connect(self._url, autocommit=True, application_name="cepheid query") as reader:
                 reader.execute("SET TIME ZONE 'UTC'")
+                reader.execute(f"SET statement_timeout = '{LONGEST_QUERY}s'")
+                check_functions(reader, sql)
                 reader.execute("BEGIN READ ONLY")
-                cursor = reader.execute(sql, binary=True)  # in this protocol a text has one statement only
+                # Only a SELECT can be a cursor, and in the protocol of binary results a text has one statement.
+                reader.execute(f"DECLARE query NO SCROLL CURSOR FOR {sql}", binary=True)
+                cursor = reader.execute("FETCH ALL FROM query", binary=True)
                 names = column_names(cursor.description)
                 rows = cursor.fetchall()
         except psycopg.Error as error:
