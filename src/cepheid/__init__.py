@@ -24,7 +24,7 @@ from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
-from cepheid.streams import partial_matches, progress, progress_listener, split
+from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split
 
 __all__ = [
     "CepheidWarning",
@@ -51,6 +51,8 @@ __all__ = [
     "Skip",
     "SkipError",
     "SnapshotError",
+    "Subscriber",
+    "deliver",
     "detect",
     "event",
     "partial_matches",

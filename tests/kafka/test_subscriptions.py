@@ -24,7 +24,8 @@ def topic(broker: str) -> str:
     """A new topic with one partition, whose messages have at most 2,000 bytes."""
     name = f"subscribed{next(_NUMBERS)}"
     new = NewTopic(name, 1, config={"max.message.bytes": "2000"})
-    (made,) = AdminClient({"bootstrap.servers": broker}).create_topics([new]).values()
+    client = AdminClient({"bootstrap.servers": broker})
+    (made,) = client.create_topics([new]).values()
     made.result(60)
     return name
 

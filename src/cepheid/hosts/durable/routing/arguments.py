@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+
+import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
 from cepheid.hosts.durable.host import DurableHost
@@ -31,31 +34,48 @@ def checked_subscription(
         PatternError, SchemaError: arguments are wrong; the message has all problems.
     """
     faults: list[str] = []
+    known = [*dict.fromkeys(one.name for one in host.deployments)]
+    subscription, own = subscription_of(arguments, refusal, known, faults)
+    schemas = [one.schema for one in host.running if subscription.covers(one.deployment.name)]
+    columns, clashes = joined_columns(schemas)
+    faults += clashes
+    subscription = replace(subscription, columns=columns, delivered=_after(host, arguments["after"], faults))
+    _check_where(subscription, faults)
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return subscription, own
+
+
+def subscription_of(
+    arguments: Mapping[str, Any],
+    refusal: Callable[[Target], str | None],
+    known: Sequence[str] | None,
+    faults: list[str],
+) -> tuple[Subscription, Given | None]:
+    """The subscription without columns, and the target that the program itself gives; `where` is not checked.
+
+    Args:
+        refusal: Why a target may not be reached.
+        known: The names of the patterns, if they are known.
+        faults: Gets all that is wrong.
+    """
     given = arguments["to"]
     own = given if isinstance(given, InputOf) or callable(given) else None
     to = GIVEN if own is not None else _text("to", given, faults, FORMS)
     target = _target(to, faults) if to else None
     if target is not None and own is None and (reason := refusal(target)) is not None:
         faults.append(f"to: {reason}")
-    patterns = _patterns(host, arguments["pattern"], faults)
-    schemas = [one.schema for one in host.running if patterns == (ALL,) or one.deployment.name in patterns]
-    columns, clashes = joined_columns(schemas)
     subscription = Subscription(
         name=_name(arguments["name"], faults),
-        patterns=patterns,
+        patterns=_patterns(known, arguments["pattern"], faults),
         where=arguments["where"],
         to=to,
         secret=_secret(arguments["secret"], target, faults),
         timeout=_length("timeout", arguments["timeout"], faults),
         attempts=_count("attempts", arguments["attempts"], 1, faults),
         pause=_length("pause", arguments["pause"], faults),
-        columns=columns,
-        delivered=_after(host, arguments["after"], faults),
+        columns=pa.schema([]),
     )
-    faults += clashes
-    _check_where(subscription, faults)
-    if faults:
-        raise SchemaError("\n".join(faults))
     return subscription, own
 
 
@@ -94,11 +114,12 @@ def _name(given: object, faults: list[str]) -> str:
     return ""
 
 
-def _patterns(host: DurableHost, given: object, faults: list[str]) -> tuple[str, ...]:
+def _patterns(known: Sequence[str] | None, given: object, faults: list[str]) -> tuple[str, ...]:
     names = checked_names("pattern", given, faults)
     if names == (ALL,):
         return names
-    known = [*dict.fromkeys(one.name for one in host.deployments)]
+    if known is None:
+        known = names
     faults += [
         f"pattern: no pattern {name!r} was deployed. {did_you_mean(name, known)}" for name in names if name not in known
     ]

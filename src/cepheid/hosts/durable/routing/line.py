@@ -7,9 +7,9 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from cepheid.hosts.durable.routing.outlet import Outlet
+from cepheid.hosts.durable.routing.outlet import Read
 from cepheid.hosts.durable.routing.sender import Sender, Undelivered
 from cepheid.hosts.durable.routing.subscription import DeadLetter, Letter, Subscription
 
@@ -19,6 +19,13 @@ _LONGEST = 60.0
 """Seconds: no pause is longer."""
 _BUSY = 0.25
 """Seconds until the outbox is read again after that has failed."""
+
+
+class Letters(Protocol):
+    """Where letters come from."""
+
+    def read(self, after: int, through: int, most: int) -> Read:
+        """At most so many of the letters after the number `after`, up to the number `through`."""
 
 
 class Progress(NamedTuple):
@@ -54,7 +61,7 @@ class Line:
     others go on.
     """
 
-    def __init__(self, given: Subscription, outlet: Outlet, sender: Sender) -> None:
+    def __init__(self, given: Subscription, outlet: Letters, sender: Sender) -> None:
         self._given = given
         self._outlet = outlet
         self._sender = sender
@@ -71,7 +78,7 @@ class Line:
         with self._lock:
             self._sent = max(self._sent, sent)
 
-    def read_by(self, outlet: Outlet) -> None:
+    def read_by(self, outlet: Letters) -> None:
         """From now on this one reads the outbox: the columns have changed."""
         self._outlet = outlet
 
