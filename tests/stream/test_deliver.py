@@ -104,7 +104,7 @@ def test_repeated(streams: SparkSession, tmp_path: Path) -> None:
             Subscriber("broken", receive, attempts=1),
         )
 
-    with pytest.raises(Exception, match="subscriber 'broken': match .* was given up after 1 attempts"):
+    with pytest.raises(Exception, match=r"subscriber 'broken': match .* was given up after 1 attempts"):
         run(rows, function(), tmp_path / "checkpoint")
     first = [*called]
     assert first
