@@ -105,6 +105,21 @@ def test_dead_letters(url: str) -> None:
         assert host.dead_letters.num_rows == 0
 
 
+def test_problem_with_strange_characters(url: str) -> None:
+    """A problem is stored whatever its text is: no receiver can break the store by it."""
+
+    def receive(_: Letter) -> None:
+        raise RuntimeError("\0 \x1b[31m \ud800 " + "x" * 1000)
+
+    with opened(url) as host:
+        host.subscribe("all", to=receive, attempts=1)
+        find(host, 1)
+        assert host.deliver()
+        (problem,) = host.dead_letters.column("problem").to_pylist()
+        assert problem.startswith("RuntimeError:    [31m   xxx")
+        assert len(problem) == 500
+
+
 def test_condition_that_fails(url: str) -> None:
     """A row on which the condition fails becomes a dead letter; the others go on."""
     got: list[int] = []

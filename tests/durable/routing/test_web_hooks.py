@@ -257,6 +257,8 @@ def test_unknown_name() -> None:
         ("postgresql://user:hunter2@server/other#alerts", "has a password or another secret"),
         ("https://user@example.com/", "is none of"),
         ("https:///path", "is none of"),
+        ("https://example.com/a path", "is none of"),
+        ("https://example.com/päth", "is none of"),
         ("https://example.com:port/", "is no URL"),
         ("kafka://broker:9092", "is none of"),
         ("sqlite:///other.db", r"which input of the host\? Write sqlite:///other.db#INPUT"),

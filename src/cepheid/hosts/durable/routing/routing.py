@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from threading import Event, Thread
 from typing import Any, NamedTuple, TypeAlias
@@ -208,7 +208,8 @@ class Routing:
         threads = [running.thread for running in self._running.values() if running.thread is not None]
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
-        self._store()
+        with suppress(StoreError):  # then it is delivered again
+            self._store()
         for running in self._running.values():
             if running.thread is None or not running.thread.is_alive():
                 running.line.close()

@@ -51,6 +51,10 @@ class Subscription:
         return self.patterns == (ALL,) or pattern in self.patterns
 
 
+_LONGEST = 500
+"""Characters of a problem."""
+
+
 class Letter(NamedTuple):
     """One message to a subscriber."""
 
@@ -120,7 +124,8 @@ def subscription_row(one: Subscription) -> pa.Table:
     for name in ("delivered", "status", "problem"):  # they change, and are columns
         del content[name]
     values = (one.name, ", ".join(one.patterns), one.where, one.to)
-    row = (*values, one.delivered, one.status, one.problem, json.dumps(content))
+    problem = None if one.problem is None else _plain(one.problem)
+    row = (*values, one.delivered, one.status, problem, json.dumps(content))
     return _row(SUBSCRIPTIONS, row)
 
 
@@ -138,7 +143,15 @@ def dead_letter_id(subscription: str, number: int) -> str:
 def dead_letter_row(subscription: str, one: DeadLetter) -> pa.Table:
     letter = one.letter
     about = (dead_letter_id(subscription, letter.number), subscription, letter.number, letter.pattern, letter.version)
-    failed = (letter.kind, letter.match_id, one.attempts, one.problem, "dead", datetime.now(UTC), letter.content)
+    failed = (
+        letter.kind,
+        letter.match_id,
+        one.attempts,
+        _plain(one.problem),
+        "dead",
+        datetime.now(UTC),
+        letter.content,
+    )
     return _row(DEAD_LETTERS, (*about, *failed))
 
 
@@ -146,6 +159,13 @@ def letter_of(row: dict[str, Any]) -> Letter:
     """The message in a row of the outbox or of dead letters."""
     fields = ("number", "pattern", "version", "kind", "match_id", "content", "attempts")
     return Letter(**{name: row[name] for name in fields if name in row})
+
+
+def _plain(problem: str) -> str:
+    """The beginning of a problem. A receiver may have written it: databases refuse some characters, and terminals obey
+    others.
+    """
+    return "".join(one if one.isprintable() else " " for one in problem[:_LONGEST])
 
 
 def _row(table: RowTable, values: Sequence[Any]) -> pa.Table:

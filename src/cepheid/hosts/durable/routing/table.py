@@ -63,6 +63,8 @@ class TableWriter:
             StoreError: the store fails, and nothing was written.
         """
         given, again = self._given, self._again
+        if given.delivered == sent and not again:
+            return None
         read = self._outlet.read(given.delivered, sent, _AT_ONCE)
         problem = read.failed[-1].problem if read.failed else given.problem
         after = replace(given, delivered=read.through, status="active", problem=problem)

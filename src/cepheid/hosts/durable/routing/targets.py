@@ -23,6 +23,8 @@ FORMS = (
 )
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_PLAIN = re.compile(r"[\x21-\x7e]+")
+"""Text that may be in a request as it is."""
 _TABLE = re.compile(r"[^\W\d]\w{0,49}")
 _OURS = re.compile(
     r"(cepheid|open|matches|timeouts|late)_.*|inputs|patterns|outbox|subscriptions|dead_letters", re.IGNORECASE
@@ -66,7 +68,7 @@ def target_of(text: str) -> Target:
         raise SchemaError(f"to: {text!r} is no URL: {error}") from None
     path = parts.path.strip("/")
     match parts.scheme:
-        case "http" | "https" if parts.hostname and not parts.username:
+        case "http" | "https" if parts.hostname and not parts.username and _PLAIN.fullmatch(text):
             return Target("http", text)
         case "kafka" if parts.netloc and re.fullmatch(r"[\w.-]+", path):
             return Target("kafka", parts.netloc, path)
