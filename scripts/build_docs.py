@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -60,7 +60,16 @@ def filled(text: str, parts: Collection[str]) -> str:
 def _command_line() -> str:
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
-    return "".join(_command(name, command) for name, command in sorted(group.commands.items()))
+    return "".join(_command(name, command) for name, command in _commands(group))
+
+
+def _commands(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands with their names, in the order of these; those of groups come with their groups' names."""
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, TyperGroup):
+            yield from _commands(command, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", command
 
 
 def _command(name: str, command: Any) -> str:
