@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import http.server
 import json
+import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
@@ -38,8 +40,8 @@ class Receiver:
 
 
 @contextmanager
-def running_receiver() -> Iterator[Receiver]:
-    """A server that runs within the block."""
+def running_receiver(certificate: Path | None = None) -> Iterator[Receiver]:
+    """A server that runs within the block; with TLS, if a folder has a certificate and its key."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -55,10 +57,17 @@ def running_receiver() -> Iterator[Receiver]:
                 self.send_header(name, value)
             self.end_headers()
 
+        def log_error(self, *_: object) -> None:
+            pass
+
         def log_message(self, *_: object) -> None:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate / "certificate", certificate / "key")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     receiver = Receiver(server.server_port)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()

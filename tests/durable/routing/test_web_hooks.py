@@ -6,7 +6,9 @@ import base64
 import hashlib
 import hmac
 import ipaddress
+import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -299,3 +301,36 @@ def test_wrong_allow(tmp_path: Path) -> None:
     with pytest.raises(SchemaError) as caught:
         opened(f"sqlite:///{tmp_path}/alerts.db", "*", "https://example.com/path", "10.0.0.1/8")
     assert str(caught.value).count("is none of module:function, https://host") == 3
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With https the certificate must be one that the system trusts, for the name in the URL; the connection goes to
+    the checked address.
+    """
+    _make_certificate(tmp_path, "localhost")
+    with running_receiver(tmp_path) as receiver:
+        port = receiver.origin.rpartition(":")[2]
+        right, wrong = f"https://localhost:{port}", f"https://127.0.0.1:{port}"
+        with opened(f"sqlite:///{tmp_path}/alerts.db", right, wrong, LOOPBACK, "::1/128") as host:
+            host.subscribe("unknown", to=right, attempts=1)
+            find(host, 1)
+            assert host.deliver()
+            assert "certificate verify failed" in dead(host)[0]
+            host.unsubscribe("unknown")
+            monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate"))
+            host.subscribe("right", to=right, attempts=1)
+            host.subscribe("wrong", to=wrong, attempts=1)
+            find(host, 3)
+            assert host.deliver()
+            assert receiver.ids == [3]
+            assert "IP address mismatch" in dead(host)[0]
+
+
+def _make_certificate(folder: Path, name: str) -> None:
+    """A certificate for the name, which signs itself, and its key."""
+    files = ("-keyout", str(folder / "key"), "-out", str(folder / "certificate"), "-days", "2", "-nodes")
+    subject = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", *files, *subject], check=True, capture_output=True
+    )
