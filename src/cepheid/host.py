@@ -15,7 +15,8 @@ from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store, restore
 from cepheid.hosts.durable.routing.arguments import checked_subscription
 from cepheid.hosts.durable.routing.reach import Reach
-from cepheid.hosts.durable.routing.routing import Given, InputOf, Routing
+from cepheid.hosts.durable.routing.routing import Routing
+from cepheid.hosts.durable.routing.running import Given, InputOf
 from cepheid.hosts.durable.routing.subscription import Letter
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
@@ -288,8 +289,9 @@ class Host:
 
     def deliver(self, wait: timedelta | str = "30 seconds") -> bool:
         """Sends what was found to the subscribers; returns whether everything was delivered or has become a dead letter
-        within the time `wait`. What was not goes on in threads until the host is closed, and is noted by the next
-        call; so a program that feeds all the time calls `deliver("0 seconds")` after each feed.
+        within the time `wait`. Subscriptions that are `waiting` do not count. What was not delivered goes on in threads
+        until the host is closed, and is noted by the next call; so a program that feeds all the time calls
+        `deliver("0 seconds")` after each feed.
 
         Raises:
             StoreError: the store fails; what could not be noted is delivered again.

@@ -105,6 +105,28 @@ def test_dead_letters(url: str) -> None:
         assert host.dead_letters.num_rows == 0
 
 
+def test_resent_twice(url: str) -> None:
+    """A dead letter that is on its way already is not sent twice, and a replaced function gets it, too."""
+    got: list[int] = []
+
+    def broken(letter: Letter) -> None:
+        got.append(letter.number)
+        raise RuntimeError("not now")
+
+    with opened(url) as host:
+        host.subscribe("all", to=broken, attempts=2, pause="1 millisecond")
+        find(host, 1, 3)
+        assert host.deliver()
+        assert got == [1, 1, 2, 2]
+        for _ in range(3):
+            host.resend("all", [1])
+        host.subscribe("all", to=lambda letter: got.append(-letter.number), attempts=2, pause="1 millisecond")
+        assert host.deliver()
+        assert host.deliver()
+        assert got == [1, 1, 2, 2, -1]
+        assert host.dead_letters.column("number").to_pylist() == [2]
+
+
 def test_problem_with_strange_characters(url: str) -> None:
     """A problem is stored whatever its text is: no receiver can break the store by it."""
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
 from cepheid.hosts.durable.host import DurableHost
 from cepheid.hosts.durable.routing.condition import checked_condition, joined_columns
-from cepheid.hosts.durable.routing.routing import Given, InputOf
+from cepheid.hosts.durable.routing.running import Given, InputOf
 from cepheid.hosts.durable.routing.subscription import ALL, Subscription
 from cepheid.hosts.durable.routing.targets import FORMS, GIVEN, Target, target_of
 from cepheid.lang.arguments import brief

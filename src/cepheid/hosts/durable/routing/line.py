@@ -83,8 +83,10 @@ class Line:
         self._outlet = outlet
 
     def send_again(self, letters: list[Letter]) -> None:
+        """Sends dead letters again, except for those that are being sent again anyway."""
         with self._lock:
-            self._again.letters += letters
+            known = {letter.number for letter in (*self._again.letters, *self._sent_again)}
+            self._again.letters += [letter for letter in letters if letter.number not in known]
 
     @property
     def is_done(self) -> bool:

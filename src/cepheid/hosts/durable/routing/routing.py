@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
-from threading import Event, Thread
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from threading import Event
 
 import pyarrow as pa
 
@@ -16,9 +15,7 @@ from cepheid.hosts.durable.host import DurableHost
 from cepheid.hosts.durable.routing.condition import joined_columns
 from cepheid.hosts.durable.routing.line import Line, Progress
 from cepheid.hosts.durable.routing.outlet import Outlet
-from cepheid.hosts.durable.routing.sender import Sender
-from cepheid.hosts.durable.routing.senders.function import FunctionSender
-from cepheid.hosts.durable.routing.senders.host import FedHost, HostSender
+from cepheid.hosts.durable.routing.running import Given, InputOf, MakeSender, Running, sender_of
 from cepheid.hosts.durable.routing.stored import (
     Changed,
     dead_numbers,
@@ -28,21 +25,9 @@ from cepheid.hosts.durable.routing.stored import (
     stored_subscriptions,
     to_send_again,
 )
-from cepheid.hosts.durable.routing.subscription import Letter, Status, Subscription
+from cepheid.hosts.durable.routing.subscription import Status, Subscription
 from cepheid.hosts.durable.routing.table import TableWriter
-from cepheid.hosts.durable.routing.targets import Target, target_of
-
-
-class InputOf(NamedTuple):
-    """An input of another host that the same program has open, as a target."""
-
-    host: FedHost
-    input: str
-
-
-Given: TypeAlias = Callable[[Letter], Any] | InputOf
-"""A target that the program itself gives."""
-MakeSender: TypeAlias = Callable[[Subscription, Target], Sender]
+from cepheid.hosts.durable.routing.targets import target_of
 
 _BETWEEN = 0.25
 """Seconds between two transactions that store what was delivered, while the host has other things to do."""
@@ -52,22 +37,6 @@ _AGAIN = 5.0
 """Seconds until a table is written again after that has failed."""
 _CLOSING = 2.0
 """Seconds for which a host that closes waits for attempts to end."""
-
-
-@dataclass
-class _Running:
-    """A subscription that is delivered."""
-
-    line: Line
-    wake: Event
-    thread: Thread | None
-    """None: the thread of the host delivers, as only it may use the target."""
-    is_stopped: bool = False
-
-    def stop(self) -> None:
-        """Ends it after the attempt that is being made. If that hangs, it is left alone."""
-        self.is_stopped = True
-        self.wake.set()
 
 
 class Routing:
@@ -80,7 +49,7 @@ class Routing:
         self._make_sender = make_sender
         self._subscriptions = stored_subscriptions(host)
         self._given: dict[str, Given] = {}
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, Running] = {}
         self._tables: dict[str, TableWriter] = {}
         self._seen: tuple[int, ...] = ()
         """The numbers of the deployments whose columns the subscriptions have."""
@@ -113,7 +82,8 @@ class Routing:
             self._save([Changed(given)])
         if function is not None:
             self._given[given.name] = function
-        self._stop(given.name)
+        if function is not None or given.name in self._waiting:
+            self._stop(given.name)
 
     def remove(self, name: str) -> None:
         """Removes a subscription and its dead letters.
@@ -174,11 +144,7 @@ class Routing:
                 self._write_table(writer, sent, until)
             is_done = is_done and writer.given.delivered == sent
         for running in self._running.values():
-            running.line.reach(sent)
-            running.wake.set()
-            while running.thread is None and time.monotonic() < until and running.line.step() == 0.0:
-                pass
-            is_done = is_done and running.line.is_done
+            is_done = running.reach(sent, lambda: time.monotonic() > until) and is_done
         return is_done
 
     def _write_table(self, writer: TableWriter, sent: int, until: float) -> None:
@@ -205,14 +171,12 @@ class Routing:
         for running in self._running.values():
             running.stop()
         until = time.monotonic() + _CLOSING
-        threads = [running.thread for running in self._running.values() if running.thread is not None]
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+        for running in self._running.values():
+            running.join(until - time.monotonic())
         with suppress(StoreError):  # then it is delivered again
             self._store()
         for running in self._running.values():
-            if running.thread is None or not running.thread.is_alive():
-                running.line.close()
+            running.close()
         self._running.clear()
 
     # Starting and storing
@@ -240,44 +204,18 @@ class Routing:
                 writer.make()
                 self._tables[given.name] = writer
                 return
-            sender = self._sender(given, target)
+            own = self._given.get(given.name)
+            sender = sender_of(given, target, own, self._make_sender)
         except (SchemaError, PatternError, StoreError) as error:
             self._wait(given, str(error))
             return
-        running = _Running(Line(given, outlet, sender), Event(), None)
-        if not isinstance(self._given.get(given.name), InputOf):
-            name = f"cepheid to {given.name}"
-            running.thread = Thread(target=self._run, args=(running,), name=name, daemon=True)
-            running.thread.start()
-        self._running[given.name] = running
-
-    def _sender(self, given: Subscription, target: Target) -> Sender:
-        """
-        Raises:
-            SchemaError: the target cannot be reached as this host was opened.
-        """
-        match self._given.get(given.name):
-            case InputOf(host, name):
-                return HostSender(lambda: nullcontext(host), name, given.name)
-            case None if target.kind == "given":
-                raise SchemaError("the program that has the host open has not given the function: subscribe again")
-            case None:
-                return self._make_sender(given, target)
-            case function:
-                return FunctionSender(function)
-
-    def _run(self, running: _Running) -> None:
-        """Delivers until it is stopped, in a thread of its own."""
-        while not running.is_stopped:
-            wait = running.line.step()
-            self._progressed.set()
-            if wait != 0.0:
-                running.wake.wait(wait)
-                running.wake.clear()
+        line, has_thread = Line(given, outlet, sender), not isinstance(own, InputOf)
+        self._running[given.name] = Running(line, given.name, self._progressed, has_thread=has_thread)
 
     def _stop(self, name: str) -> None:
         """Ends a delivery. The next one begins at what is stored."""
         self._waiting.discard(name)
+        self._looks_for_resent = True
         writer, running = self._tables.pop(name, None), self._running.pop(name, None)
         if writer is not None:
             self._save([Changed(writer.given)])

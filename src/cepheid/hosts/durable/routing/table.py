@@ -50,7 +50,7 @@ class TableWriter:
         return self._given
 
     def send_again(self, letters: list[Letter]) -> None:
-        self._again += letters
+        self._again = letters
 
     def failed(self, problem: str, due: float) -> None:
         """A step has failed. The next one is due at this time of the clock."""

@@ -18,7 +18,7 @@ from cepheid.hosts.durable.routing.arguments import subscription_of
 from cepheid.hosts.durable.routing.line import Line
 from cepheid.hosts.durable.routing.outlet import Read
 from cepheid.hosts.durable.routing.reach import OpenedHost, Reach
-from cepheid.hosts.durable.routing.routing import InputOf
+from cepheid.hosts.durable.routing.running import InputOf
 from cepheid.hosts.durable.routing.sender import Sender
 from cepheid.hosts.durable.routing.senders.function import FunctionSender
 from cepheid.hosts.durable.routing.subscription import ALL, DeadLetter, Letter, Subscription
