@@ -7,8 +7,9 @@ from threading import Event
 from typing import Any
 
 import pytest
+from tests.durable.postgres import Server
 from tests.durable.routing.hosts import find, opened, subscriptions
-from tests.durable.test_stores import execute
+from tests.durable.test_stores import end_sessions, execute
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.host import Letter
@@ -125,6 +126,25 @@ def test_resent_twice(url: str) -> None:
         assert host.deliver()
         assert got == [1, 1, 2, 2, -1]
         assert host.dead_letters.column("number").to_pylist() == [2]
+
+
+def test_lost_connection(postgres: Server) -> None:
+    """After the connection to the store was lost, deliveries go on: nothing is lost, and nothing is sent twice."""
+    got: list[int] = []
+    with opened(postgres.url("lost_subscriber")) as host:
+        host.subscribe("all", to=lambda letter: got.append(letter.row["id"]))
+        host.subscribe("to_table", to="table://alerts")
+        find(host, 1)
+        assert host.deliver()
+        find(host, 3)
+        end_sessions(postgres, "lost_subscriber")
+        assert host.deliver()
+        assert "cannot be written" in subscriptions(host)["to_table"]["problem"]
+        find(host, 5)
+        assert host.deliver()
+        assert got == [1, 3, 5]
+        assert host.sql("SELECT id FROM alerts ORDER BY id").column("id").to_pylist() == [1, 3, 5]
+        assert {one["delivered"] for one in subscriptions(host).values()} == {3}
 
 
 def test_problem_with_strange_characters(url: str) -> None:

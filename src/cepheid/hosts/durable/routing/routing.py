@@ -33,7 +33,7 @@ _BETWEEN = 0.25
 """Seconds between two transactions that store what was delivered, while the host has other things to do."""
 _INLINE = 0.25
 """Seconds for which the host's thread writes tables at a time."""
-_AGAIN = 5.0
+_AGAIN = 1.0
 """Seconds until a table is written again after that has failed."""
 _CLOSING = 2.0
 """Seconds for which a host that closes waits for attempts to end."""

@@ -22,6 +22,7 @@ from cepheid.hosts.durable.stores.postgresql_rights import check_functions
 
 _PATIENCE = 5.0
 """Seconds."""
+_MOST_ACCEPTED = 256
 _LOCK = 0x63657068
 """The first number of the advisory lock that the writing host has; the second one stands for the schema."""
 
@@ -34,6 +35,8 @@ class PostgresDatabase:
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._accepted: set[str] = set()
+        """Queries whose functions were checked. Queries are often repeated, as by figures."""
         try:
             self._connection = psycopg.connect(url, autocommit=True, application_name="cepheid host")
         except psycopg.Error as error:
@@ -119,7 +122,9 @@ class PostgresDatabase:
             with psycopg.connect(self._url, autocommit=True, application_name="cepheid query") as reader:
                 reader.execute("SET TIME ZONE 'UTC'")
                 reader.execute(f"SET statement_timeout = '{LONGEST_QUERY}s'")
-                check_functions(reader, sql)
+                if sql not in self._accepted:
+                    check_functions(reader, sql)
+                    self._accepted = {*self._accepted, sql} if len(self._accepted) < _MOST_ACCEPTED else {sql}
                 reader.execute("BEGIN READ ONLY")
                 # Only a SELECT can be a cursor, and in the protocol of binary results a text has one statement.
                 reader.execute(f"DECLARE query NO SCROLL CURSOR FOR {sql}", binary=True)
