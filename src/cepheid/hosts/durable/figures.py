@@ -11,6 +11,7 @@ from typing import Any
 
 from cepheid.events.time import microseconds
 from cepheid.hosts.durable.host import DurableHost
+from cepheid.hosts.durable.routing.routing import Routing
 from cepheid.hosts.durable.state import BEFORE_ALL
 from cepheid.hosts.prometheus import Sample, label
 
@@ -40,9 +41,23 @@ class HostFigures:
     """The rows in the outbox."""
     outbox_age: float
     """How many seconds ago, by the clock of events, the oldest row in the outbox was detected; 0 without rows."""
+    subscriptions: Mapping[str, SubscriptionFigures]
 
 
-def figures_of(host: DurableHost) -> HostFigures:
+@dataclass(frozen=True)
+class SubscriptionFigures:
+    """How far a subscriber is behind."""
+
+    behind: int
+    """The rows of the outbox that were not handled yet, also those that are for others."""
+    age: float
+    """How many seconds ago, by the clock of events, the first of them was detected; 0 if there are none."""
+    dead_letters: int
+    is_active: bool
+    """Whether it neither waits nor fails."""
+
+
+def figures_of(host: DurableHost, routing: Routing) -> HostFigures:
     """
     Raises:
         StoreError: the outbox cannot be read.
@@ -58,7 +73,19 @@ def figures_of(host: DurableHost) -> HostFigures:
         commit_seconds=host.commit_seconds,
         outbox=rows,
         outbox_age=age,
+        subscriptions=_subscriptions(host, routing),
     )
+
+
+def _subscriptions(host: DurableHost, routing: Routing) -> dict[str, SubscriptionFigures]:
+    dead = dict(_rows(host, "SELECT subscription, count(*) AS n FROM dead_letters GROUP BY subscription"))
+    found = {}
+    for name, one in routing.subscriptions.items():
+        first = routing.progress(name) + 1
+        behind = host.sent - first + 1
+        age = _age(host, first) if behind else 0.0
+        found[name] = SubscriptionFigures(behind, age, dead.get(name, 0), one.status == "active")
+    return found
 
 
 def _outbox(host: DurableHost) -> tuple[int, float]:
@@ -66,14 +93,19 @@ def _outbox(host: DurableHost) -> tuple[int, float]:
     ((first, last),) = _rows(host, "SELECT min(number) AS first, max(number) AS last FROM outbox")
     if first is None:
         return 0, 0.0
-    found = _rows(host, f"SELECT content FROM outbox WHERE number = {first:d}")
+    return last - first + 1, _age(host, first)
+
+
+def _age(host: DurableHost, number: int) -> float:
+    """How many seconds ago the row of the outbox was detected; 0 if it has no such time."""
+    found = _rows(host, f"SELECT content FROM outbox WHERE number = {number:d}")
     detected = [json.loads(content).get("detected_at") for (content,) in found]
     ages = [time.time() - microseconds(datetime.fromisoformat(at)) / _SECOND for at in detected if at is not None]
-    return last - first + 1, max([0.0, *ages])
+    return max([0.0, *ages])
 
 
 def _rows(host: DurableHost, query: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in host.query(query).to_pylist()]
+    return [tuple(row.values()) for row in host.read(query).to_pylist()]
 
 
 def samples_of(
@@ -85,6 +117,12 @@ def samples_of(
     yield Sample("commit_seconds_total", host, figures.commit_seconds)
     yield Sample("outbox_rows", host, figures.outbox)
     yield Sample("outbox_age_seconds", host, figures.outbox_age)
+    for subscription, one in figures.subscriptions.items():
+        labels = f"{host},{label('subscription', subscription)}"
+        yield Sample("subscription_behind_rows", labels, one.behind)
+        yield Sample("subscription_age_seconds", labels, one.age)
+        yield Sample("subscription_dead_letters", labels, one.dead_letters)
+        yield Sample("subscription_active", labels, int(one.is_active))
     for source, events in figures.events.items():
         labels = f"{host},{label('input', source)}"
         yield Sample("events_total", labels, events)

@@ -77,6 +77,16 @@ class DurableHost:
         """The deployments that run or drain."""
         return self._running
 
+    @property
+    def sent(self) -> int:
+        """The number of the last row in the outbox.
+
+        Raises:
+            StoreError: the last step failed, and the store still fails.
+        """
+        self._ensure_current()
+        return self._sent
+
     def add_input(self, given: Input) -> None:
         """Adds the input. If it is there already, with the same arguments, nothing changes.
 
@@ -329,7 +339,11 @@ class DurableHost:
     # Reading
 
     def query(self, sql: str) -> pa.Table:
-        """The result of a query over the host's tables. This, and only this, may be called by any thread."""
+        """The result of a query over the host's tables. This and `read`, and only they, may be called by any thread."""
+        return self._store.query(sql)
+
+    def read(self, sql: str) -> pa.Table:
+        """The result of a query that does not concern open partial matches. It may be called by any thread, too."""
         return self._store.query(sql)
 
     def backup(self, path: Path) -> None:
@@ -341,6 +355,13 @@ class DurableHost:
         self._store.close()
 
     # State
+
+    @contextmanager
+    def changing(self) -> Iterator[Transaction]:
+        """A transaction for what belongs to no pattern."""
+        self._ensure_current()
+        with self._changing() as transaction:
+            yield transaction
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction]:

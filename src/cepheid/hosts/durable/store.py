@@ -21,6 +21,8 @@ class RowTable(NamedTuple):
     id: str | None
     """The column with the primary key. None: rows are found by their indexes, as each index costs a write per row."""
     indexes: tuple[tuple[str, ...], ...] = ()
+    is_small: bool = False
+    """Whether it has few rows, which are replaced often."""
 
 
 class ShardStore(Store, Protocol):

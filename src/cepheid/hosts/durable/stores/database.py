@@ -75,6 +75,10 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
+LONGEST_QUERY = 60
+"""Seconds: a user's query that takes longer is ended."""
+
+
 def quoted(name: str) -> str:
     """The name as SQL. All of a host's statements quote names here."""
     return '"' + name.replace('"', '""') + '"'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,10 +16,16 @@ from cepheid.events.batch import python_values
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.json_text import iso_texts, json_texts
 from cepheid.hosts.durable.lock import locked
-from cepheid.hosts.durable.stores.database import column_names, failing, literal, quoted
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, literal, quoted
 
 _AT_ONCE = 30_000
 """SQLite takes at most 32,766 parameters in a statement."""
+
+
+_LONGEST_VALUE = 256 << 20
+"""Bytes: the most that a value may have that a query computes."""
+_STEPS = 100_000
+"""Between two looks at the clock; about a millisecond."""
 
 
 class SqliteDatabase:
@@ -107,6 +114,9 @@ class SqliteDatabase:
     def query(self, sql: str) -> pa.Table:
         reader = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
         reader.set_authorizer(_only_reads)
+        reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        until = time.monotonic() + LONGEST_QUERY
+        reader.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         try:
             cursor = reader.execute(sql)
             names = column_names(cursor.description)
