@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cepheid.detect import arrow_table
 from cepheid.errors import SchemaError, StoreError
@@ -21,9 +21,15 @@ from cepheid.hosts.durable.arguments import (
 from cepheid.hosts.durable.figures import HostFigures, figures_of
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store, restore
+from cepheid.hosts.durable.routing.arguments import checked_subscription
+from cepheid.hosts.durable.routing.reach import Reach
+from cepheid.hosts.durable.routing.routing import Routing
+from cepheid.hosts.durable.routing.running import Given, InputOf
+from cepheid.hosts.durable.routing.subscription import Letter
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
 from cepheid.lang.documents import AnyPattern
+from cepheid.lang.duration import parse_duration
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
@@ -41,20 +47,34 @@ from cepheid.requests.request import Nulls, instant_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["Host", "InputOf", "Letter", "MatchesOf", "open_host", "restore_host"]
 
-def open_host(url: str) -> Host:
+
+def open_host(url: str, *, allow: Iterable[str] | None = (), kafka_options: Mapping[str, str] | None = None) -> Host:
     """Opens the store at `url`, or makes it, and continues where it stopped.
 
     Args:
         url: file:///var/lib/alerts (a folder), sqlite:///alerts.db, duckdb:///alerts.duckdb or postgresql:///alerts.
             For files, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
             sqlite:////var/alerts.db is /var/alerts.db.
+        allow: What subscriptions may reach: functions as "module:function", the origins of web hooks as
+            "https://hooks.example.com", Kafka's servers as "kafka://host:port", other hosts by the URLs of their
+            stores; and networks, as "10.0.0.0/8", if web hooks may be at addresses that are not public. None: accept
+            all subscriptions, and deliver none of these.
+        kafka_options: Options of Kafka's client for topics as targets, such as {"security.protocol": "SSL"}.
 
     Raises:
         StoreError: the store cannot be opened, is another program's, or another host is writing to it.
         SnapshotError: its state is damaged.
+        SchemaError: `allow` has something else.
     """
-    return Host(DurableHost(open_store(url)))
+    reach = Reach(allow, kafka_options or {}, open_host)
+    host = DurableHost(open_store(url))
+    try:
+        return Host(host, reach)
+    except BaseException:
+        host.close()
+        raise
 
 
 def restore_host(backup: str | Path, url: str) -> None:
@@ -71,9 +91,11 @@ class Host:
     returned from survives a crash, and an interrupted call has done nothing.
     """
 
-    def __init__(self, host: DurableHost) -> None:
+    def __init__(self, host: DurableHost, reach: Reach) -> None:
         """Use `open_host`."""
         self._durable = host
+        self._reach = reach
+        self._routing = Routing(host, reach.sender)
         self._is_closed = False
 
     @property
@@ -233,6 +255,100 @@ class Host:
         zone = "UTC" if known is None else known.time_zone
         return microseconds(instant_of(time_of(argument, given), zone, argument=argument))
 
+    # Routing
+
+    @property
+    def subscriptions(self) -> pa.Table:
+        """The subscriptions as rows: name, pattern, condition, target, delivered (the number in the outbox up to which
+        it was delivered), status and problem. It is the table `subscriptions` of the store.
+        """
+        columns = "name, pattern, condition, target, delivered, status, problem"
+        return self._host.read(f"SELECT {columns} FROM subscriptions ORDER BY name")  # noqa: S608 - a constant
+
+    def subscribe(
+        self,
+        name: str,
+        *,
+        to: Given | str,
+        pattern: str | Sequence[str] = "*",
+        where: str | None = None,
+        after: int | None = None,
+        secret: str | None = None,
+        timeout: timedelta | str = "10 seconds",
+        attempts: int = 8,
+        pause: timedelta | str = "1 second",
+    ) -> None:
+        """Sends what patterns find to a subscriber, in the order of the outbox. `deliver` does the sending. A repeated
+        call with the same arguments does nothing, except that it gives the function again.
+
+        Args:
+            to: A function, which is called with each `Letter`; "module:function"; "https://host/path";
+                "kafka://host:port/topic"; "table://name", a table in the same store; the store of another host with its
+                input, as in "sqlite:///other.db#alerts", or `InputOf` if this program has that host open.
+            pattern: The names of patterns; "*" for all, also those that are deployed later.
+            where: A condition in SQL over the columns of the rows found: the keys, the measures, kind, match_start and
+                so on. A column that a pattern does not have is NULL.
+            after: The number in the outbox after which to begin. Default: what is found from now on.
+            secret: "env:NAME", the environment variable with the key that signs what is sent to an HTTP endpoint.
+            timeout: For one attempt.
+            attempts: After so many a message becomes a dead letter.
+            pause: Before the second attempt; each further pause is twice as long, up to a minute.
+
+        Raises:
+            PatternError, SchemaError: an argument is wrong, the host may not reach the target, or there is a
+                subscription of this name with other arguments; the message has all problems.
+        """
+        given: dict[str, Any] = {
+            "name": name,
+            "to": to,
+            "pattern": pattern,
+            "where": where,
+            "after": after,
+            "secret": secret,
+        }
+        given |= {"timeout": timeout, "attempts": attempts, "pause": pause}
+        self._routing.add(*checked_subscription(self._host, given, self._reach.refusal))
+
+    def unsubscribe(self, name: str) -> None:
+        """Ends a subscription, and forgets its dead letters.
+
+        Raises:
+            SchemaError: there is none of this name.
+        """
+        self._routing.remove(name)
+
+    def deliver(self, wait: timedelta | str = "30 seconds") -> bool:
+        """Sends what was found to the subscribers; returns whether everything was delivered or has become a dead letter
+        within the time `wait`. Subscriptions that are `waiting` do not count. What was not delivered goes on in threads
+        until the host is closed, and is noted by the next call; so a program that feeds all the time calls
+        `deliver("0 seconds")` after each feed.
+
+        Raises:
+            StoreError: the store fails; what could not be noted is delivered again.
+        """
+        return self._routing.deliver(parse_duration(wait, or_zero=True).total_seconds())
+
+    @property
+    def dead_letters(self) -> pa.Table:
+        """The messages that were given up, as rows of the table `dead_letters` of the store."""
+        return self._host.read("SELECT * FROM dead_letters ORDER BY subscription, number")
+
+    def resend(self, name: str, numbers: Sequence[int] | None = None) -> int:
+        """Lets `deliver` send dead letters of the subscription again, by default all; they are marked as out of order.
+        Returns how many there are.
+
+        Raises:
+            SchemaError: there is no such subscription, or it has no dead letters of these numbers.
+        """
+        return self._routing.resend(name, None if numbers is None else tuple(numbers))
+
+    @property
+    def delivered_up_to(self) -> int:
+        """The number up to which all subscribers have had the outbox; rows after it must stay in it."""
+        return self._routing.delivered_up_to
+
+    # Reading
+
     def sql(self, query: str) -> pa.Table:
         """The result of a query over the host's tables, as an Arrow table. The query can change nothing.
 
@@ -257,12 +373,15 @@ class Host:
         Raises:
             StoreError: the outbox cannot be read.
         """
-        return figures_of(self._host)
+        return figures_of(self._host, self._routing)
 
     def close(self) -> None:
-        """Gives up the store. Everything is stored already, and later calls are refused."""
+        """Ends all deliveries, and gives up the store. Everything else is stored already. Later calls are refused."""
         self._is_closed = True
-        self._durable.close()
+        try:
+            self._routing.close()
+        finally:
+            self._durable.close()
 
     def __enter__(self) -> Self:
         return self

@@ -63,7 +63,7 @@ def test_lost_connection(postgres: Server) -> None:
     """A host whose connection breaks refuses the step, and goes on when the server answers again: nothing is lost."""
     with prepared(postgres.url("lost_connection")) as host:
         host.feed(events("a"), input="events", position=1)
-        _end_sessions(postgres, "lost_connection")
+        end_sessions(postgres, "lost_connection")
         with pytest.raises(StoreError, match="cannot be"):
             host.feed(events("b", after=1), input="events", position=2)
         host.feed(events("b", after=1), input="events", position=2)
@@ -89,7 +89,7 @@ def test_another_host_took_over(postgres: Server) -> None:
     url = postgres.url("took_over")
     first = prepared(url)
     first.feed(events("a"), input="events", position=1)
-    _end_sessions(postgres, "took_over")
+    end_sessions(postgres, "took_over")
     with open_host(url) as second:
         second.feed(events("b", after=1), input="events", position=2)
         for _ in range(2):
@@ -214,7 +214,7 @@ def _version(pattern: cepheid.Pattern, version: str) -> cepheid.Pattern:
     return pattern.named(pattern.name, version=version)
 
 
-def _end_sessions(server: Server, database: str) -> None:
+def end_sessions(server: Server, database: str) -> None:
     with psycopg.connect(server.address("postgres"), autocommit=True) as admin:
         admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (database,))
 

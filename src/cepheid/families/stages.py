@@ -24,7 +24,7 @@ from cepheid.plan.taxonomy import taxonomy_warnings
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
-    from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+    from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, ServiceMatcher
     from cepheid.matchers.stages.runner import StagesRunner
 
 
@@ -102,6 +102,11 @@ class Stages(Family):
 
     def draining(self, runner: StagesRunner) -> StagesRunner:
         return replace(runner, starts=False)
+
+    def drained(
+        self, runner: StagesRunner, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> LiveMatcher:
+        return runner.drained(snapshot, made_for, columns)
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest

@@ -49,9 +49,18 @@ def run(
             metavar="FILE", help="Options of Kafka's client, a line each, as security.protocol=SSL; also passwords."
         ),
     ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="What subscriptions may reach: module:function, https://host, kafka://host:port, the URL of another "
+            "host's store, or a network such as 10.0.0.0/8 in which web hooks may be; repeat for several.",
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
 ) -> None:
-    """Run a host: feed it from its sources, store every step, and answer other commands.
+    """Run a host: feed it from its sources, store every step, send what it finds to subscribers, and answer other
+    commands.
 
     SIGTERM or Ctrl-C ends it after the current feed; the same command continues exactly there. Without --from it only
     answers.
@@ -61,7 +70,7 @@ def run(
         raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
     with failures_reported(as_json=False), ExitStack() as stack:
         reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
-        service = _opened(url_of(store), named, reading, stack)
+        service = _opened(url_of(store), named, reading, allow or [], stack)
         figures = Figures(service, store_name(store), metrics)
         _on_signals(service.stop)
         try:
@@ -72,14 +81,16 @@ def run(
             sys.stderr.write(f"left out: {skipped:,} rows that could not be read as events\n")
 
 
-def _opened(url: str, named: Sequence[tuple[str | None, End]], reading: Reading, stack: ExitStack) -> Service:
+def _opened(
+    url: str, named: Sequence[tuple[str | None, End]], reading: Reading, allow: Sequence[str], stack: ExitStack
+) -> Service:
     """The service, ready to run; all that it needs is closed by the stack."""
     from cepheid.host import open_host
     from cepheid.hosts.durable.remote.place import socket_of
     from cepheid.hosts.durable.remote.server import HostServer
     from cepheid.hosts.durable.service import Service
 
-    host = stack.enter_context(open_host(url))
+    host = stack.enter_context(open_host(url, allow=allow, kafka_options=reading.kafka_options))
     sources = {
         name: stack.enter_context(closing(opened_source(end, host.inputs[name], reading)))
         for name, end in inputs_of(named, host.inputs).items()

@@ -40,7 +40,7 @@ def open_table(deployed: Deployed) -> RowTable | None:
         (field.name,) for field in asked if not pa.types.is_duration(field.type)
     )  # DuckDB has no such index
     indexes = (("key_id",), ("status", "wakeup"), *([keys] if keys else []), *promoted)
-    return RowTable(f"open_{deployed.deployment.slug}", columns, "id", indexes)
+    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes)
 
 
 def found_tables(deployed: Deployed) -> dict[str, RowTable]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import failing, quoted, reason
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, quoted, reason
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -22,6 +23,7 @@ _SETTINGS = {
     "TimeZone": "UTC",
     # A user's query reads the host's tables, and nothing else.
     "enable_external_access": "false",
+    "python_enable_replacements": "false",
     "lock_configuration": "true",
 }
 _NO_DOWNLOADS: dict[str, str | bool | int | float | list[str]] = {
@@ -36,6 +38,7 @@ class DuckDbDatabase:
 
     mark = "?"
     errors: tuple[type[Exception], ...] = (duckdb.Error,)
+    has_indexes = False  # a query over a million rows takes some milliseconds, and indexes slow writes down fivefold
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -65,6 +68,15 @@ class DuckDbDatabase:
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
             where = f"{quoted(column)} IN (SELECT value FROM {given}){' AND ' if condition else ''}{condition}"
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        first, second = columns
+        given = pa.table(
+            {name: pa.array([*values]) for name, values in zip(columns, zip(*pairs, strict=True), strict=True)}
+        )
+        with self._registered(given) as wanted:
+            where = f"({quoted(first)}, {quoted(second)}) IN (SELECT ({quoted(first)}, {quoted(second)}) FROM {wanted})"
             self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
 
     def rows_where_in(
@@ -101,15 +113,19 @@ class DuckDbDatabase:
 
     def query(self, sql: str) -> pa.Table:
         reader = self._connection.cursor()
+        watch = Timer(LONGEST_QUERY, reader.interrupt)
+        watch.daemon = True
         try:
             statements = reader.extract_statements(sql)
             if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
                 raise StoreError("a query is one SELECT; this is something else, or several statements")
             reader.execute("BEGIN TRANSACTION READ ONLY")
+            watch.start()
             return reader.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
             raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
         finally:
+            watch.cancel()
             reader.close()
 
     def backup(self, path: Path) -> None:

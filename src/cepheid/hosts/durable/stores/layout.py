@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from cepheid.hosts.durable.store import OUTBOX
 
-FORMAT = 1
-"""Increased when older versions can no longer read a store."""
+FORMAT = 2
+"""Increased when older versions can no longer read a store; `migrations` brings stores of earlier formats to it."""
 PART = 1 << 24
 """The most bytes of a snapshot in one row: PostgreSQL's values have at most 1 GB."""
 
@@ -35,6 +35,8 @@ TABLES = {
             *(("deployment", _INTEGER), ("format", _INTEGER), ("state", _BYTES), ("entries", _INTEGER)),
             *(("log_bytes", _INTEGER), ("room", _INTEGER), ("passed", _INTEGER), ("open", _INTEGER)),
             *(("timer", _INTEGER), ("over", _FLAG)),
+            # The snapshot is in `parts` parts from `first_part` on; the log after it begins with number `first_entry`.
+            *(("first_part", _INTEGER), ("parts", _INTEGER), ("first_entry", _INTEGER)),
         ]
     ),
     SNAPSHOTS: pa.schema([("deployment", _INTEGER), ("part", _INTEGER), ("content", _BYTES)]),

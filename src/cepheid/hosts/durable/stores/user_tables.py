@@ -37,8 +37,8 @@ def _create(database: Database, table: RowTable) -> None:
             f"the database has a table {table.name!r} that no host has made. Rename it, or give the host a database "
             "or a schema of its own"
         )
-    create_table(database, table.name, table.columns, (table.id,))
-    for number, columns in enumerate(table.indexes):
+    create_table(database, table.name, table.columns, () if table.id is None else (table.id,))
+    for number, columns in enumerate(table.indexes if database.has_indexes else ()):
         named = ", ".join(map(quoted, columns))
         database.execute(f"CREATE INDEX {quoted(f'{table.name}_{number}')} ON {quoted(table.name)} ({named})")
 
