@@ -20,6 +20,8 @@ from cepheid.hosts.durable.state import MatchesOf
 from cepheid.hosts.durable.stores.layout import FORMAT
 
 DATABASES = ("sqlite", "duckdb", "postgresql")
+ARGUMENTS = ("sqlite",)
+"""Arguments are checked before any store has to do with them, so one store is enough."""
 A_POSITION = (
     "position: a number that is not negative, a map with one for each partition as in {'0': 17}, or a name is expected"
 )
@@ -176,6 +178,7 @@ def test_positions_of_partitions(url: str) -> None:
         assert not host.feed(events("a", after=2), input="events", position={"1": 2}).skipped
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 @pytest.mark.parametrize("position", [-1, 2.5, True, [1], {}, {"0": -1}, {"0": "1"}, {0: 1}])
 def test_no_position(url: str, position: Any) -> None:
     """What is no position is refused."""
@@ -221,6 +224,7 @@ def test_columns_of_another_version(url: str) -> None:
         assert contents(host) == before
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -252,6 +256,7 @@ def test_deploy(url: str, arguments: dict[str, Any], message: str) -> None:
         assert contents(host) == before
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 def test_retire(url: str) -> None:
     """A pattern ends in one of two ways."""
     with prepared(url) as host:
@@ -263,6 +268,7 @@ def test_retire(url: str) -> None:
         assert contents(host) == before
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 def test_input(url: str) -> None:
     """All problems of an input are reported at once, and it is not added."""
     twice = pa.schema([*SCHEMA, pa.field("what", pa.int64())])
