@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from cepheid import Pattern
 from cepheid.errors import StoreError
-from cepheid.host import Host, open_host
-from cepheid.hosts.durable.state import MatchesOf
+from cepheid.host import Host, MatchesOf, open_host
 
 T = TypeVar("T")
 
@@ -49,6 +48,8 @@ CARTS = (
 MEASURES = {"id": "checkout.id", "region": "checkout.region"}
 REGIONS = Pattern.begin("one", name="regions").followed_by("other").where("session <> one.session").within("2 minutes")
 """A tier: two abandoned carts of one region."""
+ALERTS = "alerts"
+"""The table of a subscription to the carts."""
 OUTPUTS = ("matches", "timeouts")
 
 
@@ -73,19 +74,21 @@ def end_of(feeds: int) -> datetime:
 
 
 def prepare(host: Host) -> None:
-    """Declares the input and deploys the patterns. Each of these steps may be done already."""
+    """Declares the input, deploys the patterns and subscribes. Each of these steps may be done already."""
     host.input("clicks", SCHEMA, time="at", sequence="id")
     there = host.sql("SELECT name FROM patterns").column("name").to_pylist()
     if CARTS.name not in there:
         host.deploy(CARTS, input="clicks", key="session", measures=MEASURES, outputs=OUTPUTS)
     if REGIONS.name not in there:
         host.deploy(REGIONS, input=MatchesOf((CARTS.name,)), key="region", outputs=OUTPUTS)
+    host.subscribe("table", to=f"table://{ALERTS}", pattern=CARTS.name)
 
 
 def feed(host: Host, number: int) -> None:
-    """Feeds the events of this number, and lets their time pass."""
+    """Feeds the events of this number, lets their time pass, and delivers what was found."""
     host.feed(feed_of(number), input="clicks", position=(number + 1) * IN_A_FEED)
     host.advance_time(end_of(number + 1))
+    host.deliver("0 seconds")
 
 
 def stored_feeds(host: Host) -> int:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pytest
 from tests.conftest import TESTS
 from tests.durable.killed import (
+    ALERTS,
     CARTS,
     IN_A_FEED,
     MEASURES,
@@ -58,7 +59,8 @@ def test_kills(
 ) -> None:
     """A host gets SIGKILL at random points while it opens its store, takes events and commits; a database server, too,
     or it is stopped at once. What is stored in the end are the matches and timeouts of `detect` over all events, each
-    once; the outbox has them without gaps, and what is open is what is open without any kill.
+    once; the outbox has them without gaps, a subscriber's table has its part of them, and what is open is what is open
+    without any kill.
     """
     server: Server | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
     lives = _Lives(url, server, tmp_path / "said", random.Random(f"{kind} {KILLS}"))
@@ -69,6 +71,9 @@ def test_kills(
         assert host.inputs["clicks"].events == FEEDS * IN_A_FEED
         assert found(host) == outbox(host) == expected()
         assert open_rows(host) == open_at_the_end
+        assert host.deliver()
+        sent = "SELECT match_id FROM outbox WHERE pattern = 'carts' ORDER BY number"
+        assert host.sql(f"SELECT match_id FROM {ALERTS} ORDER BY number") == host.sql(sent)
 
 
 class _Lives:

@@ -30,16 +30,20 @@ def columns_faults(columns: pa.Schema, time: str, sequence: Sequence[str]) -> li
 def check_one_pattern(pattern: object) -> None:
     """
     Raises:
-        PatternError: it is no pattern.
+        PatternError: it is no pattern, or has no name.
     """
     if isinstance(pattern, Mapping):
         raise PatternError("deploy takes one pattern: deploy several one after another")
-    asked_patterns(pattern, None, [])
+    (asked,) = asked_patterns(pattern, None, [])
+    if not asked.pattern.name:
+        raise PatternError("a deployed pattern needs a name: its tables are named after it")
 
 
 def checked_source(given: object, faults: list[str]) -> str | MatchesOf:
     """The input of a deployment."""
-    if isinstance(given, str) or (isinstance(given, MatchesOf) and not isinstance(given.patterns, str)):
+    if isinstance(given, str):
+        return given
+    if isinstance(given, MatchesOf) and given.patterns and not isinstance(given.patterns, str):
         return given
     faults.append(
         f"input: the name of an input, or matches as in MatchesOf(('carts', 'visits')), is expected, got {brief(given)}"

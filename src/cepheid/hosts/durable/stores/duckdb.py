@@ -47,7 +47,7 @@ class DuckDbDatabase:
             for setting, value in _SETTINGS.items():
                 self._connection.execute(f"SET {setting} = '{value}'")
         except duckdb.Error as error:
-            raise StoreError(f"the DuckDB database {path} cannot be opened: {reason(error)}") from error
+            raise StoreError(f"the DuckDB database {path} cannot be opened: {_why(error)}") from error
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._connection.execute(statement, [*values])
@@ -143,6 +143,12 @@ class DuckDbDatabase:
             yield "cepheid_rows"
         finally:
             self._connection.unregister("cepheid_rows")
+
+
+def _why(error: duckdb.Error) -> str:
+    """Why a database cannot be opened. All connections of a process have one configuration, which a host locks."""
+    message = reason(error)
+    return "another host of this program has it open" if "configuration has been locked" in message else message
 
 
 def _connected(path: Path) -> duckdb.DuckDBPyConnection:
