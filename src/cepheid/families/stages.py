@@ -62,7 +62,7 @@ class Stages(Family):
     def explain(self, pattern: Pattern, plan: Plan | None) -> Explanation:
         from cepheid.compile.stages.compiled import compile_plan, relevance_text
         from cepheid.compile.stages.diagram import automaton_mermaid, automaton_text
-        from cepheid.compile.stages.representation import representation_text
+        from cepheid.compile.stages.representation import lookups_text, representation_text
         from cepheid.plan.stages.explain import explain_pattern, explain_plan
 
         if plan is None:
@@ -70,6 +70,7 @@ class Stages(Family):
         else:
             compiled = compile_plan(plan)
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
+            text += lookups_text(compiled)
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002

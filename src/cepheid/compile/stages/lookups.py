@@ -42,18 +42,16 @@ class StateLookup:
 
 def choose_lookups(plan: Plan, flat: FlatAutomaton, bits: TruthBits) -> tuple[StateLookup, ...]:
     """One for each state."""
-    states = len(flat.edges)
-    if plan.functions:
-        return (StateLookup(Lookup.ALL, why="a condition is a function in Python"),) * states
     known: dict[int, list[Tie]] = {}
     for tie in ties_of(plan):
         known.setdefault(tie.condition, []).append(tie)
-    if states > MOST_STATES:
-        return (StateLookup(Lookup.ALL, why=f"the pattern has more than {MOST_STATES} states"),) * states
+    why = "a condition is a function in Python" if plan.functions else ""
+    if len(flat.edges) > MOST_STATES:
+        why = f"the pattern has more than {MOST_STATES} states"
     waiting = reachable(flat) - {flat.automaton.start}
     return tuple(
-        _choose(plan, flat.demands[state], known, bits) if state in waiting else StateLookup(Lookup.ALL)
-        for state in range(states)
+        _choose(plan, demands, known, bits) if state in waiting and not why else StateLookup(Lookup.ALL, why=why)
+        for state, demands in enumerate(flat.demands)
     )
 
 
@@ -65,7 +63,9 @@ def _choose(plan: Plan, demands: frozenset[int] | None, known: dict[int, list[Ti
         return StateLookup(Lookup.ALL, why="no condition compares the event with an earlier one by =, < or >")
     certain = {condition: [tie for tie in each if tie.certain] for condition, each in ties.items()}
     if not any(certain.values()):
-        return StateLookup(Lookup.ALL, why="a part of the condition before the comparison may fail")
+        return StateLookup(
+            Lookup.ALL, why="a part of the condition before the comparison may fail: write the comparison first"
+        )
     choices = [*_choices(certain)]
     covered, chosen = max(choices, key=lambda choice: (len(choice[0]), len(choice[1])))
     visits_all = union(bits.waking(condition) for condition in demands - covered)

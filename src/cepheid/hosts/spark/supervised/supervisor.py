@@ -203,7 +203,7 @@ class Supervisor:
             if may_fail:
                 return planned
             raise
-        return planned + 1
+        return self._ledger.batches().committed + 1
 
     def _await_first(self) -> None:
         """Waits until the query has committed its first micro-batch, or waits for events."""
