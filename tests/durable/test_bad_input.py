@@ -12,7 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from tests.durable.postgres import Server
-from tests.durable.test_stores import PAIRS, SCHEMA, count, events, execute, prepared
+from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, SCHEMA, count, events, execute, prepared
 
 from cepheid.errors import EventError, PatternError, SchemaError, StoreError
 from cepheid.host import Host, open_host
@@ -149,6 +149,20 @@ def test_two_hosts_in_a_process(url: str) -> None:
             open_host(url)
         host.feed(events("a", "b"), input="events", position=2)
         assert count(host, "matches_pairs") == 1
+
+
+@pytest.mark.parametrize("kind", OPEN_TO_OTHERS)
+@pytest.mark.parametrize("statement", ["DELETE FROM open_pairs", "UPDATE open_pairs SET stage = 'b', wakeup = NULL"])
+def test_rows_changed_by_others(url: str, kind: str, statement: str) -> None:
+    """Rows of open partial matches are never read back: what is found is the same after others change them."""
+    with prepared(url) as host:
+        host.feed(events("a"), input="events", position=1)
+        execute(url, kind, statement)
+        host.feed(events("x", after=1), input="events", position=2)
+    with open_host(url) as host:
+        host.feed(events("b", after=2), input="events", position=3)
+        assert count(host, "matches_pairs") == 1
+        assert count(host, "open_pairs") == 0
 
 
 def test_positions(url: str) -> None:
