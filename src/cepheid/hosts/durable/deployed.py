@@ -89,6 +89,8 @@ class Deployed:
         asked = request.only._replace(pattern=family.endless(request.only.pattern), promoted=deployment.promoted)
         plans = plans_in_process(table.columns, replace(request, patterns=(asked,)), self._engine)
         self.plan: PatternPlan = plans.only
+        self.problems = (*family.warnings(self.plan), *family.growth(self.plan, "start"))
+        """What works, but perhaps not as intended, and what is retained for ever."""
         runner = family.runner(self.plan, "start")
         self._made_for = family.compatibility(runner, table.time_zone)
         self._runner = runner if deployment.status == "running" else family.draining(runner)

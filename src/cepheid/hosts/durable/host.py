@@ -103,6 +103,8 @@ class DurableHost:
         self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
         deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
+        position = self._inputs[deployment.input].position if isinstance(deployment.input, str) else None
+        deployed.deployment = deployment = replace(deployment, problems=deployed.problems, position=position)
         former = self._former(deployment, since, old)
         events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:

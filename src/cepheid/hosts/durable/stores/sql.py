@@ -31,6 +31,7 @@ from cepheid.hosts.durable.stores.layout import (
     TABLES,
 )
 from cepheid.hosts.durable.stores.migrations import MIGRATIONS
+from cepheid.hosts.durable.stores.script_rows import save_scripts
 from cepheid.hosts.durable.stores.sql_shard import SqlShard, flush
 from cepheid.hosts.durable.stores.user_tables import make_table
 from cepheid.hosts.durable.whole_file import whole_file
@@ -120,7 +121,10 @@ class SqlStore:
         about = (deployment.name, deployment.version, deployment.status, json.dumps(content["input"]))
         tables = (f"open_{deployment.slug}", f"matches_{deployment.slug}")
         documents = (json.dumps(content["pattern"]), json.dumps(content))
-        self._replace(PATTERNS, {"number": deployment.number}, (*about, *tables, *documents))
+        position = None if deployment.position is None else json.dumps(deployment.position)
+        notes = ("\n".join(deployment.problems) or None, position)
+        self._replace(PATTERNS, {"number": deployment.number}, (*about, *tables, *documents, *notes))
+        save_scripts(self._database, deployment)
 
     def keep(self, source: str, number: int, latest: int, events: bytes) -> None:
         row = {"input": [source], "number": [number], "latest": [latest], "events": [events]}
