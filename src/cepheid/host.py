@@ -13,6 +13,7 @@ from cepheid.events.time import microseconds
 from cepheid.hosts.durable.figures import HostFigures, figures_of
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store, restore
+from cepheid.hosts.durable.retention import Retention
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
 from cepheid.lang.documents import AnyPattern
@@ -33,19 +34,32 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def open_host(url: str) -> Host:
+def open_host(url: str, *, retain: timedelta | str | None = None, retain_rows: int | None = None) -> Host:
     """Opens the store at `url`, or makes it, and continues where it stopped.
 
     Args:
         url: file:///var/lib/alerts (a folder), sqlite:///alerts.db, duckdb:///alerts.duckdb or postgresql:///alerts.
             For files, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
             sqlite:////var/alerts.db is /var/alerts.db.
+        retain: For how long, in event time, matches, timeouts and late events are kept in their tables; None: for ever.
+        retain_rows: How many of them each table keeps, and how many rows the outbox keeps; None: all. Rows of the
+            outbox that a subscription has not delivered are always kept.
+
+    Rows that are no longer to be kept are removed in groups, when they are a tenth of what is kept.
 
     Raises:
+        SchemaError: an argument is wrong.
         StoreError: the store cannot be opened, is another program's, or another host is writing to it.
         SnapshotError: its state is damaged.
     """
-    return Host(DurableHost(open_store(url)))
+    faults: list[str] = []
+    age = None if retain is None else (checked_lateness(retain, faults, "retain") or timedelta(0))
+    if retain_rows is not None and (type(retain_rows) is not int or retain_rows < 1):
+        faults.append(f"retain_rows is a whole number from 1, got {retain_rows!r}")
+    if faults:
+        raise SchemaError("\n".join(faults))
+    retention = Retention(None if age is None else age // timedelta(microseconds=1), retain_rows)
+    return Host(DurableHost(open_store(url), None if retention == Retention() else retention))
 
 
 def restore_host(backup: str | Path, url: str) -> None:

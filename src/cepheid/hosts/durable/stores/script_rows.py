@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from cepheid.hosts.durable.scripts import scripts_of
+from cepheid.families import known_family_of
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.stores.database import Database
 from cepheid.hosts.durable.stores.layout import SCRIPTS, TABLES
@@ -14,6 +14,7 @@ def save_scripts(database: Database, deployment: Deployment) -> None:
     """Replaces the rows of the deployment."""
     database.execute(f"DELETE FROM {SCRIPTS} WHERE deployment = {deployment.number:d}")
     about = {"deployment": deployment.number, "pattern": deployment.name, "version": deployment.version}
-    rows = [about | {"step": step} | script._asdict() for step, script in enumerate(scripts_of(deployment), 1)]
+    steps = known_family_of(deployment.pattern).steps_in_words(deployment.pattern)
+    rows = [about | {"step": number} | step._asdict() for number, step in enumerate(steps, 1)]
     if rows:
         database.insert(SCRIPTS, pa.Table.from_pylist(rows, TABLES[SCRIPTS]))

@@ -1,35 +1,17 @@
-"""What a deployed pattern does at each kind of event, in words: rows to be read, which nothing depends on."""
+"""What a pattern of stages does at each kind of event, in words: rows to be read, which nothing depends on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from cepheid.compile.stages.automaton import Action, build_automaton
-from cepheid.hosts.durable.state import Deployment
+from cepheid.compile.step_in_words import StepInWords
 from cepheid.lang.duration import format_duration
 from cepheid.lang.stages.pattern import Condition, Pattern, Stage, Subtype
 
 
-class Script(NamedTuple):
-    """What happens at an event."""
-
-    stage: str | None
-    """None: it is the whole pattern's."""
-    event: str
-    """The condition that the event meets."""
-    activating: bool
-    """Whether the event can start a partial match."""
-    action: str
-
-
-def scripts_of(deployment: Deployment) -> list[Script]:
-    """The scripts in the order of stages; none for other patterns than those of stages."""
-    pattern = deployment.pattern
-    return [*_scripts(pattern)] if isinstance(pattern, Pattern) else []
-
-
-def _scripts(pattern: Pattern) -> Iterator[Script]:
+def steps_in_words(pattern: Pattern) -> Iterator[StepInWords]:
+    """The steps in the order of stages; deadlines come last."""
     leaves, starting = pattern.leaves, _starting(pattern)
     for number, leaf in enumerate(leaves):
         event, activating = _text(leaf.conditions), number in starting
@@ -38,14 +20,14 @@ def _scripts(pattern: Pattern) -> Iterator[Script]:
         else:
             action = f"{'starts a partial match' if activating else 'is taken'}{_how_often(leaf)}; then it "
             action += _awaited(leaves[number + 1 :])
-        yield Script(leaf.name, event, activating, action)
+        yield StepInWords(leaf.name, event, activating, action)
     for loop in pattern.loops_until:
         assert loop.until is not None
-        yield Script(loop.name or loop.label, loop.until.text, activating=False, action="ends the loop")
+        yield StepInWords(loop.name or loop.label, loop.until.text, activating=False, action="ends the loop")
     if (without := pattern.without) is not None:
         event = "any" if without.condition is None else without.condition.text
         action = f"for {format_duration(without.window)} no event starts a partial match"
-        yield Script(without.name, event, activating=False, action=action)
+        yield StepInWords(without.name, event, activating=False, action=action)
     yield from _deadlines(pattern)
 
 
@@ -78,7 +60,7 @@ def _awaited(following: Sequence[Stage]) -> str:
     return "is a match"
 
 
-def _deadlines(pattern: Pattern) -> Iterator[Script]:
+def _deadlines(pattern: Pattern) -> Iterator[StepInWords]:
     last = pattern.leaves[-1]
     absent = last.contiguity.negated
     action = "ends the partial match as a timeout"
@@ -86,11 +68,11 @@ def _deadlines(pattern: Pattern) -> Iterator[Script]:
         action += f"; as a match where only the absence of {last.name!r} is open"
     for limit, since in ((pattern.window, "the first event"), (pattern.gap, "the event taken last")):
         if limit is not None:
-            yield Script(None, f"{format_duration(limit)} since {since}", activating=False, action=action)
+            yield StepInWords(None, f"{format_duration(limit)} since {since}", activating=False, action=action)
     for leaf in pattern.leaves:
         if leaf.window is not None:
             event = f"{format_duration(leaf.window)} since the event before {leaf.name!r}"
-            yield Script(leaf.name, event, activating=False, action=action)
+            yield StepInWords(leaf.name, event, activating=False, action=action)
 
 
 def _text(conditions: Sequence[Condition | Subtype]) -> str:
