@@ -21,6 +21,7 @@ from cepheid.hosts.durable.arguments import (
 from cepheid.hosts.durable.figures import HostFigures, figures_of
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store, restore
+from cepheid.hosts.durable.retention import Retention
 from cepheid.hosts.durable.routing.arguments import checked_subscription
 from cepheid.hosts.durable.routing.reach import Reach
 from cepheid.hosts.durable.routing.routing import Routing
@@ -50,31 +51,57 @@ if TYPE_CHECKING:
 __all__ = ["Host", "InputOf", "Letter", "MatchesOf", "open_host", "restore_host"]
 
 
-def open_host(url: str, *, allow: Iterable[str] | None = (), kafka_options: Mapping[str, str] | None = None) -> Host:
+def open_host(
+    url: str,
+    *,
+    retain: timedelta | str | None = None,
+    retain_rows: int | None = None,
+    allow: Iterable[str] | None = (),
+    kafka_options: Mapping[str, str] | None = None,
+) -> Host:
     """Opens the store at `url`, or makes it, and continues where it stopped.
 
     Args:
         url: file:///var/lib/alerts (a folder), sqlite:///alerts.db, duckdb:///alerts.duckdb or postgresql:///alerts.
             For files, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
             sqlite:////var/alerts.db is /var/alerts.db.
+        retain: For how long, in event time, matches, timeouts and late events are kept in their tables; None: for ever.
+        retain_rows: How many of them each table keeps, and how many rows the outbox keeps; None: all. Rows of the
+            outbox that a subscription has not delivered are always kept.
         allow: What subscriptions may reach: functions as "module:function", the origins of web hooks as
             "https://hooks.example.com", Kafka's servers as "kafka://host:port", other hosts by the URLs of their
             stores; and networks, as "10.0.0.0/8", if web hooks may be at addresses that are not public. None: accept
             all subscriptions, and deliver none of these.
         kafka_options: Options of Kafka's client for topics as targets, such as {"security.protocol": "SSL"}.
 
+    Rows that are no longer to be kept are removed in groups, when they are a tenth of what is kept.
+
     Raises:
+        SchemaError: an argument is wrong.
         StoreError: the store cannot be opened, is another program's, or another host is writing to it.
         SnapshotError: its state is damaged.
-        SchemaError: `allow` has something else.
     """
+    faults: list[str] = []
+    retention = _checked_retention(retain, retain_rows, faults)
+    if faults:
+        raise SchemaError("\n".join(faults))
     reach = Reach(allow, kafka_options or {}, open_host)
-    host = DurableHost(open_store(url))
+    host = DurableHost(open_store(url), retention)
     try:
         return Host(host, reach)
     except BaseException:
         host.close()
         raise
+
+
+def _checked_retention(age: timedelta | str | None, rows: int | None, faults: list[str]) -> Retention | None:
+    """The arguments `retain` and `retain_rows`; None if everything is kept."""
+    length = None if age is None else checked_lateness(age, faults, "retain")
+    if rows is not None and (type(rows) is not int or rows < 1):
+        faults.append(f"retain_rows is a whole number from 1, got {rows!r}")
+    if length is None and rows is None:
+        return None
+    return Retention(None if length is None else length // timedelta(microseconds=1), rows)
 
 
 def restore_host(backup: str | Path, url: str) -> None:
@@ -96,6 +123,7 @@ class Host:
         self._durable = host
         self._reach = reach
         self._routing = Routing(host, reach.sender)
+        host.first_undelivered = lambda: self._routing.delivered_up_to + 1
         self._is_closed = False
 
     @property

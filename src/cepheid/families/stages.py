@@ -24,6 +24,7 @@ from cepheid.plan.taxonomy import taxonomy_warnings
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
+    from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, ServiceMatcher
     from cepheid.matchers.stages.runner import StagesRunner
 
@@ -49,6 +50,11 @@ class Stages(Family):
 
     def warnings(self, plan: Plan) -> Iterable[str]:
         return taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern))
+
+    def steps_in_words(self, pattern: Pattern) -> Iterable[StepInWords]:
+        from cepheid.compile.stages.steps_in_words import steps_in_words
+
+        return steps_in_words(pattern)
 
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return growth_warnings(plan.pattern)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import PatternError, in_pattern
+from cepheid.errors import PatternError, SchemaError, in_pattern
 from cepheid.events.batch import TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE
@@ -90,8 +91,11 @@ class Deployed:
         if deployment.promoted is not None and not family.lists_open:
             raise PatternError(f"promote: {family.noun} has no open partial matches that can be listed")
         asked = request.only._replace(pattern=family.endless(request.only.pattern), promoted=deployment.promoted)
-        plans = plans_in_process(table.columns, replace(request, patterns=(asked,)), self._engine)
+        with _with_faults(_taken_names(deployment, lists_open=family.lists_open)):
+            plans = plans_in_process(table.columns, replace(request, patterns=(asked,)), self._engine)
         self.plan: PatternPlan = plans.only
+        self.problems = (*family.warnings(self.plan), *family.growth(self.plan, "start"))
+        """What works, but perhaps not as intended, and what is retained for ever."""
         runner = family.runner(self.plan, "start")
         self._made_for = family.compatibility(runner, table.time_zone)
         self._runner = runner if deployment.status == "running" else family.draining(runner)
@@ -250,6 +254,34 @@ def in_order(rows: pa.Table) -> pa.Table:
     if pc.any(pc.is_in(rows.column("kind"), value_set=pa.array([INSERTION, RETRACTION]))).as_py():
         return rows
     return rows.take(pc.sort_indices(rows.column("detected_at")))  # the sort is stable
+
+
+def _taken_names(deployment: Deployment, *, lists_open: bool) -> list[str]:
+    """Faults in names that the tables have for other columns. Databases do not distinguish cases."""
+    open_columns = {*_BEFORE_KEY, *_AFTER_KEY, "stages"} if lists_open else {"version"}
+    faults = [
+        f"key: the tables of a pattern have a column {name.lower()!r} of their own. Rename the column of the events"
+        for name in deployment.key
+        if name.lower() in open_columns
+    ]
+    return faults + [
+        f"measure {name!r} has the name of another column of the table of matches. Choose another name"
+        for name in deployment.measures or ()
+        if name.lower() == "version"
+    ]
+
+
+@contextmanager
+def _with_faults(faults: Sequence[str]) -> Iterator[None]:
+    """Raises SchemaError if there are faults, together with those that the block finds."""
+    try:
+        yield
+    except (PatternError, SchemaError) as error:
+        if faults:
+            raise SchemaError("\n".join([*faults, str(error)])) from error
+        raise
+    if faults:
+        raise SchemaError("\n".join(faults))
 
 
 def without_keys(measures: Mapping[str, str] | None, key: Sequence[str]) -> dict[str, str] | None:

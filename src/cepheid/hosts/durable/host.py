@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.durable.deployed import Deployed, EventTable
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
+from cepheid.hosts.durable.retention import Retained, Retention
 from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.store import HostStore, Transaction
@@ -48,8 +49,11 @@ class DurableHost:
     The store is the truth: after an error in the middle of a step, the host reads it again.
     """
 
-    def __init__(self, store: HostStore) -> None:
+    def __init__(self, store: HostStore, retention: Retention | None = None) -> None:
         self._store = store
+        self._retained = None if retention is None else Retained(retention)
+        self.first_undelivered: Callable[[], int] = lambda: self._sent + 1
+        """The number of the first row in the outbox that is still to be delivered: it and later ones are kept."""
         self._inputs: dict[str, Input] = {}
         self._deployments: list[Deployment] = []
         self._running: list[Deployed] = []
@@ -113,6 +117,8 @@ class DurableHost:
         self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
         deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
+        position = self._inputs[deployment.input].position if isinstance(deployment.input, str) else None
+        deployed.deployment = deployment = replace(deployment, problems=deployed.problems, position=position)
         former = self._former(deployment, since, old)
         events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:
@@ -259,6 +265,8 @@ class DurableHost:
                 if running.deployment.status == "draining" and running.is_idle:
                     self._end(transaction, running, "drop")
             self._sent = outbox.sent_to(transaction)
+            if self._retained is not None:
+                self._retained.cut_outbox(transaction, self._sent, self.first_undelivered())
         return {name: pa.concat_tables(rows) for name, rows in found.items() if any(map(len, rows))}
 
     def _write(self, transaction: Transaction, running: Deployed, rows: pa.Table, outbox: Outbox) -> None:
@@ -267,6 +275,8 @@ class DurableHost:
         running.save(transaction.shard(deployment.number))
         for table, mine in found_rows(deployment, tables, rows):
             transaction.insert(table, mine)
+            if self._retained is not None:
+                self._retained.cut(transaction, table, len(mine), self._reached(deployment.input).time)
         if gone := retracted(rows):
             transaction.delete(tables[MATCH], gone)
         open_, changes = open_table(running), running.open_changes()

@@ -70,6 +70,12 @@ class Transaction(Protocol):
     def delete(self, table: RowTable, ids: Sequence[str]) -> None:
         """Removes rows by their ids."""
 
+    def remove_older(self, table: RowTable, time: int) -> None:
+        """Removes the rows with a `detected_at` before the time (microseconds)."""
+
+    def keep_latest(self, table: RowTable, rows: int) -> None:
+        """Removes all but so many rows with the greatest `detected_at`, and those of the time of the last of these."""
+
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
         """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids (`id`) are
         there already are not written again.
@@ -83,6 +89,9 @@ class Transaction(Protocol):
 
     def send(self, rows: pa.Table) -> None:
         """Adds rows of OUTBOX."""
+
+    def forget_sent(self, first: int) -> None:
+        """Removes the rows of the outbox before this number."""
 
 
 class HostStore(Protocol):

@@ -50,7 +50,8 @@ def found_tables(deployed: Deployed) -> dict[str, RowTable]:
     tables = {}
     for output, (kind, prefix) in names.items():
         if output in asked:
-            tables[kind] = RowTable(f"{prefix}_{slug}", _found_schema(deployed, kind), "match_id")
+            indexes = (("detected_at",),)  # old rows are removed by it
+            tables[kind] = RowTable(f"{prefix}_{slug}", _found_schema(deployed, kind), "match_id", indexes)
     return tables
 
 

@@ -31,6 +31,7 @@ from cepheid.hosts.durable.stores.layout import (
     TABLES,
 )
 from cepheid.hosts.durable.stores.migrations import MIGRATIONS
+from cepheid.hosts.durable.stores.script_rows import save_scripts
 from cepheid.hosts.durable.stores.sql_shard import SqlShard, flush
 from cepheid.hosts.durable.stores.user_tables import make_table
 from cepheid.hosts.durable.whole_file import whole_file
@@ -120,7 +121,10 @@ class SqlStore:
         about = (deployment.name, deployment.version, deployment.status, json.dumps(content["input"]))
         tables = (f"open_{deployment.slug}", f"matches_{deployment.slug}")
         documents = (json.dumps(content["pattern"]), json.dumps(content))
-        self._replace(PATTERNS, {"number": deployment.number}, (*about, *tables, *documents))
+        position = None if deployment.position is None else json.dumps(deployment.position)
+        notes = ("\n".join(deployment.problems) or None, position)
+        self._replace(PATTERNS, {"number": deployment.number}, (*about, *tables, *documents, *notes))
+        save_scripts(self._database, deployment)
 
     def keep(self, source: str, number: int, latest: int, events: bytes) -> None:
         row = {"input": [source], "number": [number], "latest": [latest], "events": [events]}
@@ -145,6 +149,15 @@ class SqlStore:
         assert table.id is not None
         self._database.delete_where_in(table.name, table.id, ids)
 
+    def remove_older(self, table: RowTable, time: int) -> None:
+        condition = f"detected_at < {self._database.time_literal(time)}"
+        self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE {condition}")
+
+    def keep_latest(self, table: RowTable, rows: int) -> None:
+        name = quoted(table.name)
+        last = f"SELECT detected_at FROM {name} ORDER BY detected_at DESC LIMIT 1 OFFSET {rows - 1:d}"
+        self._database.execute(f"DELETE FROM {name} WHERE detected_at < ({last})")
+
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
         condition = f"version = {literal(version)}"
         known = self._database.rows_where_in("key_id, id", table.name, "key_id", keys, condition)
@@ -167,6 +180,9 @@ class SqlStore:
     def send(self, rows: pa.Table) -> None:
         self._database.insert(OUTBOX_TABLE, rows)
         self._database.execute(f"UPDATE {HOST} SET sent = sent + {rows.num_rows}")
+
+    def forget_sent(self, first: int) -> None:
+        self._database.execute(f"DELETE FROM {OUTBOX_TABLE} WHERE number < {first:d}")
 
     def _prepare(self) -> None:
         there = self._database.tables()
