@@ -25,7 +25,7 @@ from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
-from cepheid.streams import partial_matches, progress, progress_listener, split, supervise
+from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split, supervise
 
 __all__ = [
     "CepheidWarning",
@@ -53,7 +53,9 @@ __all__ = [
     "Skip",
     "SkipError",
     "SnapshotError",
+    "Subscriber",
     "Switch",
+    "deliver",
     "detect",
     "event",
     "partial_matches",

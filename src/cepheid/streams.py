@@ -1,10 +1,10 @@
-"""Inspection of a streaming query: the open partial matches in its checkpoint, and its progress."""
+"""Streaming queries: the open partial matches in a checkpoint, progress, and what is done with the rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from cepheid.hosts.durable.host import Old
+    from cepheid.hosts.durable.routing.subscription import DeadLetter, Letter
     from cepheid.hosts.spark.supervised.supervisor import Supervisor
 
 
@@ -243,3 +244,53 @@ def supervise(
         report=report or warned,
     )
     return Supervisor(given)
+
+
+@dataclass(frozen=True)
+class Subscriber:
+    """Who gets matches of a stream. The fields mean what the arguments of `Host.subscribe` mean."""
+
+    name: str
+    to: Callable[[Letter], Any] | str
+    """A function, "module:function", "https://host/path", "kafka://host:port/topic", or the store and the input of a
+    durable host that runs, as in "sqlite:///alerts.db#pairs".
+    """
+    pattern: str | Sequence[str] = "*"
+    where: str | None = None
+    """Spark's SQL over the columns of the rows."""
+    secret: str | None = None
+    timeout: timedelta | str = "10 seconds"
+    attempts: int = 8
+    pause: timedelta | str = "1 second"
+
+
+def deliver(
+    rows: DataFrame,
+    *subscribers: Subscriber,
+    allow: Iterable[str] = (),
+    kafka_options: Mapping[str, str] | None = None,
+    dead: Callable[[str, DeadLetter], object] | None = None,
+) -> Callable[[DataFrame, int], None]:
+    """The function for `foreachBatch` that sends the rows of each micro-batch to subscribers, from the driver.
+
+    Each subscriber gets its rows in the order of their detection within a micro-batch, at least once: when a query is
+    restarted, Spark repeats its last micro-batch, with the same ids and numbers. Another host gets each exactly once.
+
+    Args:
+        rows: What `detect` gave for the stream.
+        allow: What may be reached, as in `open_host`.
+        dead: Called with the name of the subscriber and each letter that was given up. Without it such letters end the
+            query, after everything else was sent; its restart repeats the micro-batch.
+
+    Raises:
+        SchemaError, PatternError: an argument is wrong, or a condition does not fit the rows; with all problems.
+    """
+    faults: list[str] = []
+    if not is_spark(rows) or "match_id" not in rows.columns:
+        raise SchemaError(f"rows: a Spark DataFrame is expected that detect gave, got {brief(rows)}")
+    from cepheid.hosts.spark.stream.delivery import checked_subscribers, delivering
+
+    given = [dict(one.__dict__) for one in subscribers]
+    names = [one.name for one in subscribers]
+    faults += [f"two subscribers are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
+    return delivering(checked_subscribers(rows, given, allow, kafka_options or {}, faults), dead)

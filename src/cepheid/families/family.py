@@ -21,6 +21,7 @@ from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, Words
 
 if TYPE_CHECKING:
+    from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, PatternRunner, ServiceMatcher
 
 LateBy: TypeAlias = Literal["start", "end"]
@@ -116,6 +117,10 @@ class Family(Protocol):
 
     def warnings(self, plan: Any) -> Iterable[str]:  # noqa: ARG002
         """Warnings about what works, but perhaps not as intended."""
+        return ()
+
+    def steps_in_words(self, pattern: Any) -> Iterable[StepInWords]:  # noqa: ARG002
+        """What the pattern does at each kind of event; nothing where that is not said."""
         return ()
 
     def growth(self, plan: Any, late_by: LateBy) -> Iterable[str]:

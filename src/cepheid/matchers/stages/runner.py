@@ -68,6 +68,12 @@ class StagesLiveMatcher(OrderedLiveMatcher):
         if waited := self.pattern.compiled.waited:
             self.live.waiting.mark(waited)
 
+    @property
+    def no_match(self) -> dict[str, int]:
+        detector = self.live.detector
+        assert isinstance(detector, Detector)
+        return detector.no_match
+
     def open_changes(self, most: int) -> OpenChanges:
         visited = self.live.visited
         assert visited is not None, "watch() comes first"

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import failing, quoted, reason
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, quoted, reason
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -22,10 +23,14 @@ _SETTINGS = {
     "TimeZone": "UTC",
     # A user's query reads the host's tables, and nothing else.
     "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
     "lock_configuration": "true",
 }
+_NO_DOWNLOADS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""For files that are not DuckDB's, such as those of SQLite, it would load extensions, and download them."""
 
 
 class DuckDbDatabase:
@@ -33,6 +38,7 @@ class DuckDbDatabase:
 
     mark = "?"
     errors: tuple[type[Exception], ...] = (duckdb.Error,)
+    has_indexes = False  # a query over a million rows takes some milliseconds, and indexes slow writes down fivefold
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,7 +47,7 @@ class DuckDbDatabase:
             for setting, value in _SETTINGS.items():
                 self._connection.execute(f"SET {setting} = '{value}'")
         except duckdb.Error as error:
-            raise StoreError(f"the DuckDB database {path} cannot be opened: {reason(error)}") from error
+            raise StoreError(f"the DuckDB database {path} cannot be opened: {_why(error)}") from error
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._connection.execute(statement, [*values])
@@ -62,6 +68,15 @@ class DuckDbDatabase:
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
             where = f"{quoted(column)} IN (SELECT value FROM {given}){' AND ' if condition else ''}{condition}"
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        first, second = columns
+        given = pa.table(
+            {name: pa.array([*values]) for name, values in zip(columns, zip(*pairs, strict=True), strict=True)}
+        )
+        with self._registered(given) as wanted:
+            where = f"({quoted(first)}, {quoted(second)}) IN (SELECT ({quoted(first)}, {quoted(second)}) FROM {wanted})"
             self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
 
     def rows_where_in(
@@ -98,15 +113,19 @@ class DuckDbDatabase:
 
     def query(self, sql: str) -> pa.Table:
         reader = self._connection.cursor()
+        watch = Timer(LONGEST_QUERY, reader.interrupt)
+        watch.daemon = True
         try:
             statements = reader.extract_statements(sql)
             if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
                 raise StoreError("a query is one SELECT; this is something else, or several statements")
             reader.execute("BEGIN TRANSACTION READ ONLY")
+            watch.start()
             return reader.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
             raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
         finally:
+            watch.cancel()
             reader.close()
 
     def backup(self, path: Path) -> None:
@@ -126,12 +145,18 @@ class DuckDbDatabase:
             self._connection.unregister("cepheid_rows")
 
 
+def _why(error: duckdb.Error) -> str:
+    """Why a database cannot be opened. All connections of a process have one configuration, which a host locks."""
+    message = reason(error)
+    return "another host of this program has it open" if "configuration has been locked" in message else message
+
+
 def _connected(path: Path) -> duckdb.DuckDBPyConnection:
     """A connection; waits a moment if another process has the file open, as a command has it only for a moment."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            return duckdb.connect(path)
+            return duckdb.connect(path, config=_NO_DOWNLOADS)
         except duckdb.IOException as error:
             if "lock" not in str(error) or time.monotonic() > until:
                 raise

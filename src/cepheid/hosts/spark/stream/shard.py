@@ -130,7 +130,7 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
             store.append(following, entry)
         else:
             snapshot = snapshot_of(matcher, made_for, drains=matching.drains)
-            following = first_head(snapshot, reached, open_, timer)
+            following = first_head(len(snapshot), reached, open_, timer)
             store.write(following, snapshot, head)
         shard.cache.put(shard.place, following, matcher)
     elif head is not None:
