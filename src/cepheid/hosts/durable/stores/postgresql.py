@@ -32,6 +32,7 @@ class PostgresDatabase:
 
     mark = "%s"
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
+    place = "ctid::text"
     has_indexes = True
 
     def __init__(self, url: str) -> None:
@@ -93,16 +94,13 @@ class PostgresDatabase:
         where = f"{quoted(column)} = ANY(%s){' AND ' if condition else ''}{condition}"
         self.execute(f"DELETE FROM {quoted(table)} WHERE {where}", ([*values],))
 
-    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
-        first, second = map(quoted, columns)
-        given = "unnest(%s::text[], %s::text[]) AS given (a, b)"
-        statement = f"DELETE FROM {quoted(table)} USING {given} WHERE {first} = given.a AND {second} = given.b"
-        self.execute(statement, [[*values] for values in zip(*pairs, strict=True)])
+    def delete_places(self, table: str, places: Sequence[Any]) -> None:
+        self.execute(f"DELETE FROM {quoted(table)} WHERE ctid = ANY(%s::tid[])", ([*places],))
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
     ) -> list[tuple[Any, ...]]:
-        where = f"{quoted(column)} = ANY(%s) AND {condition}"
+        where = f"{quoted(column)} = ANY(%b) AND {condition}"
         return self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}", ([*values],))
 
     def type_name(self, type_: pa.DataType) -> str:
