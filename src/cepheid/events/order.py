@@ -27,8 +27,8 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ordered:
-    """Events in their final order, with ordinals. `key_start` flags each event whose key differs from that of the event
-    before.
+    """Events in their final order, with ordinals. `key_start` flags each event whose key or sub-key differs from that
+    of the event before.
     """
 
     batch: Batch
@@ -87,7 +87,7 @@ class Ordering:
         return self._ordered(self._waiting, key_start, group_start)
 
     def _borders(self, batch: Batch) -> tuple[Flags, Flags]:
-        """Flags of the events at which a key begins, and at which a group of events of equal rank begins."""
+        """Flags of the events at which a key or sub-key begins, and at which a group of events of equal rank begins."""
         if self._waiting is None:
             key_start, group_start = _borders_within(batch)
             key_start[0] = group_start[0] = True
@@ -133,7 +133,7 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
     for the first event.
     """
     key_start = np.zeros(len(batch), np.bool_)
-    for column in batch.keys:
+    for column in (*batch.keys, *batch.sub_keys):
         key_start[1:] |= differs(column)
     group_start = key_start.copy()
     for column in batch.order:

@@ -19,6 +19,7 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, Words
+from cepheid.plan.tiers import Tier
 
 if TYPE_CHECKING:
     from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
@@ -148,6 +149,10 @@ class Family(Protocol):
 
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
+
+    def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002
+        """The tiers in which a pattern without key can be found; none if all events must be in one sequence."""
+        return ()
 
     def ties_matter(self, plans: Any) -> bool:
         """Whether matches may depend on the order of events with equal times."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans, build_plans
+from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
 from cepheid.plan.taxonomy import taxonomy_warnings
+from cepheid.plan.tiers import Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
@@ -70,6 +72,7 @@ class Stages(Family):
         else:
             compiled = compile_plan(plan)
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
+            text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002
@@ -91,6 +94,10 @@ class Stages(Family):
         from cepheid.matchers.stages.finite import SortedMatchers
 
         return SortedMatchers(compiled, until=until)
+
+    def tiers(self, plans: Plans) -> Sequence[Tier]:
+        found = tiers_of_all(plans)
+        return () if isinstance(found, str) else found
 
     def ties_matter(self, plans: Plans) -> bool:  # noqa: ARG002
         return True

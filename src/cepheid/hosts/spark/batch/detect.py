@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cepheid.errors import SchemaError
-from cepheid.events.batch import KEY_PREFIX, SEQUENCE_PREFIX, TIME, Schema, mask_column
+from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
 from cepheid.hosts.spark.batch.worker import output_schema, rows_of_all
 from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
@@ -58,9 +58,13 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         request.report.set(lambda: counts_of(family.counts, read_counts.get | matcher_counts.get))
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     lift = lifting(plans, times)
+    tiers = () if plans.schema.key else family.tiers(plans)
+    if len(tiers) == 1:
+        lift.add_sub_keys(plans, (link.value for link in tiers[0].links))
     read_events = events if until is None else events.where(times[0].until(until))
     usable_events = counted(read_events, request, times, read_counts)
     shipped = with_any(usable_events.select(*lift.shipped), lift, relevant_to_any(family.compile(plans).relevant_to))
+    shipped = with_sub_keys(shipped, lift)
     rows = rows_of_all(family, plans)
     spark_rows = row_type(rows)
     task = (family.kind, packed(plans), tuple(lift.layout.items()), until and microseconds(until), zone)
@@ -133,6 +137,18 @@ def with_any(events: DataFrame, lift: Lift, relevant: Words | None) -> DataFrame
     return events.where(reduce(Column.__or__, words))
 
 
+def with_sub_keys(events: DataFrame, lift: Lift) -> DataFrame:
+    """The events that have all sub-keys. Others are in no match, as NULL equals nothing."""
+    if not lift.sub_keys:
+        return events
+    known = reduce(Column.__and__, [column.isNotNull() for column in lift.sub_keys])
+    # Conditions that fail on an event must fail on these events, too. So Spark must not filter before it computes them:
+    # that the mask is not -1 is always true, but Spark does not know it.
+    masks = [lift[name] for name in lift.layout if name.startswith(MASK)]
+    computed = reduce(Column.__and__, [mask != F.lit(-1) for mask in masks])
+    return events.where(F.when(computed, known))
+
+
 def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     """Each key's events in one partition, by time and sequence.
 
@@ -145,7 +161,7 @@ def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
 
 
 def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
-    """Each key's events in one partition."""
+    """Each key's events in one partition. Without key they are divided by their sub-keys, if they have them."""
     key = _key(schema, lift)
     if not key:
         warn("no key: all events are one sequence, which a single Spark task processes")
@@ -156,7 +172,7 @@ def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
 
 
 def _key(schema: Schema, lift: Lift) -> list[Column]:
-    return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))]
+    return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))] or lift.sub_keys
 
 
 def row_type(rows: pa.Schema) -> StructType:
