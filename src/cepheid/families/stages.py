@@ -20,6 +20,7 @@ from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans, build_plans
+from cepheid.plan.stages.tier_plans import TierPlan
 from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
 from cepheid.plan.taxonomy import taxonomy_warnings
 from cepheid.plan.tiers import Tier
@@ -27,6 +28,7 @@ from cepheid.plan.tiers import Tier
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+    from cepheid.matchers.shipped_events import ShippedEvents
     from cepheid.matchers.stages.runner import StagesRunner
 
 
@@ -98,6 +100,16 @@ class Stages(Family):
     def tiers(self, plans: Plans) -> Sequence[Tier]:
         found = tiers_of_all(plans)
         return () if isinstance(found, str) else found
+
+    def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
+        from cepheid.matchers.stages.tiers import tier_schema
+
+        return tier_schema(TierPlan(plans.only, self.tiers(plans)[number]), shipped)
+
+    def tier_matcher(self, plans: Plans, number: int, shipped: ShippedEvents, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.stages.tiers import TierMatcher
+
+        return TierMatcher(TierPlan(plans.only, self.tiers(plans)[number]), shipped, until=until)
 
     def ties_matter(self, plans: Plans) -> bool:  # noqa: ARG002
         return True

@@ -23,7 +23,8 @@ from pyspark.sql.types import StructType
 from cepheid.errors import SchemaError
 from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
-from cepheid.hosts.spark.batch.worker import output_schema, rows_of_all
+from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
+from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
 from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark.lift import Lift, Times, counts_read, lifting, named, raised, session_zone, usable
 from cepheid.hosts.spark.shipping import mapped, packed
@@ -59,17 +60,20 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     lift = lifting(plans, times)
     tiers = () if plans.schema.key else family.tiers(plans)
-    if len(tiers) == 1:
+    if tiers:
         lift.add_sub_keys(plans, (link.value for link in tiers[0].links))
     read_events = events if until is None else events.where(times[0].until(until))
     usable_events = counted(read_events, request, times, read_counts)
     shipped = with_any(usable_events.select(*lift.shipped), lift, relevant_to_any(family.compile(plans).relevant_to))
-    shipped = with_sub_keys(shipped, lift)
     rows = rows_of_all(family, plans)
-    spark_rows = row_type(rows)
-    task = (family.kind, packed(plans), tuple(lift.layout.items()), until and microseconds(until), zone)
-    by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
-    from_workers = by_key.mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
+    ended = None if until is None else microseconds(until)
+    task = Task(family.kind, packed(plans), tuple(lift.layout.items()), ended, zone)
+    if len(tiers) > 1:
+        from_workers = from_tiers(shipped, tiers, lift, task)
+    else:
+        shipped, spark_rows = with_sub_keys(shipped, lift), row_type(rows)
+        by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
+        from_workers = by_key.mapInArrow(mapped(WORK, tuple(task), spark_rows), spark_rows)
     return without_worker_messages(from_workers, matcher_counts).select(
         *output_columns(plans, rows.names, family.last_columns)
     )
@@ -165,10 +169,7 @@ def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     key = _key(schema, lift)
     if not key:
         warn("no key: all events are one sequence, which a single Spark task processes")
-    by_key = shipped.repartition(*key) if key else shipped.repartition(1)
-    # If no event is left to sort, Spark's adaptive execution replaces the sort and everything before it by an empty
-    # relation. The counts of events read would then be lost. It does not replace an observation.
-    return by_key.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
+    return counted_before_sort(shipped.repartition(*key) if key else shipped.repartition(1))
 
 
 def _key(schema: Schema, lift: Lift) -> list[Column]:
