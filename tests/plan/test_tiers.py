@@ -28,7 +28,7 @@ def pattern(b: str, *others: str) -> Pattern:
 
 
 def text(made: Pattern, **options: Any) -> str:
-    return tiers_text(build_plan(made, SCHEMA, DuckDbEngine(), **options)).removeprefix("On Spark: ")
+    return tiers_text(build_plan(made, SCHEMA, DuckDbEngine(), **options)).removeprefix("Spark batch: ")
 
 
 AS_KEY = ", as if it were the key, because all events of a match have the same value"
@@ -42,8 +42,8 @@ AS_KEY = ", as if it were the key, because all events of a match have the same v
         (["x = a.x", "x = b.x", "c.x = x"], f"by x{AS_KEY}"),
         (["x = a.x AND s = a.s", "s = b.s AND x = b.x"], f"by x and s{AS_KEY}"),
         (["x = a.x AND s = a.s", "s = b.s"], f"by s{AS_KEY}"),
-        (["upper(s) = upper(a.s)"], f"by upper(s){AS_KEY}"),
-        (["f = a.f"], f"by CAST(f AS DOUBLE){AS_KEY}"),
+        (["upper(s) = upper(a.s)"], f"by (upper(s)){AS_KEY}"),
+        (["f = a.f"], f"by (CAST(f AS DOUBLE)){AS_KEY}"),
         (["x = a.x", "y = b.y"], "in tiers: a, b by x; then c by y = b.y"),
         (["x = a.x", "y = a.y"], "in tiers: a, b by x; then c by y"),
         (["x = a.x", "y = b.x"], "in tiers: a, b by x; then c by y = a.x"),
@@ -52,6 +52,7 @@ AS_KEY = ", as if it were the key, because all events of a match have the same v
         (["x = a.x", "y = b.y", "s = c.s"], "in tiers: a, b by x; then c by y = b.y; then e by s = c.s"),
         (["x = a.x", "small = b.x"], "in tiers: a, b by x; then c by small = a.x"),
         (["x = a.x", "p = b.small"], "in tiers: a, b by x; then c by p = b.small"),
+        (["x = a.x", "s = upper(b.s)"], "in tiers: a, b by x; then c by s = b.(upper(s))"),
     ],
 )
 def test_ties_decide_the_tiers(conditions: list[str], described: str) -> None:
@@ -70,12 +71,22 @@ def test_ties_decide_the_tiers(conditions: list[str], described: str) -> None:
         (["x = a.x", "d = b.p"], "stage 'c' has no equality with a column of an earlier stage"),
         (["x = a.y"], "stage 'b' has no column of `columns` that equals the same column of the first stage"),
         (["-p = -a.p"], "stage 'b' has no column of `columns` that equals the same column of the first stage"),
-        (["x = a.x AND y > 3 * a.y + 1 + y"], "the condition of stage 'b' can fail"),
+        (["x = a.x AND y > 3 * a.y + 1 + y"], "the condition of stage 'b' can fail, and its equality may be NULL"),
     ],
 )
 def test_without_an_equality_there_is_one_task(conditions: list[str], reason: str) -> None:
     """If a stage has no equality that a host can compute, the reason names the stage."""
     assert text(pattern(*conditions)) == f"in one task, as {reason}"
+
+
+def test_a_condition_may_fail_where_its_equality_is_not_null() -> None:
+    """If both stages demand that the value is not NULL, and nothing fails before the equality, the rest may fail."""
+    fails, reason = "y > 3 * a.y", "the condition of stage 'b' can fail, and its equality may be NULL"
+    known, may_be_null = Pattern.begin("a").where("x > 0 AND x IS NOT NULL"), Pattern.begin("a").where("x > 0")
+    assert text(known.followed_by("b").where(f"x IS NOT NULL AND x = a.x AND {fails}")) == f"by x{AS_KEY}"
+    assert text(known.followed_by("b").where(f"x IS NOT NULL AND {fails} AND x = a.x")) == f"in one task, as {reason}"
+    assert text(known.followed_by("b").where(f"s IS NOT NULL AND x = a.x AND {fails}")) == f"in one task, as {reason}"
+    assert text(may_be_null.followed_by("b").where(f"x IS NOT NULL AND x = a.x AND {fails}")).startswith("in one task")
 
 
 TIED = pattern("x = a.x")
@@ -115,7 +126,7 @@ def test_events_are_identified_by_the_chosen_columns() -> None:
     assert text(TIED, columns=["y"]) == f"in one task, as {reason}"
     assert text(TIED, columns=["y", "x"]) == f"by x{AS_KEY}"
     with_sequence = Schema(SCHEMA.columns, (), "t", ("x",))
-    assert tiers_text(build_plan(TIED, with_sequence, DuckDbEngine(), columns=["y"])) == f"On Spark: by x{AS_KEY}"
+    assert tiers_text(build_plan(TIED, with_sequence, DuckDbEngine(), columns=["y"])) == f"Spark batch: by x{AS_KEY}"
 
 
 def _tiers(*patterns: Pattern) -> tuple[Tier, ...] | str:

@@ -4,8 +4,8 @@ Partial matches of such a pattern do not affect each other, and an event leaves 
 condition of the next stage. An event without the same value never meets it, so it need not be seen. This is also why
 the clauses that `_obstacle` lists cannot be divided.
 
-Conditions that can fail cannot be divided either: where an equality is NULL, the rest of a condition is still
-evaluated, and may fail.
+Nor can conditions that can fail: where an equality is NULL, the rest of the condition is still evaluated, and may fail.
+The exception are values that are not NULL because the stages demand it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import pyarrow as pa
 from cepheid.lang.expression import Call, Literal, Name
 from cepheid.lang.stages.pattern import Contiguity, SkipTo, Stage
 from cepheid.plan.condition_bits import MAX_CONDITIONS
+from cepheid.plan.conditions.resolve import shape_of
 from cepheid.plan.conditions.script import CurrentValue, Operation, Operator, Script, StageValue, can_fail
 from cepheid.plan.lifted import Lifted
+from cepheid.plan.stages.explain import script_text
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
 from cepheid.plan.stages.ties import ties_of
@@ -79,20 +81,20 @@ def tiers_text(plan: Plan) -> str:
     """How a host that divides the work, as Spark does, finds a pattern without key, in words."""
     tiers = tiers_of(plan)
     if isinstance(tiers, str):
-        return f"On Spark: in one task, as {tiers}"
+        return f"Spark batch: in one task, as {tiers}"
     names = [leaf.name for leaf in plan.pattern.leaves]
     links = [" and ".join(_link_text(link, plan) for link in tier.links) for tier in tiers]
     if len(tiers) == 1:
-        return f"On Spark: by {links[0]}, as if it were the key, because all events of a match have the same value"
+        return f"Spark batch: by {links[0]}, as if it were the key, because all events of a match have the same value"
     parts = (f"{', '.join(names[t.first : t.last + 1])} by {by}" for t, by in zip(tiers, links, strict=True))
-    return f"On Spark: in tiers: {'; then '.join(parts)}"
+    return f"Spark batch: in tiers: {'; then '.join(parts)}"
 
 
 def _link_text(link: Link, plan: Plan) -> str:
-    value, earlier = plan.values[link.value.column].sql, plan.values[link.earlier.column].sql
+    value = script_text(CurrentValue(link.value.column, link.value.type), plan)
     if link.stage == 0 and link.earlier == link.value:
         return value
-    return f"{value} = {plan.pattern.leaves[link.stage].name}.{earlier}"
+    return f"{value} = {script_text(StageValue(link.stage, link.earlier.column, link.earlier.type), plan)}"
 
 
 def _obstacle(plan: Plan) -> str | None:
@@ -144,13 +146,32 @@ class _Equality(NamedTuple):
 def _equalities(plan: Plan, stage: int) -> Iterator[_Equality]:
     """The equalities that every event of the stage meets."""
     script = plan.conditions[stage].script
-    if script is None or can_fail(script):
-        return
+    fails = script is not None and can_fail(script)
     for tie in ties_of(plan):
         if tie.condition == stage and tie.comparison is Operator.EQUAL and tie.certain:
             value, earlier = _node(tie.value, stage), _node(tie.earlier, stage)
-            if value and earlier and earlier.stage < stage:
+            if value is None or earlier is None or earlier.stage >= stage:
+                continue
+            if not fails or (_is_not_null(value, plan) and _is_not_null(earlier, plan)):
                 yield _Equality(value, earlier)
+
+
+def _is_not_null(node: _Node, plan: Plan) -> bool:
+    """Whether the stage demands that the value IS NOT NULL."""
+    bit = plan.conditions[node.stage].bit
+    value = shape_of(plan.values[node.side.column].expression)
+    return bit is not None and any(
+        isinstance(part, Call) and part.function == "is_not_null" and shape_of(part.args[0]) == value
+        for part in _conjuncts(plan.bits[bit].expression)
+    )
+
+
+def _conjuncts(expression: Literal | Name | Call) -> Iterator[Literal | Name | Call]:
+    if isinstance(expression, Call) and expression.function == "and":
+        for part in expression.args:
+            yield from _conjuncts(part)
+    else:
+        yield expression
 
 
 def _node(script: Script, current: int) -> _Node | None:
@@ -206,7 +227,7 @@ def _continues(equalities: Sequence[_Equality], equal: _Equal, link: Link, first
 def _untied(plan: Plan, stage: int, *, in_first_tier: bool) -> str:
     label, script = plan.pattern.leaves[stage].label, plan.conditions[stage].script
     if script is not None and can_fail(script):
-        return f"the condition of {label} can fail"
+        return f"the condition of {label} can fail, and its equality may be NULL"
     if in_first_tier and [*_equalities(plan, stage)]:
         return f"{label} has no column of `columns` that equals the same column of the first stage"
     return f"{label} has no equality with a column of an earlier stage"
