@@ -144,15 +144,20 @@ class _Equality(NamedTuple):
 
 
 def _equalities(plan: Plan, stage: int) -> Iterator[_Equality]:
-    """The equalities that every event of the stage meets."""
+    """The equalities that every event of the stage meets, if others may be left out."""
     script = plan.conditions[stage].script
     fails = script is not None and can_fail(script)
+    for one in _all_equalities(plan, stage):
+        if not fails or all(_is_not_null(node, plan) for node in one):
+            yield one
+
+
+def _all_equalities(plan: Plan, stage: int) -> Iterator[_Equality]:
+    """The equalities that every event of the stage meets."""
     for tie in ties_of(plan):
         if tie.condition == stage and tie.comparison is Operator.EQUAL and tie.certain:
             value, earlier = _node(tie.value, stage), _node(tie.earlier, stage)
-            if value is None or earlier is None or earlier.stage >= stage:
-                continue
-            if not fails or (_is_not_null(value, plan) and _is_not_null(earlier, plan)):
+            if value and earlier and earlier.stage < stage:
                 yield _Equality(value, earlier)
 
 
@@ -225,12 +230,13 @@ def _continues(equalities: Sequence[_Equality], equal: _Equal, link: Link, first
 
 
 def _untied(plan: Plan, stage: int, *, in_first_tier: bool) -> str:
-    label, script = plan.pattern.leaves[stage].label, plan.conditions[stage].script
-    if script is not None and can_fail(script):
+    label = plan.pattern.leaves[stage].label
+    if not [*_all_equalities(plan, stage)]:
+        return f"{label} has no equality with a column of an earlier stage"
+    if not [*_equalities(plan, stage)]:
         return f"the condition of {label} can fail, and its equality may be NULL"
-    if in_first_tier and [*_equalities(plan, stage)]:
-        return f"{label} has no column of `columns` that equals the same column of the first stage"
-    return f"{label} has no equality with a column of an earlier stage"
+    assert in_first_tier, "further tiers need nothing else"
+    return f"{label} has no column of `columns` that equals the same column of the first stage"
 
 
 def _is_identified(side: Side, plan: Plan) -> bool:
