@@ -76,6 +76,17 @@ def test_the_matches_are_those_of_one_sequence(events: DataFrame, pattern: Patte
     assert rows(detect(events, pattern, time="at", **options)) == expected
 
 
+def test_ids_do_not_depend_on_the_zone_of_the_session(spark: SparkSession) -> None:
+    """In a session of another zone, times come back from workers in that zone. They are the same instants."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    found = detect(session.createDataFrame(EVENTS), tiers_pattern(), time="at").select("match_id").toArrow()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        expected = detect(EVENTS, tiers_pattern(), time="at").select(["match_id"])
+    assert rows(found) == rows(expected)
+
+
 def test_several_patterns_share_a_value(events: DataFrame) -> None:
     """Patterns that have an equality in common are divided by it, each with its own matches."""
     first = Pattern.begin("a").followed_by("b").where("x = a.x AND s = a.s")

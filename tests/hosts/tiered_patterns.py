@@ -21,6 +21,9 @@ COLUMNS = {
     "d": pa.decimal128(6, 2),
     "s": pa.string(),
     "n": pa.int64(),
+    "local": pa.timestamp("us"),
+    "tags": pa.map_(pa.string(), pa.int64()),
+    "parts": pa.list_(pa.struct([pa.field("q", pa.int64())])),
 }
 SAME = ["x", "small", "y", "f", "d", "s", "upper(s)"]
 """Values that events of two stages may have in common."""
@@ -83,6 +86,9 @@ def tied_events(seed: int, count: int) -> pa.Table:
             "d": random_.choice(numbers),
             "s": random_.choice(["a", "A", "b", None]),
             "n": random_.randrange(5),
+            "local": datetime(2024, 1, 1 + random_.randrange(2)),  # noqa: DTZ001 - without a zone
+            "tags": random_.choice([[], [("a", 1), ("b", None)], None]),
+            "parts": random_.choice([[], [{"q": 1}, None], None]),
         }
         for number in range(count)
     ]

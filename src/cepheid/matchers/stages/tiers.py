@@ -69,7 +69,9 @@ class TierMatcher(SortedMatcher):
                 events = events.with_column(_LAST, self._shipped.structs(events))
             passed.append(self._needed_later(events))
             known = np.logical_and.reduce([_flags(column.is_valid()) for column in events.sub_keys])
-            if known.any():
+            if known.all():
+                divided.append(Ordered(events, part.key_start))
+            elif known.any():
                 divided.append(Ordered(events.filter(pa.array(known)), part.key_start[known]))
         (found,) = super()._run(divided)
         return [found if self._tier.is_last else pa.concat_tables([*passed, found])]
