@@ -20,6 +20,7 @@ BENCHMARKS = (
     "out_of_order.py",
     "real_time.py",
     "spark_batch.py",
+    "spark_keyless.py",
     "spark_stream.py",
     "stream_state.py",
     "stream_latency.py",
