@@ -25,6 +25,7 @@ BENCHMARKS = (
     "stream_state.py",
     "stream_latency.py",
     "start_up.py",
+    "durable.py",
 )
 
 
