@@ -1,1 +1,1 @@
-"""The index by which an event finds the partial matches that it can change."""
+"""Finds the partial matches that an event can change, and those that run out of time first, without visiting all."""
