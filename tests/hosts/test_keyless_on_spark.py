@@ -64,8 +64,9 @@ def tiers_pattern() -> Pattern:
             Pattern.begin("a").followed_by("b").where("y = a.y AND n > a.n"),
             {"sequence": "id", "as_of": FIRST + timedelta(seconds=150)},
         ),
+        (Pattern.begin("a").followed_by("b").where("x = a.small AND n > a.n"), {"columns": ["kind"]}),
         (tied_pattern(54, same=True), {}),  # FLOAT
-        (tied_pattern(27), {"sequence": "id"}),  # four tiers
+        (tied_pattern(33), {"sequence": "id"}),  # three tiers
         (tied_pattern(17), {}),
     ],
 )

@@ -133,6 +133,7 @@ SHAPES: list[tuple[tuple[str, ...], PlanOptions, dict[str, str] | None]] = [
     ((), PlanOptions(), None),
     (("id",), PlanOptions(), None),
     ((), PlanOptions(columns=CHOSEN), None),  # several events are equal in these, but not in what conditions read
+    ((), PlanOptions(columns=["kind", "y"]), None),
     ((), PlanOptions(), {"n": "sum(s0.n)", "c": "count(s1)", "s": "s1.s"}),
     (("id",), PlanOptions(outputs=("matches",)), None),
 ]

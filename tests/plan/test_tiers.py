@@ -52,6 +52,9 @@ AS_KEY = ", as if it were the key, because all events of a match have the same v
         (["x = a.x", "y = b.y", "s = c.s"], "in tiers: a, b by x; then c by y = b.y; then e by s = c.s"),
         (["x = a.x", "small = b.x"], "in tiers: a, b by x; then c by small = a.x"),
         (["x = a.x", "p = b.small"], "in tiers: a, b by x; then c by p = b.small"),
+        (["x = a.y"], "in tiers: a; then b by x = a.y"),
+        (["-p = -a.p"], "in tiers: a; then b by (-p)"),
+        (["x = a.y", "x = b.x", "y = b.y"], "in tiers: a; then b, c by x = a.y; then e by y = b.y"),
         (["x = a.x", "s = upper(b.s)"], "in tiers: a, b by x; then c by s = b.(upper(s))"),
     ],
 )
@@ -69,8 +72,6 @@ def test_ties_decide_the_tiers(conditions: list[str], described: str) -> None:
         (["p = p + a.p"], "stage 'b' has no equality with a column of an earlier stage"),
         (["x = a.x", "y > 1"], "stage 'c' has no equality with a column of an earlier stage"),
         (["x = a.x", "d = b.p"], "stage 'c' has no equality with a column of an earlier stage"),
-        (["x = a.y"], "stage 'b' has no column of `columns` that equals the same column of the first stage"),
-        (["-p = -a.p"], "stage 'b' has no column of `columns` that equals the same column of the first stage"),
         (["x = a.x AND y > 3 * a.y + 1 + y"], "the condition of stage 'b' can fail, and its equality may be NULL"),
     ],
 )
@@ -122,9 +123,10 @@ def test_outputs_and_limits_may_prevent_tiers() -> None:
 
 
 def test_events_are_identified_by_the_chosen_columns() -> None:
-    """A sub-key must be one of the chosen columns or of the sequence: events that are equal in these are numbered."""
-    reason = "stage 'b' has no column of `columns` that equals the same column of the first stage"
-    assert text(TIED, columns=["y"]) == f"in one task, as {reason}"
+    """A sub-key must be one of the chosen columns or of the sequence. Otherwise a tier of its own numbers the events
+    that are equal in these.
+    """
+    assert text(TIED, columns=["y"]) == "in tiers: a; then b by x"
     assert text(TIED, columns=["y", "x"]) == f"by x{AS_KEY}"
     with_sequence = Schema(SCHEMA.columns, (), "t", ("x",))
     assert tiers_text(build_plan(TIED, with_sequence, DuckDbEngine(), columns=["y"])) == f"Spark batch: by x{AS_KEY}"

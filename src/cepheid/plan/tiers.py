@@ -40,4 +40,6 @@ class Tier:
     """The number of the first stage."""
     last: int
     links: tuple[Link, ...]
-    """At least one. NULL equals nothing."""
+    """NULL equals nothing. None, if this is a first tier of one stage, whose events need not be together. Only events
+    of equal time and sequence are then together, as they are numbered in the first tier.
+    """

@@ -40,7 +40,8 @@ def tier_schema(tier: TierPlan, shipped: ShippedEvents) -> pa.Schema:
 
 class TierMatcher(SortedMatcher):
     """The matcher of one tier. Its input has sub-keys, the values by which the host has divided it: the events as for a
-    SortedMatcher or, in a later tier, the rows of the tier before, in the order of sub-keys, time and sequence.
+    SortedMatcher or, in a later tier, the rows of the tier before, in the order of sub-keys, time and sequence. A first
+    tier of one stage needs no sub-keys.
 
     An event without all sub-keys is in no match of the tier. It may be in one of a later tier.
     """
@@ -68,7 +69,9 @@ class TierMatcher(SortedMatcher):
             if self._tier.is_first:
                 events = events.with_column(_LAST, self._shipped.structs(events))
             passed.append(self._needed_later(events))
-            known = np.logical_and.reduce([_flags(column.is_valid()) for column in events.sub_keys])
+            known = np.ones(len(events), np.bool_)
+            for column in events.sub_keys:
+                known &= _flags(column.is_valid())
             if known.all():
                 divided.append(Ordered(events, part.key_start))
             elif known.any():

@@ -52,6 +52,8 @@ def tiers_of_all(plans: Plans) -> tuple[Tier, ...] | str:
 def tiers_of(plan: Plan) -> tuple[Tier, ...] | str:
     """The pattern's tiers in the order of its stages: one if all events of a match have the same value. Otherwise the
     reason why there are none.
+
+    Where the events of the first stages cannot be found by one value, the first tier has the first stage alone.
     """
     obstacle = _obstacle(plan)
     if obstacle is not None:
@@ -62,10 +64,12 @@ def tiers_of(plan: Plan) -> tuple[Tier, ...] | str:
     first = 1
     while first <= last:
         stage, links = first, _links(ties[first], equal, first)
-        if not tiers:
-            links = [link for link in links if link.earlier == link.value and _is_identified(link.value, plan)]
         if not links:
-            return _untied(plan, first, in_first_tier=not tiers)
+            return _untied(plan, first)
+        if not tiers and (shared := [link for link in links if _is_shared(link, plan)]):
+            links = shared
+        elif not tiers:
+            tiers.append(Tier(0, 0, ()))
         equal.add(ties[first])
         while stage < last and (more := [link for link in links if _continues(ties[stage + 1], equal, link, first)]):
             stage, links = stage + 1, more
@@ -86,7 +90,8 @@ def tiers_text(plan: Plan) -> str:
     links = [" and ".join(_link_text(link, plan) for link in tier.links) for tier in tiers]
     if len(tiers) == 1:
         return f"Spark batch: by {links[0]}, as if it were the key, because all events of a match have the same value"
-    parts = (f"{', '.join(names[t.first : t.last + 1])} by {by}" for t, by in zip(tiers, links, strict=True))
+    stages = [", ".join(names[tier.first : tier.last + 1]) for tier in tiers]
+    parts = (f"{own} by {by}" if by else own for own, by in zip(stages, links, strict=True))
     return f"Spark batch: in tiers: {'; then '.join(parts)}"
 
 
@@ -229,14 +234,16 @@ def _continues(equalities: Sequence[_Equality], equal: _Equal, link: Link, first
     return any(one.value.side == link.value and one.earlier in same for one in equalities)
 
 
-def _untied(plan: Plan, stage: int, *, in_first_tier: bool) -> str:
+def _untied(plan: Plan, stage: int) -> str:
     label = plan.pattern.leaves[stage].label
-    if not [*_all_equalities(plan, stage)]:
-        return f"{label} has no equality with a column of an earlier stage"
-    if not [*_equalities(plan, stage)]:
+    if [*_all_equalities(plan, stage)]:
         return f"the condition of {label} can fail, and its equality may be NULL"
-    assert in_first_tier, "further tiers need nothing else"
-    return f"{label} has no column of `columns` that equals the same column of the first stage"
+    return f"{label} has no equality with a column of an earlier stage"
+
+
+def _is_shared(link: Link, plan: Plan) -> bool:
+    """Whether all events of the first tier, those of the first stage too, can be found by the same value."""
+    return link.earlier == link.value and _is_identified(link.value, plan)
 
 
 def _is_identified(side: Side, plan: Plan) -> bool:

@@ -37,11 +37,11 @@ def from_tiers(events: DataFrame, tiers: Sequence[Tier], lift: Lift, task: Task)
 
 
 def divided(rows: DataFrame, values: Sequence[Column], order: Sequence[Column]) -> DataFrame:
-    """The rows in partitions by these values, sorted by them and in this order. Rows without a value may be in any
-    partition, but those of equal order are in the same one.
+    """The rows in partitions by these values, sorted by them and in this order. If a row has not all values, or if
+    there are none, it may be in any partition, but rows of equal order are in the same one.
     """
-    unknown = reduce(Column.__or__, [value.isNull() for value in values])
-    spread = [F.when(unknown, column) for column in order]
+    known = reduce(Column.__and__, [value.isNotNull() for value in values], F.lit(bool(values)))
+    spread = [F.when(~known, column) for column in order]
     parts = counted_before_sort(rows.repartition(*values, *spread))
     return parts.sortWithinPartitions(*values, *(column.asc_nulls_last() for column in order))
 
