@@ -66,8 +66,10 @@ def checked_subscribers(
 def _subscriber(
     rows: DataFrame, given: Mapping[str, Any], reach: Reach, faults: list[str], problems: list[Problem]
 ) -> tuple[Subscription, Callable[[], Sender]]:
-    subscription, own = subscription_of(given, reach.refusal, None, faults)
-    kind = target_of(subscription.to).kind if subscription.to and not faults else None
+    wrong: list[str] = []
+    subscription, own = subscription_of(given, reach.refusal, None, wrong)
+    kind = target_of(subscription.to).kind if subscription.to and not wrong else None
+    faults += wrong
     if kind == "table" or isinstance(own, InputOf):
         faults.append(
             "to: a table, and a host that the program has open, are targets of durable hosts only. Name the store of a "
