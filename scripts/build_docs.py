@@ -60,10 +60,17 @@ def filled(text: str, parts: Collection[str]) -> str:
 def _command_line() -> str:
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
-    return "".join(_command(name, command) for name, command in sorted(group.commands.items()))
+    return _commands(group)
+
+
+def _commands(group: TyperGroup, before: str = "") -> str:
+    """The commands of a group by name, each group among them with its own commands after it."""
+    return "".join(_command(f"{before}{name}", command) for name, command in sorted(group.commands.items()))
 
 
 def _command(name: str, command: Any) -> str:
+    if isinstance(command, TyperGroup):
+        return f"## cepheid {name}\n\n{command.help}\n\n{_commands(command, f'{name} ')}"
     arguments = " ".join(
         f"{p.name.upper()}{'…' * (p.nargs < 0)}" for p in command.params if isinstance(p, TyperArgument)
     )

@@ -1,4 +1,4 @@
-"""How many examples tests use: Hypothesis tests that run a whole host, and tests that kill streams."""
+"""How many examples tests use: Hypothesis tests that run a whole host, and tests that kill streams and hosts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from hypothesis import settings
 
 KILLS = int(os.environ.get("CEPHEID_KILLS", "3"))
-"""How often a stream is killed before it may finish; `make soak` sets it to dozens."""
+"""How often a stream or a host is killed before it may finish; `make soak` sets it to dozens and hundreds."""
 
 
 def share(percent: int) -> settings:

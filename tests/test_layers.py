@@ -47,7 +47,7 @@ ONLY_BELOW: dict[str, tuple[str, ...]] = {
     "pyspark": ("hosts/spark",),
     "duckdb": ("hosts/duckdb", "hosts/in_process", "hosts/durable/stores"),
     "psycopg": ("hosts/durable/stores",),
-    "confluent_kafka": ("hosts/sources",),
+    "confluent_kafka": ("hosts/sources", "hosts/durable/routing"),
     "sqlglot": ("lang",),
     "typer": ("cli",),
     "rich": ("cli",),

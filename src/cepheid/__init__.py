@@ -14,6 +14,7 @@ from cepheid.errors import (
     SnapshotError,
 )
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
+from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.intervals import IntervalMatcher
 from cepheid.lang.documents import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -24,7 +25,7 @@ from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
-from cepheid.streams import partial_matches, progress, progress_listener, split
+from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split, supervise
 
 __all__ = [
     "CepheidWarning",
@@ -46,11 +47,15 @@ __all__ = [
     "Policy",
     "Problem",
     "Progress",
+    "Refusal",
     "Report",
     "SchemaError",
     "Skip",
     "SkipError",
     "SnapshotError",
+    "Subscriber",
+    "Switch",
+    "deliver",
     "detect",
     "event",
     "partial_matches",
@@ -62,4 +67,5 @@ __all__ = [
     "prometheus_text",
     "read_pattern",
     "split",
+    "supervise",
 ]

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cepheid.detect import arrow_table
-from cepheid.errors import SchemaError
+from cepheid.errors import SchemaError, StoreError
 from cepheid.events.time import microseconds
+from cepheid.hosts.durable.arguments import (
+    check_one_pattern,
+    check_position,
+    checked_columns,
+    checked_old,
+    checked_source,
+    columns_faults,
+)
 from cepheid.hosts.durable.figures import HostFigures, figures_of
 from cepheid.hosts.durable.host import DurableHost, Fed, Old
 from cepheid.hosts.durable.open_store import open_store, restore
+from cepheid.hosts.durable.retention import Retention
+from cepheid.hosts.durable.routing.arguments import checked_subscription
+from cepheid.hosts.durable.routing.reach import Reach
+from cepheid.hosts.durable.routing.routing import Routing
+from cepheid.hosts.durable.routing.running import Given, InputOf
+from cepheid.hosts.durable.routing.subscription import Letter
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
 from cepheid.lang.documents import AnyPattern
+from cepheid.lang.duration import parse_duration
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_lateness,
+    checked_limits,
     checked_name,
     checked_names,
     checked_nulls,
@@ -32,20 +48,60 @@ from cepheid.requests.request import Nulls, instant_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["Host", "InputOf", "Letter", "MatchesOf", "open_host", "restore_host"]
 
-def open_host(url: str) -> Host:
+
+def open_host(
+    url: str,
+    *,
+    retain: timedelta | str | None = None,
+    retain_rows: int | None = None,
+    allow: Iterable[str] | None = (),
+    kafka_options: Mapping[str, str] | None = None,
+) -> Host:
     """Opens the store at `url`, or makes it, and continues where it stopped.
 
     Args:
         url: file:///var/lib/alerts (a folder), sqlite:///alerts.db, duckdb:///alerts.duckdb or postgresql:///alerts.
             For files, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
             sqlite:////var/alerts.db is /var/alerts.db.
+        retain: For how long, in event time, matches, timeouts and late events are kept in their tables; None: for ever.
+        retain_rows: How many of them each table keeps, and how many rows the outbox keeps; None: all. Rows of the
+            outbox that a subscription has not delivered are always kept.
+        allow: What subscriptions may reach: functions as "module:function", the origins of web hooks as
+            "https://hooks.example.com", Kafka's servers as "kafka://host:port", other hosts by the URLs of their
+            stores; and networks, as "10.0.0.0/8", if web hooks may be at addresses that are not public. None: accept
+            all subscriptions, and deliver none of these.
+        kafka_options: Options of Kafka's client for topics as targets, such as {"security.protocol": "SSL"}.
+
+    Rows that are no longer to be kept are removed in groups, when they are a tenth of what is kept.
 
     Raises:
+        SchemaError: an argument is wrong.
         StoreError: the store cannot be opened, is another program's, or another host is writing to it.
         SnapshotError: its state is damaged.
     """
-    return Host(DurableHost(open_store(url)))
+    faults: list[str] = []
+    retention = _checked_retention(retain, retain_rows, faults)
+    if faults:
+        raise SchemaError("\n".join(faults))
+    reach = Reach(allow, kafka_options or {}, open_host)
+    host = DurableHost(open_store(url), retention)
+    try:
+        return Host(host, reach)
+    except BaseException:
+        host.close()
+        raise
+
+
+def _checked_retention(age: timedelta | str | None, rows: int | None, faults: list[str]) -> Retention | None:
+    """The arguments `retain` and `retain_rows`; None if everything is kept."""
+    length = None if age is None else checked_lateness(age, faults, "retain")
+    if rows is not None and (type(rows) is not int or rows < 1):
+        faults.append(f"retain_rows is a whole number from 1, got {rows!r}")
+    if length is None and rows is None:
+        return None
+    return Retention(None if length is None else length // timedelta(microseconds=1), rows)
 
 
 def restore_host(backup: str | Path, url: str) -> None:
@@ -62,9 +118,23 @@ class Host:
     returned from survives a crash, and an interrupted call has done nothing.
     """
 
-    def __init__(self, host: DurableHost) -> None:
+    def __init__(self, host: DurableHost, reach: Reach) -> None:
         """Use `open_host`."""
-        self._host = host
+        self._durable = host
+        self._reach = reach
+        self._routing = Routing(host, reach.sender)
+        host.first_undelivered = lambda: self._routing.delivered_up_to + 1
+        self._is_closed = False
+
+    @property
+    def _host(self) -> DurableHost:
+        """
+        Raises:
+            StoreError: it is closed.
+        """
+        if self._is_closed:
+            raise StoreError("this host is closed: open_host opens its store again")
+        return self._durable
 
     @property
     def inputs(self) -> Mapping[str, Input]:
@@ -110,8 +180,9 @@ class Host:
             nulls=checked_nulls(nulls, faults),
             keep=(checked_lateness(keep, faults, "keep") or timedelta(0)) // timedelta(microseconds=1),
         )
-        missing = [column for column in (given.time, *given.sequence) if column not in given.columns.names]
-        faults += [f"the events have no column {column!r}" for column in missing]
+        if not given.name:
+            faults.append("name: an input needs a name")
+        faults += columns_faults(given.columns, given.time, given.sequence)
         if faults:
             raise SchemaError("\n".join(faults))
         self._host.add_input(given)
@@ -146,24 +217,27 @@ class Host:
             PatternError, SchemaError: the pattern does not fit the events, or has conditions in Python, which cannot be
                 stored; the message has all problems, and nothing has changed.
         """
+        check_one_pattern(pattern)
         faults: list[str] = []
+        names, asked, promoted = checked_columns(key, measures, promote, faults)
         deployment = Deployment(
             number=0,
             pattern=pattern,
             version=pattern.version or "1",
-            input=input,
-            key=() if key is None else checked_names("key", key, faults),
+            input=checked_source(input, faults),
+            key=names,
             columns=None if columns is None else checked_names("columns", columns, faults),
-            measures=measures,
-            promoted=promote,
+            measures=asked,
+            promoted=promoted,
             outputs=checked_outputs(outputs, faults),
-            limits=limits or Limits(),
+            limits=Limits() if limits is None else checked_limits(limits, faults),
             slug=slug_of(pattern.name),
         )
+        former = checked_old("old", old, faults)
         if faults:
             raise SchemaError("\n".join(faults))
         from_ = None if since is None else self._instant("since", since, input)
-        return self._host.deploy(deployment, since=from_, old=old)
+        return self._host.deploy(deployment, since=from_, old=former)
 
     def retire(self, name: str, *, how: Old) -> None:
         """Ends the running version of a pattern. With "drain" it starts nothing more, and goes on until nothing of it
@@ -172,6 +246,10 @@ class Host:
         Raises:
             SchemaError: no pattern of this name runs.
         """
+        faults: list[str] = []
+        checked_old("how", how, faults)
+        if faults:
+            raise SchemaError("\n".join(faults))
         self._host.retire(name, how)
 
     def feed(self, events: object, *, input: str, position: Position | None = None) -> Fed:  # noqa: A002
@@ -184,10 +262,12 @@ class Host:
                 events already, nothing happens, and the result says so.
 
         Raises:
+            SchemaError: the events have other columns than the input, or the position is none.
             EventError: some of the events are stored already, or cannot be ordered.
             ConditionError, LimitExceeded, SkipError: as `detect`.
             StoreError: the transaction failed. After any error the host is as before the call.
         """
+        check_position(position)
         return self._host.feed(arrow_table(events), input, position)
 
     def advance_time(self, time: datetime | str, *, input: str | None = None) -> Fed:  # noqa: A002
@@ -202,6 +282,100 @@ class Host:
         known = self._host.inputs.get(source) if isinstance(source, str) else None
         zone = "UTC" if known is None else known.time_zone
         return microseconds(instant_of(time_of(argument, given), zone, argument=argument))
+
+    # Routing
+
+    @property
+    def subscriptions(self) -> pa.Table:
+        """The subscriptions as rows: name, pattern, condition, target, delivered (the number in the outbox up to which
+        it was delivered), status and problem. It is the table `subscriptions` of the store.
+        """
+        columns = "name, pattern, condition, target, delivered, status, problem"
+        return self._host.read(f"SELECT {columns} FROM subscriptions ORDER BY name")  # noqa: S608 - a constant
+
+    def subscribe(
+        self,
+        name: str,
+        *,
+        to: Given | str,
+        pattern: str | Sequence[str] = "*",
+        where: str | None = None,
+        after: int | None = None,
+        secret: str | None = None,
+        timeout: timedelta | str = "10 seconds",
+        attempts: int = 8,
+        pause: timedelta | str = "1 second",
+    ) -> None:
+        """Sends what patterns find to a subscriber, in the order of the outbox. `deliver` does the sending. A repeated
+        call with the same arguments does nothing, except that it gives the function again.
+
+        Args:
+            to: A function, which is called with each `Letter`; "module:function"; "https://host/path";
+                "kafka://host:port/topic"; "table://name", a table in the same store; the store of another host with its
+                input, as in "sqlite:///other.db#alerts", or `InputOf` if this program has that host open.
+            pattern: The names of patterns; "*" for all, also those that are deployed later.
+            where: A condition in SQL over the columns of the rows found: the keys, the measures, kind, match_start and
+                so on. A column that a pattern does not have is NULL.
+            after: The number in the outbox after which to begin. Default: what is found from now on.
+            secret: "env:NAME", the environment variable with the key that signs what is sent to an HTTP endpoint.
+            timeout: For one attempt.
+            attempts: After so many a message becomes a dead letter.
+            pause: Before the second attempt; each further pause is twice as long, up to a minute.
+
+        Raises:
+            PatternError, SchemaError: an argument is wrong, the host may not reach the target, or there is a
+                subscription of this name with other arguments; the message has all problems.
+        """
+        given: dict[str, Any] = {
+            "name": name,
+            "to": to,
+            "pattern": pattern,
+            "where": where,
+            "after": after,
+            "secret": secret,
+        }
+        given |= {"timeout": timeout, "attempts": attempts, "pause": pause}
+        self._routing.add(*checked_subscription(self._host, given, self._reach.refusal))
+
+    def unsubscribe(self, name: str) -> None:
+        """Ends a subscription, and forgets its dead letters.
+
+        Raises:
+            SchemaError: there is none of this name.
+        """
+        self._routing.remove(name)
+
+    def deliver(self, wait: timedelta | str = "30 seconds") -> bool:
+        """Sends what was found to the subscribers; returns whether everything was delivered or has become a dead letter
+        within the time `wait`. Subscriptions that are `waiting` do not count. What was not delivered goes on in threads
+        until the host is closed, and is noted by the next call; so a program that feeds all the time calls
+        `deliver("0 seconds")` after each feed.
+
+        Raises:
+            StoreError: the store fails; what could not be noted is delivered again.
+        """
+        return self._routing.deliver(parse_duration(wait, or_zero=True).total_seconds())
+
+    @property
+    def dead_letters(self) -> pa.Table:
+        """The messages that were given up, as rows of the table `dead_letters` of the store."""
+        return self._host.read("SELECT * FROM dead_letters ORDER BY subscription, number")
+
+    def resend(self, name: str, numbers: Sequence[int] | None = None) -> int:
+        """Lets `deliver` send dead letters of the subscription again, by default all; they are marked as out of order.
+        Returns how many there are.
+
+        Raises:
+            SchemaError: there is no such subscription, or it has no dead letters of these numbers.
+        """
+        return self._routing.resend(name, None if numbers is None else tuple(numbers))
+
+    @property
+    def delivered_up_to(self) -> int:
+        """The number up to which all subscribers have had the outbox; rows after it must stay in it."""
+        return self._routing.delivered_up_to
+
+    # Reading
 
     def sql(self, query: str) -> pa.Table:
         """The result of a query over the host's tables, as an Arrow table. The query can change nothing.
@@ -227,11 +401,15 @@ class Host:
         Raises:
             StoreError: the outbox cannot be read.
         """
-        return figures_of(self._host)
+        return figures_of(self._host, self._routing)
 
     def close(self) -> None:
-        """Gives up the store. Everything is stored already."""
-        self._host.close()
+        """Ends all deliveries, and gives up the store. Everything else is stored already. Later calls are refused."""
+        self._is_closed = True
+        try:
+            self._routing.close()
+        finally:
+            self._durable.close()
 
     def __enter__(self) -> Self:
         return self

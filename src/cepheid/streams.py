@@ -1,30 +1,40 @@
-"""Inspection of a streaming query: the open partial matches in its checkpoint, and its progress."""
+"""Streaming queries: the open partial matches in a checkpoint, progress, and what is done with the rows."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepheid.detect import is_spark
 from cepheid.errors import SchemaError
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
+from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import pattern_from_text
+from cepheid.lang.parameters import ParameterValue
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
+from cepheid.plan.reserved import VERSION
 from cepheid.requests.arguments import checked_outputs
-from cepheid.requests.request import MOST_LISTED, checked_most
+from cepheid.requests.request import MOST_LISTED, SHARDS, Nulls, checked_most
 from cepheid.requests.request_of import request_of
+from cepheid.requests.warnings import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+    from cepheid.hosts.durable.host import Old
+    from cepheid.hosts.durable.routing.subscription import DeadLetter, Letter
+    from cepheid.hosts.spark.supervised.supervisor import Supervisor
 
 
 def partial_matches(
@@ -35,8 +45,9 @@ def partial_matches(
 
     Args:
         checkpoint: The query's checkpointLocation.
-        pattern: The pattern's name, if the query has several patterns, in one tier or in several; the pattern itself,
-            if it has conditions in Python, which a checkpoint does not store.
+        pattern: The pattern's name, if the query has several patterns, in one tier or in several; "name@version" for an
+            earlier version that drains in a supervised query; the pattern itself, if it has conditions in Python, which
+            a checkpoint does not store.
         most: The maximum number of partial matches to list per key: those that started last. A few events may make very
             many.
 
@@ -152,3 +163,134 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
     from cepheid.hosts.spark.split import rows_of_output
 
     return tuple(rows_of_output(rows, output) for output in wanted)
+
+
+def supervise(
+    events: DataFrame,
+    patterns: str | PathLike[str],
+    write: Callable[[DataFrame], DataStreamWriter],
+    *,
+    checkpoint: str | PathLike[str],
+    old: Old = "drain",
+    parameters: Mapping[str, ParameterValue] | None = None,
+    report: Callable[[Switch | Refusal], object] | None = None,
+    key: str | Sequence[str] | None = None,
+    time: str | Sequence[str],
+    sequence: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    outputs: OutputName | Sequence[OutputName] = "matches",
+    limits: Limits | None = None,
+    time_zone: str | None = None,
+    nulls: Nulls = "error",
+    lateness: timedelta | str | None = None,
+    shards: int = SHARDS,
+) -> Supervisor:
+    """Starts a query for the patterns in a folder, and returns its supervisor. While `Supervisor.run` runs, the query
+    follows the folder: new files deploy patterns, changed files replace versions, and removed files retire patterns.
+
+    Spark freezes the plan of a running query, so for each change the supervisor stops it after a micro-batch and starts
+    it again on the same checkpoint. A new pattern takes the events from that micro-batch on. The state of patterns that
+    stay is kept. Exactly-once sinks stay so.
+
+    Args:
+        events: A streaming DataFrame.
+        patterns: The folder, on this machine. Files whose names end in .yaml, .yml or .json are pattern files; a YAML
+            file may have several documents. Content counts once it is the same for a second.
+        write: Is called with the rows of each query; returns their `writeStream`, with sink and trigger. The rows have
+            the columns of several patterns, with `version` after `pattern`.
+        checkpoint: The checkpointLocation. Called again with it, the query continues with the patterns that it had.
+        old: What becomes of what is open of a version that is replaced, and of a pattern whose file is removed: "drain"
+            lets it go on, but starts nothing more; "drop" forgets it.
+        parameters: Values of parameters, for the patterns that use them.
+        report: Is called with a Switch whenever the set of patterns has changed, and with a Refusal for files that are
+            wrong, which change nothing. By default a Refusal is a warning.
+
+    The other arguments are as in `detect`, for all patterns.
+
+    Raises:
+        PatternError, SchemaError: there is no former set of patterns, and the files in the folder are wrong; lists all
+            problems. Also for wrong arguments.
+        SnapshotError: the checkpoint belongs to a query without a supervisor, or is damaged.
+    """
+    faults: list[str] = []
+    if not is_spark(events) or not events.isStreaming:
+        faults.append(f"events: a streaming DataFrame is expected, got {brief(events)}")
+    if old not in ("drain", "drop"):
+        faults.append(f"old: 'drain' or 'drop' is expected, got {brief(old)}")
+    faults += [
+        f"key: {name!r} is the name of a column that the output has itself; rename the key's"
+        for name in ([key] if isinstance(key, str) else key or [])
+        if str(name).lower() == VERSION
+    ]
+    if faults:
+        raise SchemaError("\n".join(faults))
+    from cepheid.hosts.spark.supervised.supervised import Supervised
+    from cepheid.hosts.spark.supervised.supervisor import Supervisor
+
+    def warned(news: Switch | Refusal) -> None:
+        if isinstance(news, Refusal):
+            warn(str(news))
+
+    arguments: dict[str, Any] = {"key": key, "time": time, "sequence": sequence, "columns": columns, "outputs": outputs}
+    arguments |= {"limits": limits, "time_zone": time_zone, "nulls": nulls, "lateness": lateness, "shards": shards}
+    given = Supervised(
+        events=events,
+        folder=Path(patterns),
+        parameters=dict(parameters or {}),
+        write=write,
+        checkpoint=fspath(checkpoint),
+        old=old,
+        arguments=arguments,
+        report=report or warned,
+    )
+    return Supervisor(given)
+
+
+@dataclass(frozen=True)
+class Subscriber:
+    """Who gets matches of a stream. The fields mean what the arguments of `Host.subscribe` mean."""
+
+    name: str
+    to: Callable[[Letter], Any] | str
+    """A function, "module:function", "https://host/path", "kafka://host:port/topic", or the store and the input of a
+    durable host that runs, as in "sqlite:///alerts.db#pairs".
+    """
+    pattern: str | Sequence[str] = "*"
+    where: str | None = None
+    """Spark's SQL over the columns of the rows."""
+    secret: str | None = None
+    timeout: timedelta | str = "10 seconds"
+    attempts: int = 8
+    pause: timedelta | str = "1 second"
+
+
+def deliver(
+    rows: DataFrame,
+    *subscribers: Subscriber,
+    allow: Iterable[str] = (),
+    kafka_options: Mapping[str, str] | None = None,
+    dead: Callable[[str, DeadLetter], object] | None = None,
+) -> Callable[[DataFrame, int], None]:
+    """The function for `foreachBatch` that sends the rows of each micro-batch to subscribers, from the driver.
+
+    Each subscriber gets its rows in the order of their detection within a micro-batch, at least once: when a query is
+    restarted, Spark repeats its last micro-batch, with the same ids and numbers. Another host gets each exactly once.
+
+    Args:
+        rows: What `detect` gave for the stream.
+        allow: What may be reached, as in `open_host`.
+        dead: Called with the name of the subscriber and each letter that was given up. Without it such letters end the
+            query, after everything else was sent; its restart repeats the micro-batch.
+
+    Raises:
+        SchemaError, PatternError: an argument is wrong, or a condition does not fit the rows; with all problems.
+    """
+    faults: list[str] = []
+    if not is_spark(rows) or "match_id" not in rows.columns:
+        raise SchemaError(f"rows: a Spark DataFrame is expected that detect gave, got {brief(rows)}")
+    from cepheid.hosts.spark.stream.delivery import checked_subscribers, delivering
+
+    given = [dict(one.__dict__) for one in subscribers]
+    names = [one.name for one in subscribers]
+    faults += [f"two subscribers are named {name!r}" for name in dict.fromkeys(names) if names.count(name) > 1]
+    return delivering(checked_subscribers(rows, given, allow, kafka_options or {}, faults), dead)

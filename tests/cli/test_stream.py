@@ -81,6 +81,42 @@ def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession
 
 
 @pytest.mark.spark
+def test_a_folder_of_patterns(folder: Path, cepheid: Cepheid, spark: SparkSession) -> None:
+    """The command continues with the patterns that it had, deploys new ones, and reports refused ones."""
+    assert spark.getActiveSession() is not None
+    for name, file in (("in", "events.jsonl"), ("patterns", "rising.yaml")):
+        (folder / name).mkdir()
+        (folder / file).rename(folder / name / file)
+    command = ["stream", "--patterns", "patterns", "--from", f"files://{folder}/in", *COLUMNS, *OPTIONS, "--once"]
+    command += ["--to", f"files://{folder}/out", "--checkpoint", f"{folder}/state"]
+    done = cepheid(*command)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert "patterns from batch 0: deployed rising, version 1\n" in done.stderr
+    assert re.match(r"6 events, 2 matches, 0 timeouts, 0 late events \(", done.stderr.splitlines()[-1])
+
+    (folder / "patterns" / "cheap.yaml").write_text("name: cheap\nstages:\n  - begin: one\n    where: price < 10\n")
+    later = ("a", "11:00", 4.0), ("a", "11:01", 14.0), ("z", "12:00", 99.0)
+    lines = (f'{{"symbol": "{key}", "at": "2024-05-01T{at}:00Z", "price": {price}}}' for key, at, price in later)
+    (folder / "in" / "second.jsonl").write_text("\n".join(lines))
+    done = cepheid(*command)
+    assert re.search(r"patterns from batch \d+: deployed cheap, version 1\n", done.stderr), done.stderr
+    rising = folder / "patterns" / "rising.yaml"
+    rising.write_text(rising.read_text().replace("10", "11"))
+    done = cepheid(*command)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "the patterns in the folder are refused, and the former ones go on:\npattern 'rising' was deployed with "
+        "version '1' before: give it another one (patterns/rising.yaml, pattern 'rising')\n"
+    ) in done.stderr
+    rows = pyarrow.dataset.dataset(folder / "out").to_table().to_pylist()
+    found = sorted((row["pattern"], row["version"], row["symbol"], row["match_start"].hour) for row in rows)
+    assert found == [
+        ("cheap", "1", "a", 11),
+        *(("rising", "1", key, hour) for key, hour in (("a", 10), ("a", 11), ("b", 10))),
+    ]
+
+
+@pytest.mark.spark
 @pytest.mark.slow
 def test_until_it_is_stopped(folder: Path) -> None:
     """While the command runs, rows are printed as lines and a terminal shows figures and the newest rows; Ctrl-C ends
@@ -174,3 +210,21 @@ def test_an_invalid_lateness(cepheid: Cepheid) -> None:
     done = cepheid("stream", "rising.yaml", "--from", "rate://1", "--time", "timestamp", "--lateness", "2 minuts")
     assert done.returncode == 2
     assert "not a length of time: '2 minuts'" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "PATTERN: give a pattern file, or a folder of them with --patterns"),
+        (["rising.yaml", "--patterns", "."], "PATTERN: give a pattern file, or a folder of them with --patterns"),
+        (["--patterns", "nowhere"], "--patterns: there is no folder nowhere"),
+        (["--patterns", "."], "name a folder, so that the stream with other patterns continues where - ends"),
+        (["--patterns", ".", "--measure", "n=1"], "--measure: rows have the columns of several patterns, which have"),
+        (["--patterns", ".", "--type", "kind"], "--type: with --patterns each file names the column of types itself"),
+    ],
+)  # fmt: skip
+def test_options_for_folders(cepheid: Cepheid, given: list[str], message: str) -> None:
+    """Each message names the option."""
+    done = cepheid("stream", *given, "--from", "rate://1", "--time", "timestamp", "--lateness", "1 hour")
+    assert done.returncode == 2
+    assert message in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split()), done.stderr

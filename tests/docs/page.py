@@ -5,6 +5,7 @@ The words after the three backticks say how a block is run:
     python          run; all blocks of a page share their names, in order
     python spark    the same, only with a Spark session (the name `spark`)
     python kafka    the same, only with a Kafka broker (the name `broker`)
+    python sqlite   the same, only where the page's own stores are used
     python raises   the same, and it must raise an exception: its class and message are the output
     text            directly after a python block: what that block printed
     console         lines that begin with `$ ` are commands of the command line, the others are their output
@@ -29,7 +30,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_SQLITE = re.compile(r"sqlite:///[\w.]+")
 _SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
@@ -75,18 +77,27 @@ def blocks_of(page: Path) -> list[Block]:
     return blocks
 
 
-def run_page(page: Path, folder: Path, *, spark: Any = None, broker: str | None = None) -> None:
-    """Runs the blocks of a page in `folder`; raises AssertionError if the output of a block differs from the page."""
+def run_page(
+    page: Path, folder: Path, *, spark: Any = None, broker: str | None = None, store: str | None = None
+) -> dict[str, Any]:
+    """Runs the blocks of a page in `folder` and returns the names that they define. `store` is the URL of a store in
+    place of the page's SQLite database.
+
+    Raises:
+        AssertionError: the output of a block differs from the page.
+    """
     given = {name: value for name, value in (("spark", spark), ("broker", broker)) if value is not None}
-    lacking = {"spark": spark is None, "kafka": broker is None}
+    lacking = {"spark": spark is None, "kafka": broker is None, "sqlite": store is not None}
     names: dict[str, Any] = {"__name__": "page", **given}
     with contextlib.chdir(folder):
         for block in blocks_of(page):
             where = f"{page.relative_to(ROOT)}, line {block.line}"
             if any(lacking.get(word) for word in block.words):
                 continue
+            given_store = block if store is None else replace(block, text=_SQLITE.sub(store, block.text))
             if (run := _RUNNERS.get(block.kind)) is not None:
-                run(block, names, where)
+                run(given_store, names, where)
+    return names
 
 
 def _python(block: Block, names: dict[str, Any], where: str) -> None:

@@ -153,7 +153,15 @@ class _Run:
     def rows(self, query: str) -> list[list[Any]]:
         return [[*row.values()] for row in self.host.sql(query).to_pylist()]
 
+    def check_no_match(self) -> None:
+        counted = [count for counts in self.host.figures().no_match.values() for count in counts.items()]
+        said, expected = {name: count for name, count in counted if count}, self.expected["no_match"]
+        if said != {name: count for name, count in expected.items() if count}:
+            self.faults.append(f"no match: expected {expected}, got {said}")
+
     def check_end(self) -> None:
+        if "no_match" in self.expected:
+            self.check_no_match()
         several = self.expected.get("deployments")
         for name, one in self.deployments.items():
             expected = self.expected if several is None else several[name]

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -18,6 +18,10 @@ def find_programs() -> Path | None:
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
     found = shutil.which("initdb")
     return debian[0].parent if debian else (Path(found).parent if found else None)
+
+
+LOG_FILE = 1 << 20
+"""The bytes in each file of the server's log."""
 
 
 class Server:
@@ -29,7 +33,8 @@ class Server:
         self.user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         if os.geteuid() == 0:
             shutil.chown(folder, self.user)
-        self._run("initdb", "--pgdata", str(self.data), "--auth=trust", "--username=postgres", "--encoding=UTF8")
+        how = ("--auth=trust", "--username=postgres", "--encoding=UTF8", f"--wal-segsize={LOG_FILE >> 20}")
+        self._run("initdb", "--pgdata", str(self.data), *how)
 
     def start(self) -> None:
         with (self.folder / "log").open("ab") as log:
@@ -50,15 +55,38 @@ class Server:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """Ends the server as a crash does: its processes are killed, and it recovers when it starts."""
-        self.process.kill()
+        """Ends the server as a crash does: all of its processes get SIGKILL at one moment, and it recovers when it
+        starts.
+        """
+        self.process.send_signal(signal.SIGSTOP)  # so that it starts no further process meanwhile
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text("ascii")
+        for process in (*map(int, children.split()), self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self.process.wait()
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def stop_at_once(self) -> None:
+        """Ends the server without a checkpoint, as `pg_ctl stop --mode immediate` does."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait(60)
 
     def stop(self) -> None:
         """Ends the server, whoever is still connected."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(60)
+
+    @contextmanager
+    def full_disk(self, process: int) -> Iterator[None]:
+        """Within the block no file can grow, when that process of the server writes it, beyond what its log needs."""
+        self._limit(process, str(LOG_FILE))
+        try:
+            yield
+        finally:
+            self._limit(process, "unlimited")
+
+    def _limit(self, process: int, size: str) -> None:
+        command = ["prlimit", "--pid", str(process), f"--fsize={size}:unlimited"]
+        subprocess.run(command, check=True, user=self.user)  # only the same user may do this
 
     def url(self, name: str) -> str:
         subprocess.run(self._command("createdb", name), check=True)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from cepheid.hosts.durable.remote.client import connect
+
 PATTERN = {
     "name": "pairs",
     "stages": [{"begin": "a", "where": "what = 'a'"}, {"followed_by": "b", "where": "what = 'b'"}],
@@ -57,9 +59,26 @@ def declare(store: str) -> None:
 
 
 @contextmanager
-def running(store: str, folder: Path, end: signal.Signals) -> Iterator[None]:
+def started(store: str, *options: str) -> Iterator[None]:
+    """A host without sources that answers within the block."""
+    process = subprocess.Popen([sys.executable, "-m", "cepheid", "host", "run", store, *options])
+    end = time.monotonic() + 60
+    while (host := connect(store)) is None:
+        assert time.monotonic() < end
+        assert process.poll() is None
+        time.sleep(0.1)
+    host.close()
+    try:
+        yield
+    finally:
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+@contextmanager
+def running(store: str, folder: Path, end: signal.Signals, *options: str) -> Iterator[None]:
     """A host that runs within the block, and gets the signal after it."""
-    command = [sys.executable, "-m", "cepheid", "host", "run", store, "--from", f"files://{folder}"]
+    command = [sys.executable, "-m", "cepheid", "host", "run", store, "--from", f"files://{folder}", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         yield
@@ -103,3 +122,17 @@ def test_while_it_runs(store: str, pattern: str, folder: Path) -> None:
         until("SELECT count(*) AS n FROM matches_pairs", "1", store)
         said("retire", store, "pairs", "--how", "drop")
         until("SELECT status FROM patterns", "retired", store)
+
+
+def test_backup(store: str, folder: Path, tmp_path: Path) -> None:
+    """A running host is copied, and the copy becomes a store; nothing is overwritten."""
+    declare(store)
+    copy = f"{store}-copy"
+    with running(store, folder, signal.SIGTERM):
+        until("SELECT events FROM inputs", "1", store)
+        said("backup", store, str(tmp_path / "backup"))
+        again = cepheid("backup", store, str(tmp_path / "backup"))
+        assert "is there already" in again.stderr
+    said("restore", str(tmp_path / "backup"), copy)
+    assert '"events": 1' in said("sql", copy, "SELECT events FROM inputs")
+    assert "already" in cepheid("restore", str(tmp_path / "backup"), copy).stderr

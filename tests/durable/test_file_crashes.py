@@ -142,7 +142,9 @@ def check(folder: Path, operations: Sequence[Operation], acknowledged: Sequence[
     """Opens the store from each state that a crash may leave. A host shows what was acknowledged last, or also what it
     was about to acknowledge; fed again it finds what `detect` finds. Returns the number of states.
     """
-    found = detect(pa.concat_tables(feed(number) for number in range(len(FEEDS))), PATTERN, key="user", time="at", sequence="id")
+    found = detect(
+        pa.concat_tables(feed(number) for number in range(len(FEEDS))), PATTERN, key="user", time="at", sequence="id"
+    )
     ids = sorted(found.column("match_id").to_pylist())
     seen: set[tuple[int, frozenset[tuple[Path, bytes | None]]]] = set()
     for done, state in states_after_crashes(operations):

@@ -70,6 +70,6 @@ def test_a_store_goes_on_with_its_ids(tmp_path: Path) -> None:
 def test_ids_of_a_newer_version(tmp_path: Path) -> None:
     """A store with ids that this version cannot make is refused."""
     url = with_ids(tmp_path / "store.db", 3)
-    message = "a newer version of Cepheid wrote this store: it has format 1 and ids 3, and this version reads formats "
-    with pytest.raises(StoreError, match=message + "up to 1 and ids up to 2. Upgrade Cepheid"):
+    message = "a newer version of Cepheid wrote this store: it has format 2 and ids 3, and this version reads formats "
+    with pytest.raises(StoreError, match=message + "up to 2 and ids up to 2. Upgrade Cepheid"):
         open_host(url)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
 from cepheid.compile.script import encode
 from cepheid.compile.stages.automaton import Action, Edge, build_automaton
 from cepheid.compile.stages.compiled import compile_plan
@@ -33,6 +35,8 @@ class Found:
 
     matches: list[tuple[Taken, int | None]]
     timeouts: set[tuple[Taken, int]]
+    negated: Counter[int] = field(default_factory=Counter)
+    """The number of partial matches that a forbidden event has ended, by the negated stage."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def run_reference(
             matches += matcher.finish() if until is None else matcher.advance_time(until)
             found.matches.extend((match.taken, match.detected_at) for match in matches)
             found.timeouts.update((timeout.taken, timeout.deadline) for timeout in matcher.timeouts)
+            found.negated.update(matcher.negated)
     except (ConditionError, SkipError):
         return "failed"
     return found
@@ -106,12 +111,24 @@ def run_compiled(
     capacity: int = 64,
     withheld: list[int] | None = None,
     listed: list[Listed] | None = None,
+    indexed: bool | None = None,
+    restored: bool = False,
+    counts: list[tuple[int, int, int]] | None = None,
 ) -> Found | str:
     """The same from the compiled kernel. The rows that `batches` leave over are run last, and all keys are closed.
     After each batch, the number of withheld matches is appended to `withheld`, and the open partial matches to
     `listed`.
+
+    `indexed` says whether the kernel makes an index whenever it can, or never; None: when it pays. If `restored`, each
+    batch goes to a kernel of its own, which restores the state of the one before it. At the end, how often a partial
+    match was visited is appended to `counts`, and how many partial matches and matches were dropped.
     """
     compiled = compile_plan(plan)
+    settings = compiled.tables.settings
+    if indexed and settings["index_least"][0] >= 0:
+        settings["index_least"], settings["index_after"] = 0, -1
+    elif indexed is not None:
+        settings["index_least"] = -1
     rows = [row for key in keys for row in key]
     first_of = np.cumsum([0, *map(len, keys)]).tolist()
     texts = sorted(
@@ -145,9 +162,19 @@ def run_compiled(
             if listed is not None:
                 listed.append(listed_of(matcher.listed(working_set.time, NO_TIME, 1000), positions))
             held = [positions[i] for i in matcher.hold()]
+            if restored:
+                state, matcher = matcher.state(), kind(compiled.tables, capacity=capacity)
+                matcher.restore(state, held)  # type: ignore[arg-type]  # the kernel reads only how many are held
     except (ConditionFailed, SkipError):
         return "failed"
-    return Found([match for part in found for match in part.matches], {t for part in found for t in part.timeouts})
+    if counts is not None:
+        counts.append((int(matcher.cursor.visited), *matcher.dropped))
+    timeouts = {timeout for part in found for timeout in part.timeouts}
+    return Found([match for part in found for match in part.matches], timeouts, negated_of(matcher.negated))
+
+
+def negated_of(counts: Ints) -> Counter[int]:
+    return Counter({stage: count for stage, count in enumerate(counts.tolist()) if count})
 
 
 def open_in_reference(

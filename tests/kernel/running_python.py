@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from tests.kernel.running import Found, Listed, Row, Visit, listed_of
+from tests.kernel.running import Found, Listed, Row, Visit, listed_of, negated_of
 
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import SkipError
@@ -66,7 +66,8 @@ def run_python(
     except (ConditionFailed, SkipError):
         return "failed"
     matches = [match for part in found for match in part.matches]
-    return Found(matches, {timeout for part in found for timeout in part.timeouts}), made[-1].dropped
+    timeouts = {timeout for part in found for timeout in part.timeouts}
+    return Found(matches, timeouts, negated_of(made[-1].negated)), made[-1].dropped
 
 
 def _batch(plan: Plan, rows: Sequence[Row], positions: Sequence[int]) -> Batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -46,11 +47,13 @@ def shipped(*rows: tuple[str, int, int, int]) -> pa.RecordBatch:
 
 
 def packed(
-    *batches: pa.RecordBatch, patterns: Sequence[Pattern] = (A,), only_relevant: bool = True
+    *batches: pa.RecordBatch, patterns: Sequence[Pattern] = (A,), only_relevant: bool = True, places: Any = ((0, 1),)
 ) -> list[tuple[int, list[str], str | None]]:
-    """Each called shard, with the keys of its events and the error."""
+    """Each called shard, with the keys of its events and the error. `places` are the last fields of a Packing."""
     found = []
-    for batch in pack(iter(batches), (LAYOUT, COLUMNS, "stages", plans(*patterns), 4, only_relevant)):
+    numbers, *others = places
+    packing = (LAYOUT, COLUMNS, "stages", plans(*patterns), 4, only_relevant, numbers[: len(patterns)], *others)
+    for batch in pack(iter(batches), packing):
         for row in batch.to_pylist():
             events = events_of([row["_events"]])
             assert events is None or events.data.schema == COLUMNS
@@ -76,6 +79,20 @@ def test_several_patterns() -> None:
     assert [pattern_of_ledger(ledger_shard(number)) for number in range(2)] == [0, 1]
 
 
+def test_patterns_that_come_and_go() -> None:
+    """The numbers of patterns need not follow each other. Those of patterns that have left the query are called with
+    their ledger, once in a worker.
+    """
+    events = shipped(("a", 1, 0, 3), ("d", 4, 3, 3))
+    ledgers = [(ledger_shard(number), [], None) for number in (3, 1)]
+    shards = [(12 + 3, ["d"], None), (4 + 3, ["d"], None)]
+    ended = [(ledger_shard(2), [], None), *((shard, [], None) for shard in range(8, 12))]
+    places = (3, 1), (2,), "a plan"
+    assert packed(events, patterns=(A, B), places=places) == [*ledgers, *ended, *shards]
+    assert packed(events, patterns=(A, B), places=places) == [*ledgers, *shards]
+    assert len(packed(events, patterns=(A, B), places=(*places[:2], "another plan"))) == 9
+
+
 def test_nothing() -> None:
     """Without events, neither shards nor the ledger are called."""
     assert packed() == []
@@ -90,8 +107,8 @@ def test_times_out_of_range() -> None:
 
 
 def test_values_are_joined_and_rows_unpacked() -> None:
-    """The values of several tasks are joined into one batch of events; rows are unpacked unchanged, in the columns of
-    all.
+    """The values of several tasks are joined into one batch of events; rows are unpacked in the columns of all, with
+    the version of their pattern if there is one.
     """
     schema = pa.schema({"m": pa.int64(), "n": pa.int64()})
     first, second = (pa.record_batch({"n": pa.array([n], pa.int64())}) for n in (1, 2))
@@ -99,5 +116,9 @@ def test_values_are_joined_and_rows_unpacked() -> None:
     assert joined is not None
     assert joined.data.to_pydict() == {"n": [1, 2]}
     assert events_of([b""]) is None
-    rows = unpack(iter([pa.record_batch({"rows": [to_stream(first), to_stream(second)]})]), (schema,))
+    values = pa.record_batch({"rows": [to_stream(first), to_stream(second)], "pattern": pa.array([0, 1], pa.int32())})
+    rows = unpack(iter([values]), (schema.append(pa.field("version", pa.string())), {1: "2"}))
+    of_second = {"m": None, "n": 2, "version": "2"}
+    assert [row for batch in rows for row in batch.to_pylist()] == [{"m": None, "n": 1, "version": None}, of_second]
+    rows = unpack(iter([values]), (schema, {}))
     assert [row for batch in rows for row in batch.to_pylist()] == [{"m": None, "n": 1}, {"m": None, "n": 2}]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import FileProblem, Unavailable, failures_reported
+from cepheid.cli.host.options import How
 from cepheid.cli.stream_ends import (
     End,
     check_broker,
@@ -23,17 +21,10 @@ from cepheid.cli.stream_ends import (
     read_stream,
     sink_of,
     source_of,
-    written_to,
 )
 from cepheid.requests.request import SHARDS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
-    from rich.console import Console
-
-    from cepheid.cli.stream_view import View
-    from cepheid.lang.documents import AnyPattern
     from cepheid.lang.parameters import ParameterValue
 
 NO_CONNECTOR = (
@@ -46,7 +37,10 @@ NO_CONNECTOR = (
 class _Stream:
     """The arguments of a command line."""
 
-    pattern: Path
+    pattern: Path | None
+    """None: the patterns are those in `folder`."""
+    folder: Path | None
+    old: How
     parameters: Mapping[str, ParameterValue]
     source: End
     sink: End
@@ -62,8 +56,25 @@ class _Stream:
 
 @o.spread
 def stream(
-    pattern: o.PatternPath,
+    pattern: Annotated[
+        Path | None, typer.Argument(help="A pattern file: YAML or JSON; or give --patterns.", show_default=False)
+    ] = None,
     *,
+    patterns: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A folder of pattern files in place of one. It may change while the stream runs: new files deploy "
+            "patterns, changed ones replace versions, removed ones retire patterns.",
+        ),
+    ] = None,
+    old: Annotated[
+        How,
+        typer.Option(
+            help="With --patterns: what is open of a version that is replaced, or of a pattern that is retired, goes "
+            "on, and starts nothing more (drain), or is forgotten (drop).",
+        ),
+    ] = "drain",
     source: Annotated[
         str,
         typer.Option(
@@ -103,17 +114,20 @@ def stream(
     ] = SHARDS,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="The folder of the query's state, from which it continues. Not needed with --to -."),
+        typer.Option(
+            help="The folder of the query's state, from which it continues. Not needed with --to - for a pattern file."
+        ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
     jars: Annotated[
         list[Path] | None, typer.Option(help="A jar, or a folder of jars, of Spark's connector for Kafka; repeatable.")
     ] = None,
 ) -> None:
-    """Find the matches of a pattern in events as they arrive, on a local Spark.
+    """Find the matches of a pattern, or of several, in events as they arrive, on a local Spark.
 
     Ctrl-C ends it; with --checkpoint the same command continues from there.
     """
+    _check_patterns(pattern, patterns, wanted)
     if time is None and wanted.start is None and wanted.end is None:
         message = "name the column of the event time; for an interval pattern give --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
@@ -124,10 +138,9 @@ def stream(
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
     comes, goes = source_of(source), sink_of(sink)
     watermark = time if time is not None and time == wanted.end else None
-    if goes.kind != "-" and checkpoint is None:
-        raise typer.BadParameter(
-            f"name a folder, so that a restart continues where {sink} ends", param_hint="--checkpoint"
-        )
+    if checkpoint is None and (goes.kind != "-" or patterns is not None):
+        why = "a restart" if patterns is None else "the stream with other patterns"
+        raise typer.BadParameter(f"name a folder, so that {why} continues where {sink} ends", param_hint="--checkpoint")
     if once and comes.kind == "rate":
         raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
     o.checked_length(lateness, "--lateness")
@@ -135,6 +148,8 @@ def stream(
         _run(
             _Stream(
                 pattern,
+                patterns,
+                old,
                 parameters,
                 comes,
                 goes,
@@ -156,21 +171,39 @@ def _run(asked: _Stream) -> None:
     from cepheid.cli.pattern_file import open_pattern
 
     errors = Console(stderr=True)
-    opened = open_pattern(asked.pattern, asked.parameters, asked.types)
+    opened = None if asked.pattern is None else open_pattern(asked.pattern, asked.parameters, asked.types)
     settings = _settings(asked)
     check_source(asked.source, asked.schema)
     if asked.sink.kind == "kafka":
         check_broker(asked.sink)
     with spark_session("cepheid stream", asked.arguments["time_zone"], errors, settings) as session:
-        events = read_stream(session, asked.source, columns_of(asked.schema), asked.arguments["nulls"])
-        with opened.problems_located():
-            from cepheid.detect import detect
+        from cepheid.cli.stream_run import Ends, follow, for_folder, for_pattern
 
-            arguments = dict(asked.arguments)
-            if asked.watermark is not None:
-                events = events.withWatermark(asked.watermark, arguments.pop("lateness"))
-            rows = detect(events, opened.pattern, **arguments)
-        _follow(rows, opened.pattern, asked, errors)
+        events = read_stream(session, asked.source, columns_of(asked.schema), asked.arguments["nulls"])
+        arguments = dict(asked.arguments)
+        if asked.watermark is not None:
+            events = events.withWatermark(asked.watermark, arguments.pop("lateness"))
+        ends = Ends(events, asked.sink, asked.checkpoint, once=asked.once)
+        if opened is not None:
+            follow(for_pattern(opened, arguments), opened.pattern.name, ends, errors)
+        elif asked.folder is not None:
+            begun = for_folder(asked.folder, asked.parameters, asked.old, arguments)
+            follow(begun, asked.folder.name, ends, errors)
+
+
+def _check_patterns(pattern: Path | None, folder: Path | None, wanted: o.Wanted) -> None:
+    if (pattern is None) == (folder is None):
+        raise typer.BadParameter("give a pattern file, or a folder of them with --patterns", param_hint="PATTERN")
+    if folder is None:
+        return
+    if not folder.is_dir():
+        raise typer.BadParameter(f"there is no folder {folder}", param_hint="--patterns")
+    if wanted.measure:
+        advice = "rows have the columns of several patterns, which have no measures: leave it out"
+        raise typer.BadParameter(advice, param_hint="--measure")
+    if wanted.type_ is not None:
+        advice = "with --patterns each file names the column of types itself (taxonomy): leave it out"
+        raise typer.BadParameter(advice, param_hint="--type")
 
 
 def _settings(asked: _Stream) -> dict[str, str]:
@@ -190,70 +223,3 @@ def _jars_of(given: Path) -> list[Path]:
     if not jars or not all(jar.is_file() for jar in jars):
         raise FileProblem(f"--jars {given}: this is neither a jar nor a folder with jars")
     return jars
-
-
-class _Lines:
-    """Writes rows to standard output, until its reader closes it."""
-
-    def __init__(self) -> None:
-        self.closed = False
-
-    def show(self, rows: DataFrame) -> None:
-        from cepheid.cli.rows import write_json_lines
-
-        try:
-            write_json_lines(rows.toArrow(), sys.stdout)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            self.closed = True
-            raise  # so that Spark does not commit a micro-batch whose rows were not read
-
-
-def _follow(rows: DataFrame, pattern: AnyPattern, asked: _Stream, errors: Console) -> None:
-    """Runs the query until it ends or is stopped."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-
-    from cepheid.cli.stream_view import NEWEST, View
-    from cepheid.hosts.spark.failures import event_failures, failure_message
-
-    view, lines, stopped = View(pattern.name, errors, asked.checkpoint), _Lines(), Event()
-    if errors.is_terminal:
-        rows = rows.observe(NEWEST, F.max_by(F.to_json(F.struct("*")), "detected_at").alias("row"))
-    writer = written_to(rows, asked.sink, lines.show)
-    if asked.checkpoint is not None:
-        writer = writer.option("checkpointLocation", str(asked.checkpoint))
-    if asked.once:
-        writer = writer.trigger(availableNow=True)
-    _on_signals(stopped)
-    try:
-        with view.shown(), event_failures():
-            query = writer.start()
-            _wait(query, view, lambda: stopped.is_set() or lines.closed)
-    except PySparkException as error:
-        if lines.closed:
-            raise BrokenPipeError from None
-        raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
-    if lines.closed:
-        raise BrokenPipeError
-    errors.print(view.summary(), highlight=False)
-
-
-def _on_signals(stopped: Event) -> None:
-    """Makes the first Ctrl-C set the event, and the second one end the process. PySpark's own handler would cancel the
-    query's jobs, and the query would fail.
-    """
-
-    def stop(number: int, _: object) -> None:
-        stopped.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-
-def _wait(query: StreamingQuery, view: View, is_stopped: Callable[[], bool]) -> None:
-    while not query.awaitTermination(1) and not is_stopped():
-        view.follow(query)
-    query.stop()
-    view.follow(query)

@@ -36,15 +36,12 @@ class View:
         self.console = console
         self.started = monotonic()
         self.newest: deque[str] = deque(maxlen=_SHOWN)
+        self.figures = PatternProgress()
+        """The figures of all micro-batches and patterns together."""
         self._checkpoint = checkpoint
         self._so_far: Progress | None = None
         self._rate = 0.0
         self._live: Live | None = None
-
-    @property
-    def figures(self) -> PatternProgress:
-        """The figures of all micro-batches together."""
-        return PatternProgress() if self._so_far is None else self._so_far.patterns[self.name]
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -77,8 +74,9 @@ class View:
             from cepheid.hosts.spark.stream.listener import with_open
 
             progress = with_open(progress, str(self._checkpoint))
+        found = progress.together
+        self.figures = found if self._so_far is None else found.after(self.figures)
         self._so_far = progress if self._so_far is None else progress.after(self._so_far)
-        found = progress.patterns[self.name]
         self._rate = found.events / max(progress.total.total_seconds(), 0.001)
         newest = reported["observedMetrics"].get(NEWEST, {}).get("row")
         if newest is not None:

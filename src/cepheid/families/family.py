@@ -21,7 +21,8 @@ from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, Words
 
 if TYPE_CHECKING:
-    from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
+    from cepheid.compile.step_in_words import StepInWords
+    from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, PatternRunner, ServiceMatcher
 
 LateBy: TypeAlias = Literal["start", "end"]
 """The time of an event that decides whether it is late; "start" for an event with a single time."""
@@ -118,6 +119,10 @@ class Family(Protocol):
         """Warnings about what works, but perhaps not as intended."""
         return ()
 
+    def steps_in_words(self, pattern: Any) -> Iterable[StepInWords]:  # noqa: ARG002
+        """What the pattern does at each kind of event; nothing where that is not said."""
+        return ()
+
     def growth(self, plan: Any, late_by: LateBy) -> Iterable[str]:
         """What is retained forever on unbounded input, one sentence per cause."""
 
@@ -156,6 +161,13 @@ class Family(Protocol):
 
     def runner(self, plan: Any, late_by: LateBy) -> PatternRunner:
         """The pattern in the form that is sent to the workers of a stream."""
+
+    def drained(self, runner: Any, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema) -> LiveMatcher:
+        """The matcher of a `draining` runner that continues a snapshot of the pattern that started partial matches. So
+        do its waiting events, as they came before; later ones do not.
+        """
+        matcher, _ = self.draining(runner).restored(snapshot, made_for, columns)
+        return matcher
 
     def draining(self, runner: Any) -> PatternRunner:
         """The runner of a pattern that starts nothing more, and goes on with what is open.

@@ -24,7 +24,8 @@ from cepheid.plan.taxonomy import taxonomy_warnings
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
-    from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+    from cepheid.compile.step_in_words import StepInWords
+    from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, ServiceMatcher
     from cepheid.matchers.stages.runner import StagesRunner
 
 
@@ -50,6 +51,11 @@ class Stages(Family):
     def warnings(self, plan: Plan) -> Iterable[str]:
         return taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern))
 
+    def steps_in_words(self, pattern: Pattern) -> Iterable[StepInWords]:
+        from cepheid.compile.stages.steps_in_words import steps_in_words
+
+        return steps_in_words(pattern)
+
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return growth_warnings(plan.pattern)
 
@@ -62,7 +68,7 @@ class Stages(Family):
     def explain(self, pattern: Pattern, plan: Plan | None) -> Explanation:
         from cepheid.compile.stages.compiled import compile_plan, relevance_text
         from cepheid.compile.stages.diagram import automaton_mermaid, automaton_text
-        from cepheid.compile.stages.representation import representation_text
+        from cepheid.compile.stages.representation import lookups_text, representation_text
         from cepheid.plan.stages.explain import explain_pattern, explain_plan
 
         if plan is None:
@@ -70,6 +76,7 @@ class Stages(Family):
         else:
             compiled = compile_plan(plan)
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
+            text += lookups_text(compiled)
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002
@@ -102,6 +109,11 @@ class Stages(Family):
 
     def draining(self, runner: StagesRunner) -> StagesRunner:
         return replace(runner, starts=False)
+
+    def drained(
+        self, runner: StagesRunner, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
+    ) -> LiveMatcher:
+        return runner.drained(snapshot, made_for, columns)
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest

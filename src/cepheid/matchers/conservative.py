@@ -154,7 +154,12 @@ class ConservativeMatcher:
         return min(self.waiting.earliest, max(self.detector.kernel.next_due, self.now + 1))
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
-        """All open partial matches and waiting events, as bytes.
+        """All open partial matches and waiting events, as bytes."""
+        return to_bytes(self.captured(made_for, kept))
+
+    def captured(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> Snapshot:
+        """All open partial matches and waiting events, for a snapshot. The arrays are those of the kernel, which go on
+        changing.
 
         `made_for` describes in JSON values what the matcher was made for; `restored` compares it. `kept` is state of
         the host, which `restored` returns.
@@ -174,7 +179,7 @@ class ConservativeMatcher:
         self.detector.forget()
         if (held := self.detector.working_set.all) is not None:
             batches["held"] = held.data
-        return to_bytes(Snapshot(header, self.detector.kernel.state(), batches))
+        return Snapshot(header, self.detector.kernel.state(), batches)
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         header, arrays, batches = snapshot

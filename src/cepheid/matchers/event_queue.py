@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.events.batch import TIME, Batch, join
+from cepheid.events.batch import MASK, TIME, Batch, join
 from cepheid.kernel.arrays import FOREVER
+from cepheid.matchers.working_set import mask_of
 
 
 class EventQueue:
@@ -42,6 +43,10 @@ class EventQueue:
         self._runs = later
         return join(due) if due else None
 
+    def mark(self, bits: int) -> None:
+        """Sets these bits in the masks of all events."""
+        self._runs = [_marked(run, bits) for run in self._runs]
+
     @property
     def earliest(self) -> int:
         """Microseconds: the time of the earliest event; FOREVER if there is none."""
@@ -57,6 +62,13 @@ def times_of(batch: Batch) -> npt.NDArray[np.int64]:
     """(events,) microseconds since 1970 UTC."""
     times: npt.NDArray[np.int64] = batch.column(TIME).cast(pa.int64()).to_numpy()
     return times
+
+
+def _marked(batch: Batch, bits: int) -> Batch:
+    place = batch.data.schema.get_field_index(MASK)
+    field = batch.data.schema.field(place)
+    masks = pa.array(mask_of(batch) | np.int64(bits)).cast(field.type)
+    return Batch(batch.data.set_column(place, field, masks))
 
 
 def _by_time(batch: Batch) -> Batch:

@@ -7,7 +7,7 @@ matcher and stores its snapshots. Only the host has a clock, threads and I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -257,12 +257,23 @@ class LiveMatcher(Protocol):
     def counts(self) -> dict[str, int]:
         """The counts so far: a value for each of LIVE_COUNTS."""
 
+    @property
+    def no_match(self) -> Mapping[str, int]:
+        """The number of partial matches that ended without a match although they had time left, by the cause: the name
+        of the negated stage whose event came. Empty if they are not counted.
+        """
+
     def partial_matches(self, most: int) -> pa.Table:
         """The open partial matches, as from a detector."""
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All open partial matches and waiting events, as bytes. `made_for` describes in JSON values what the matcher
         was made for; `restored` compares it. `kept` is state of the host; `restored` returns it.
+        """
+
+    def snapshot_in_pieces(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[bytes]:
+        """The bytes of `snapshot` as the state is now, in pieces of which some are empty. Each takes little time to
+        make, and the matcher may be used between two of them.
         """
 
 

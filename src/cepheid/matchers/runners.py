@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import Detector, LiveMatcher, PatternRunner
-from cepheid.matchers.snapshot import restored
+from cepheid.matchers.snapshot import in_pieces, restored
 from cepheid.matchers.watermark import Reached
 from cepheid.output.ids import Ids
 from cepheid.plan.limits import Limits
@@ -145,6 +145,10 @@ class OrderedLiveMatcher:
         found = {"ties": self.live.ties, "late": self.live.late, **asdict(self.live.found)}
         return {name: found[name] for name in LIVE_COUNTS}
 
+    @property
+    def no_match(self) -> Mapping[str, int]:
+        return {}
+
     def partial_matches(self, most: int) -> pa.Table:
         return self.live.partial_matches(most)
 
@@ -156,3 +160,8 @@ class OrderedLiveMatcher:
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)
+
+    def snapshot_in_pieces(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[bytes]:
+        captured = self.live.captured(made_for, kept)
+        arrays = {name: array.copy() for name, array in captured.arrays.items()}
+        return in_pieces(captured._replace(arrays=arrays))

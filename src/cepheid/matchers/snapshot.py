@@ -30,6 +30,10 @@ and 2 has no `ids`.
 
 _CODEC = pa.Codec("zstd", compression_level=1)
 _DIGEST = 16
+_CHUNK = 1 << 23
+"""The most bytes that are compressed at once."""
+_PIECE = 1 << 20
+"""The most bytes of a piece."""
 _START_ANEW = "Start without it, or restore one that the same kind of matcher has written"
 
 
@@ -52,13 +56,34 @@ class Snapshot(NamedTuple):
 
 
 def to_bytes(snapshot: Snapshot) -> bytes:
-    parts = [(name, "array", _array_bytes(array)) for name, array in snapshot.arrays.items()]
-    parts += [(name, "batch", _batch_bytes(batch)) for name, batch in snapshot.batches.items()]
-    packed = [_CODEC.compress(data, asbytes=True) for _, _, data in parts]
-    listed = [(name, kind, len(data), len(small)) for (name, kind, data), small in zip(parts, packed, strict=True)]
+    return b"".join(in_pieces(snapshot))
+
+
+def in_pieces(snapshot: Snapshot) -> Iterator[bytes]:
+    """The bytes of the snapshot, in pieces that take some ten milliseconds each. The first ones are empty: the header
+    says how long the compressed parts are, so these come first.
+    """
+    listed, packed = list[tuple[str, str, int, int]](), list[bytes]()
+    for name, kind, data in _serialized(snapshot):
+        before = sum(map(len, packed))
+        for start in range(0, max(1, len(data)), _CHUNK):
+            # A chunk is a frame of zstd; frames one after the other are read as one.
+            packed.append(_CODEC.compress(data[start : start + _CHUNK], asbytes=True))
+            if start + _CHUNK < len(data):
+                yield b""
+        listed.append((name, kind, len(data), sum(map(len, packed)) - before))
     header = json.dumps({"format": FORMAT, "parts": listed, **snapshot.header}).encode()
-    body = b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *packed])
-    return body + blake2b(body, digest_size=_DIGEST).digest()
+    body = memoryview(b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *packed]))
+    for start in range(0, len(body), _PIECE):
+        yield bytes(body[start : start + _PIECE])
+    yield blake2b(body, digest_size=_DIGEST).digest()
+
+
+def _serialized(snapshot: Snapshot) -> Iterator[tuple[str, str, bytes]]:
+    for name, array in snapshot.arrays.items():
+        yield name, "array", _array_bytes(array)
+    for name, batch in snapshot.batches.items():
+        yield name, "batch", _batch_bytes(batch)
 
 
 def from_bytes(data: bytes) -> Snapshot:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+VERSION = "version"
+"""The column after LEADING in rows of patterns that come and go."""
+
 LEADING = ("kind", "pattern")
 """The columns that come first where rows of several kinds or patterns are in one table."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import Problem, closest, did_you_mean
 from cepheid.lang.parameters import string_literal
@@ -71,7 +70,7 @@ def unseen_types(types: Taxonomy, asked: Collection[str], values: pa.ChunkedArra
     that events have; `values` are the types of all events.
     """
     unlisted = [name for name in dict.fromkeys(asked) if name not in types.types]
-    if not unlisted or len(seen := pc.unique(values).drop_null()) > MOST_TYPES:
+    if not unlisted or len(seen := values.unique().drop_null()) > MOST_TYPES:
         return
     seen = seen.to_pylist()
     others = [name for name in seen if name not in asked]

@@ -7,8 +7,10 @@ from collections.abc import Callable
 import typer
 
 from cepheid.cli.failure import EXIT_CODES
+from cepheid.cli.host.backups import backup, restore
 from cepheid.cli.host.changes import advance, deploy, input_, retire
-from cepheid.cli.host.reading import matches, open_, patterns, sql
+from cepheid.cli.host.reading import grants, matches, open_, patterns, sql
+from cepheid.cli.host.routing import dead_letters, resend, subscribe, subscriptions, unsubscribe
 from cepheid.cli.host.run import run
 
 host = typer.Typer(
@@ -27,6 +29,14 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "open": open_,
     "matches": matches,
     "sql": sql,
+    "backup": backup,
+    "restore": restore,
+    "subscribe": subscribe,
+    "unsubscribe": unsubscribe,
+    "subscriptions": subscriptions,
+    "dead-letters": dead_letters,
+    "resend": resend,
+    "grants": grants,
 }
 for _name, _command in _COMMANDS.items():
     host.command(_name, epilog=EXIT_CODES)(_command)

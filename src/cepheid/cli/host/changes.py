@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cepheid.cli import options as o
-from cepheid.cli.failure import failures_reported, print_json
+from cepheid.cli.failure import failures_reported
 from cepheid.cli.host.opened import opened
 from cepheid.cli.host.options import How, PatternName, StoreUrl
+from cepheid.cli.host.shown import say
 from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def input_(
         arguments: dict[str, Any] = {"time": time, "sequence": sequence, "lateness": lateness, "time_zone": time_zone}
         with opened(store, makes=True) as host:
             host.input(name, columns, **arguments, nulls=nulls, keep=keep)
-        _say({"input": name}, f"input {name}", as_json=as_json)
+        say({"input": name}, f"input {name}", as_json=as_json)
 
 
 @o.spread
@@ -94,7 +94,7 @@ def deploy(
     ] = None,
     as_json: o.AsJson = False,
 ) -> None:
-    """Deploy patterns: they take the events from now on. All are checked before the first is deployed."""
+    """Deploy patterns: they take the events from now on. All files are read before the first pattern is deployed."""
     given = _input_of(source, matches_of)
     parameters = o.parameters_from(parameter)
     arguments = {
@@ -119,7 +119,7 @@ def deploy(
                     deployed.append(host.deploy(each.pattern, **arguments))
         lines = [f"deployed {one.name}, version {one.version}" for one in deployed]
         result = [{"name": one.name, "version": one.version, "number": one.number} for one in deployed]
-        _say({"deployed": result}, "\n".join(lines), as_json=as_json)
+        say({"deployed": result}, "\n".join(lines), as_json=as_json)
 
 
 def retire(
@@ -139,7 +139,7 @@ def retire(
     """End the running version of a pattern. Its tables stay."""
     with failures_reported(as_json=as_json), opened(store) as host:
         host.retire(name, how=how)
-        _say({"retired": name}, f"retired {name}", as_json=as_json)
+        say({"retired": name}, f"retired {name}", as_json=as_json)
 
 
 def advance(
@@ -154,7 +154,7 @@ def advance(
     """Advance the time of inputs that have no events now: deadlines up to it expire, and events up to it are late."""
     with failures_reported(as_json=as_json), opened(store) as host:
         host.advance_time(time, input=source)
-        _say({"time": time}, f"time is {time}", as_json=as_json)
+        say({"time": time}, f"time is {time}", as_json=as_json)
 
 
 def _input_of(source: str | None, matches_of: list[str] | None) -> str | MatchesOf:
@@ -165,10 +165,3 @@ def _input_of(source: str | None, matches_of: list[str] | None) -> str | Matches
     if source is None:
         raise typer.BadParameter("name the input of the patterns, or --matches-of", param_hint="--input")
     return source
-
-
-def _say(result: dict[str, Any], text: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"ok": True, "exit_code": 0, **result})
-    else:
-        sys.stdout.write(f"{text}\n")

@@ -1,14 +1,15 @@
-"""`cepheid host patterns`, `open`, `matches` and `sql`: what a host has."""
+"""`cepheid host patterns`, `open`, `matches`, `sql` and `grants`: what a host has, and who may read it."""
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cepheid.cli import options as o
-from cepheid.cli.failure import failures_reported
+from cepheid.cli.failure import failures_reported, require_installed
 from cepheid.cli.host.opened import opened
 from cepheid.cli.host.options import OutputFile, PatternName, StoreUrl
 from cepheid.cli.host.shown import show
@@ -59,6 +60,18 @@ def sql(
     """Ask a query over the tables of a host. It can change nothing."""
     with failures_reported(as_json=as_json), opened(store) as host:
         show(host.sql(query), output, as_json=as_json)
+
+
+def grants(
+    schema: Annotated[
+        str, typer.Argument(metavar="SCHEMA", help="The schema of the host's tables.", show_default=False)
+    ],
+) -> None:
+    """Print SQL that makes a schema in PostgreSQL for a host, with roles that run it, deploy, and read."""
+    require_installed("PostgreSQL", "psycopg", extra="postgresql")
+    from cepheid.hosts.durable.stores.postgresql_rights import grants as sql_of
+
+    sys.stdout.write(sql_of(schema))
 
 
 def _table_of(host: AnyHost, name: str, column: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -49,19 +49,48 @@ def run(
             metavar="FILE", help="Options of Kafka's client, a line each, as security.protocol=SSL; also passwords."
         ),
     ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="What subscriptions may reach: module:function, https://host, kafka://host:port, the URL of another "
+            "host's store, or a network such as 10.0.0.0/8 in which web hooks may be; repeat for several.",
+        ),
+    ] = None,
+    retain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help="For how long, in event time, matches, timeouts and late events are kept, as '30 days'. "
+            "Default: for ever.",
+        ),
+    ] = None,
+    retain_rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many rows each of these tables and the outbox keep; what is still to be delivered stays. "
+            "Default: all.",
+        ),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
 ) -> None:
-    """Run a host: feed it from its sources, store every step, and answer other commands.
+    """Run a host: feed it from its sources, store every step, send what it finds to subscribers, and answer other
+    commands.
 
     SIGTERM or Ctrl-C ends it after the current feed; the same command continues exactly there. Without --from it only
     answers.
     """
     named = sources_named(source or [])
+    if retain is not None:
+        o.checked_length(retain, "--retain")
     if once and any(end.kind == "rate" for _, end in named):
         raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
     with failures_reported(as_json=False), ExitStack() as stack:
         reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
-        service = _opened(url_of(store), named, reading, stack)
+        opening = {"allow": allow or [], "retain": retain, "retain_rows": retain_rows}
+        service = _opened(url_of(store), named, reading, opening, stack)
         figures = Figures(service, store_name(store), metrics)
         _on_signals(service.stop)
         try:
@@ -72,14 +101,16 @@ def run(
             sys.stderr.write(f"left out: {skipped:,} rows that could not be read as events\n")
 
 
-def _opened(url: str, named: Sequence[tuple[str | None, End]], reading: Reading, stack: ExitStack) -> Service:
-    """The service, ready to run; all that it needs is closed by the stack."""
+def _opened(
+    url: str, named: Sequence[tuple[str | None, End]], reading: Reading, opening: Mapping[str, Any], stack: ExitStack
+) -> Service:
+    """The service, ready to run; all that it needs is closed by the stack. `opening` has arguments of `open_host`."""
     from cepheid.host import open_host
     from cepheid.hosts.durable.remote.place import socket_of
     from cepheid.hosts.durable.remote.server import HostServer
     from cepheid.hosts.durable.service import Service
 
-    host = stack.enter_context(open_host(url))
+    host = stack.enter_context(open_host(url, kafka_options=reading.kafka_options, **opening))
     sources = {
         name: stack.enter_context(closing(opened_source(end, host.inputs[name], reading)))
         for name, end in inputs_of(named, host.inputs).items()

@@ -1,10 +1,10 @@
-"""Shows rows of a host as other commands show matches."""
+"""Shows rows of a host as other commands show matches, and says what a command has done."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cepheid.cli.failure import print_json
 
@@ -35,3 +35,11 @@ def show(rows: pa.Table, output: Path | None, *, as_json: bool) -> None:
         print_table(rows, Console())
     else:
         write_json_lines(rows, sys.stdout)
+
+
+def say(result: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Prints what a command has done."""
+    if as_json:
+        print_json({"ok": True, "exit_code": 0, **result})
+    else:
+        sys.stdout.write(f"{text}\n")

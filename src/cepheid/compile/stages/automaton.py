@@ -19,13 +19,13 @@ There are these additions:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
 from itertools import takewhile
 
-from cepheid.compile.stages.guard import ALWAYS, Guard, any_of, condition
+from cepheid.compile.stages.guard import ALWAYS, Guard, condition
 from cepheid.lang.duration import microseconds
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Quantifier, Stage
 
@@ -51,6 +51,8 @@ class Edge:
     """For TAKE, the stage that takes the event."""
     window: int | None = None
     """Microseconds: TAKE only an event that comes less than this after the one taken before it."""
+    negation: int | None = None
+    """For STOP, the negated stage that forbids the event."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,10 @@ class _Node:
     def proceed(self, target: _Node, guard: Guard = ALWAYS) -> None:
         self.edges.append(_Link(Action.PROCEED, target, guard))
 
-    def stop(self, guard: Guard) -> None:
-        self.edges.append(_Link(Action.STOP, self, guard))
+    def stop(self, guards: Mapping[int, Guard]) -> None:
+        """Stops at the events that negated stages forbid; there is a guard for each of the stages."""
+        for stage, guard in guards.items():
+            self.edges.append(_Link(Action.STOP, self, guard, negation=stage))
 
     def copy(self) -> _Node:
         """A copy of the state; edges to itself lead to the copy."""
@@ -196,6 +200,7 @@ class _Link:
     guard: Guard
     stage: int | None = None
     window: int | None = None
+    negation: int | None = None
 
 
 @dataclass(frozen=True)
@@ -244,12 +249,16 @@ class _Sequence:
                 sink = self._not_next(stage, sink)
             else:
                 nots = takewhile(lambda other: other.contiguity is Contiguity.NOT_FOLLOWED_BY, following)
-                sink = _Step(self, stage, index == 0, any_of(map(self.condition, nots)), sink).entry()
+                sink = _Step(self, stage, index == 0, self._forbidden(nots), sink).entry()
         return sink
 
     def condition(self, stage: Stage) -> Guard:
         """The guard that the stage takes the event; for a negated stage, that the event is forbidden."""
         return self.unless & condition(self.numbers.stages[id(stage)])
+
+    def _forbidden(self, negated: Iterable[Stage]) -> dict[int, Guard]:
+        """For each of the negated stages, the guard that it forbids the event."""
+        return {self.numbers.stages[id(stage)]: self.condition(stage) for stage in negated}
 
     def until(self, stage: Stage) -> Guard | None:
         return None if stage.until is None else condition(self.numbers.untils[id(stage)])
@@ -260,7 +269,7 @@ class _Sequence:
             state.ignore(sink, ~matches)
         else:
             state.proceed(sink, ~matches)
-        state.stop(matches)
+        state.stop(self._forbidden([stage]))
         return state
 
     def _absent(self, stage: Stage, sink: _Node) -> _Node:
@@ -268,7 +277,7 @@ class _Sequence:
         if sink is self.final:
             sink = _Node(stage.name, pending=True, window=_microseconds(stage.window))
             sink.ignore(sink, self.unless)
-        return _guarded(sink, self.condition(stage), {})
+        return _guarded(sink, self._forbidden([stage]), {})
 
 
 @dataclass
@@ -279,8 +288,8 @@ class _Step:
     stage: Stage
     leads: bool
     """Whether the stage is the first of its sequence."""
-    nots: Guard
-    """The guard that an event is forbidden after the stage."""
+    nots: Mapping[int, Guard]
+    """The guards that an event is forbidden after the stage, by the negated stage."""
     sink: _Node
 
     def entry(self) -> _Node:
@@ -433,8 +442,8 @@ def _inner(quantifier: Quantifier) -> Contiguity:
     return Contiguity.RELAXED_ANY if quantifier.combinations else Contiguity.RELAXED
 
 
-def _guarded(state: _Node, matches: Guard, copies: dict[_Node, _Node]) -> _Node:
-    """Copies the state and every state that it leads to before an event is taken. An event that matches stops the
+def _guarded(state: _Node, forbidden: Mapping[int, Guard], copies: dict[_Node, _Node]) -> _Node:
+    """Copies the state and every state that it leads to before an event is taken. A forbidden event stops the
     copies.
     """
     if state in copies:
@@ -442,8 +451,8 @@ def _guarded(state: _Node, matches: Guard, copies: dict[_Node, _Node]) -> _Node:
     guarded = copies[state] = _Node(state.name, [], state.complete, state.pending, state.window)
     for edge in state.edges:
         stays = edge.action in (Action.IGNORE, Action.PROCEED) and edge.target.edges
-        guarded.edges.append(replace(edge, target=_guarded(edge.target, matches, copies) if stays else edge.target))
-    guarded.stop(matches)
+        guarded.edges.append(replace(edge, target=_guarded(edge.target, forbidden, copies) if stays else edge.target))
+    guarded.stop(forbidden)
     return guarded
 
 
@@ -462,7 +471,7 @@ def _frozen(first: _Node, final: _Node) -> Automaton:
 
 def _edge(link: _Link, numbers: dict[_Node, int], final: _Node) -> Edge:
     target = final if link.action is Action.STOP else link.target
-    return Edge(link.action, numbers[target], link.guard, link.stage, link.window)
+    return Edge(link.action, numbers[target], link.guard, link.stage, link.window, link.negation)
 
 
 def _leads_to_pending(node: _Node) -> bool:

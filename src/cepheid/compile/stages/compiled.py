@@ -8,14 +8,36 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from cepheid.compile.arrays import INSTRUCTION, NONE, Ints, Records
 from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan_slots, source_of
 from cepheid.compile.stages.automaton import Automaton, Without, build_automaton, gap, leads_to_complete
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
-from cepheid.compile.stages.tables import ALWAYS, EDGE, NO_BIT, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
+from cepheid.compile.stages.lookups import StateLookup, choose_lookups
+from cepheid.compile.stages.tables import (
+    ALWAYS,
+    EDGE,
+    NO_BIT,
+    SCRIPT,
+    SETTINGS,
+    SLOT,
+    STATE,
+    TIE,
+    Lookup,
+    SkipKind,
+    Tables,
+)
+from cepheid.plan.condition_bits import MAX_CONDITIONS
+from cepheid.plan.conditions.script import Operator
 from cepheid.plan.limits import MOST, Limits
 from cepheid.plan.stages.plan import Plan
+from cepheid.plan.stages.ties import Tie
+
+INDEX_LEAST, INDEX_AFTER = 64, 2
+"""An index is made when a third event would visit at least 64 partial matches. To make it costs about as much as two
+such events.
+"""
 
 
 @dataclass(frozen=True)
@@ -34,15 +56,23 @@ class CompiledPattern:
     """Whether scripts compare strings by their order."""
     relevant: int | None
     """A mask of lifted bits: an event without any of them matters to no partial match. None: every event matters."""
+    lookups: tuple[StateLookup, ...]
+    """For each state of the automaton, how an event finds the partial matches in it."""
 
     def without_starts(self) -> CompiledPattern:
-        """The same pattern, except that no event starts a partial match: none wakes the start state. There must be no
-        functions, as the reference step does not read the tables.
+        """The same pattern, except that only events with the bit `waited` in their mask start partial matches: they
+        alone wake the start state. There must be no functions, as the reference step does not read the tables.
         """
         assert not self.plan.functions
         states = self.tables.states.copy()
-        states["wake"][self.tables.settings["start"][0]] = 0
+        states["wake"][self.tables.settings["start"][0]] = self.waited
         return replace(self, tables=self.tables._replace(states=states))
+
+    @property
+    def waited(self) -> int:
+        """The mask's bit of events that came before the pattern began to drain; 0 if its conditions need all bits."""
+        used = TruthBits(self.plan).kept_out + (self.plan.pattern.without is not None)
+        return 1 << MAX_CONDITIONS - 1 if used < MAX_CONDITIONS else 0
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:
@@ -53,7 +83,8 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     scripts = [] if plan.functions else bits.script_values
     program = Program(plan_slots(scripts, value_types := [v.type for v in plan.values]), value_types)
     ranges = [program.add(script) for script in scripts]
-    tables = _tables(plan, flat, bits, program, ranges)
+    lookups = choose_lookups(plan, flat, bits)
+    tables = _tables(plan, flat, bits, program, ranges, lookups=lookups)
     relevant = union(flat.wake[number] for number in reachable(flat))
     if bits.without is not None:
         relevant |= bits.waking(bits.without)
@@ -65,6 +96,7 @@ def compile_plan(plan: Plan) -> CompiledPattern:
         script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
         orders_texts=any(orders_texts(script) for script in bits.script_values),
         relevant=None if relevant >> ALWAYS else relevant,
+        lookups=lookups,
     )
 
 
@@ -77,13 +109,20 @@ def relevance_text(compiled: CompiledPattern) -> str:
 
 
 def _tables(
-    plan: Plan, flat: FlatAutomaton, bits: TruthBits, program: Program, ranges: list[tuple[int, int]]
+    plan: Plan,
+    flat: FlatAutomaton,
+    bits: TruthBits,
+    program: Program,
+    ranges: list[tuple[int, int]],
+    *,
+    lookups: Sequence[StateLookup],
 ) -> Tables:
     edges = [edge for state in flat.edges for edge in state]
     read = [_scripts_read(state, bits) for state in flat.edges]
+    ties = [_tie_row(tie, program) for lookup in lookups for tie in lookup.ties]
     return Tables(
-        settings=_records(SETTINGS, [_settings(plan, flat, bits)]),
-        states=_records(STATE, _state_rows(flat, read)),
+        settings=_records(SETTINGS, [_settings(plan, flat, bits, lookups)]),
+        states=_records(STATE, _state_rows(flat, read, lookups)),
         edges=_records(EDGE, [_edge_row(edge) for edge in edges]),
         state_scripts=_ints([script for scripts in read for script in scripts]),
         scripts=_records(SCRIPT, _script_rows(plan, bits, ranges) if ranges else []),
@@ -91,11 +130,13 @@ def _tables(
         constants=_ints(program.constants),
         stage_slots=_ints(_offsets(sum(s.stage == i for s in program.slots) for i in range(len(plan.conditions)))),
         slots=_records(SLOT, [_slot_row(slot, program.slots) for slot in program.slots]),
+        ties=_records(TIE, ties),
     )
 
 
-def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, ...]]:
+def _state_rows(flat: FlatAutomaton, read: list[list[int]], lookups: Sequence[StateLookup]) -> list[tuple[int, ...]]:
     first_edge, first_script = _offsets(map(len, flat.edges)), _offsets(map(len, read))
+    first_tie = _offsets(len(lookup.ties) for lookup in lookups)
     return [
         (
             *first_edge[i : i + 2],
@@ -104,6 +145,10 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, .
             leads_to_complete(flat.automaton, i),
             state.pending,
             _or_none(gap(flat.automaton, i)),
+            lookups[i].kind,
+            *first_tie[i : i + 2],
+            lookups[i].nulls,
+            _signed(lookups[i].visits_all),
         )
         for i, state in enumerate(flat.automaton.states)
     ]
@@ -111,11 +156,17 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]]) -> list[tuple[int, .
 
 def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
     masks = _signed(edge.require), _signed(edge.forbid)
-    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window
+    return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window, edge.negation
 
 
-def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits) -> tuple[int, ...]:
+def _tie_row(tie: Tie, program: Program) -> tuple[int, ...]:
+    sides = (*program.add(tie.value), *program.add(tie.earlier))
+    return *sides, pa.types.is_floating(tie.value.type), tie.value_first, tie.comparison is Operator.LESS
+
+
+def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits, lookups: Sequence[StateLookup]) -> tuple[int, ...]:
     skip = plan.skip
+    indexed = any(lookup.kind != Lookup.ALL for lookup in lookups)
     return (
         flat.automaton.start,
         _or_none(plan.window),
@@ -127,6 +178,8 @@ def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits) -> tuple[int, ..
         bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
         *limit_settings(plan.limits).values(),
+        INDEX_LEAST if indexed else NONE,
+        INDEX_AFTER,
         *_without_settings(flat.automaton.without, bits),
     )
 

@@ -32,6 +32,7 @@ class FlatEdge:
     leaves: bool
     after: int
     window: int
+    negation: int
 
 
 class TruthBits:
@@ -82,6 +83,10 @@ class FlatAutomaton:
     automaton: Automaton
     edges: list[list[FlatEdge]]
     wake: list[int]
+    demands: list[frozenset[int] | None]
+    """For each state the conditions that can change a partial match in it: an event for which none of them is true
+    changes nothing. None: any event can change it.
+    """
 
 
 def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
@@ -95,10 +100,11 @@ def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
         ]
         for i in numbers
     ]
-    wake = [_wake(number, automaton, followed, edges, bits) for number in numbers]
+    demands = [_demands(number, automaton, followed, edges) for number in numbers]
+    wake = [1 << ALWAYS if each is None else union(map(bits.waking, each)) for each in demands]
     taking = (edge.stage for edge in followed[automaton.start] if edge.stage is not None)
     wake[automaton.start] = union(bits.waking(stage) for stage in taking)
-    return FlatAutomaton(automaton, edges, wake)
+    return FlatAutomaton(automaton, edges, wake, demands)
 
 
 def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
@@ -146,7 +152,8 @@ def _flat_edges(automaton: Automaton, edge: Edge, after: int, bits: TruthBits) -
     for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
         for require, forbid in filter(None, map(bits.masks, guard.terms)):
             window = NONE if edge.window is None else edge.window
-            yield FlatEdge(target, stage, require, forbid, completes, leaves, after, window)
+            negation = NONE if edge.negation is None else edge.negation
+            yield FlatEdge(target, stage, require, forbid, completes, leaves, after, window, negation)
 
 
 def _stays(automaton: Automaton, edge: Edge) -> bool:
@@ -162,10 +169,10 @@ def _completing(automaton: Automaton, number: int) -> Guard:
     return any_of(edge.guard & _completing(automaton, edge.target) for edge in proceeding)
 
 
-def _wake(
-    number: int, automaton: Automaton, followed: list[list[Edge]], edges: list[list[FlatEdge]], bits: TruthBits
-) -> int:
-    """The truth bits that can change a partial match in state `number`; ALWAYS if any event can.
+def _demands(
+    number: int, automaton: Automaton, followed: list[list[Edge]], edges: list[list[FlatEdge]]
+) -> frozenset[int] | None:
+    """See FlatAutomaton.demands.
 
     An event for which no condition is true leads by IGNORE edges to some states. If these states together have exactly
     the edges of `number`, staying in `number` gives the same matches, so such an event can be skipped. It cannot be
@@ -176,8 +183,8 @@ def _wake(
     same_edges = Counter(edges[number]) == Counter(edge for target in rest for edge in edges[target])
     same_end = sum((_end(automaton, target) for target in rest), Counter()) == _end(automaton, number)
     if len(rest) < len(idle) or not same_edges or not same_end:
-        return 1 << ALWAYS
-    return union(bits.waking(d.condition) for edge in followed[number] for term in edge.guard.terms for d in term)
+        return None
+    return frozenset(demand.condition for edge in followed[number] for term in edge.guard.terms for demand in term)
 
 
 def _end(automaton: Automaton, number: int) -> Counter[tuple[bool, bool, int | None]]:

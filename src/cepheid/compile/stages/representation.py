@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.compile.stages.lookups import StateLookup
 from cepheid.compile.stages.tables import SkipKind
+from cepheid.plan.stages.explain import script_text
+from cepheid.plan.stages.ties import ties_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,30 @@ def representation_text(compiled: CompiledPattern) -> str:
     if representation.sets:
         return "Partial matches: in sets, so that an event costs the same however many are open"
     return f"Partial matches: one by one, as {' and '.join(representation.reasons)}"
+
+
+def lookups_text(compiled: CompiledPattern) -> str:
+    """For each state how an event finds the partial matches in it that it can change, in words; empty if no condition
+    compares an event with earlier ones by =, < or >.
+    """
+    if not ties_of(compiled.plan):
+        return ""
+    automaton, lines = compiled.automaton, []
+    for number, lookup in enumerate(compiled.lookups):
+        if number in (automaton.start, automaton.final) or not (lookup.ties or lookup.why):
+            continue  # no partial match is ever there
+        what = "all that wait there"
+        if lookup.ties:
+            ties = " AND ".join(script_text(tie.comparison_script, compiled.plan) for tie in lookup.ties)
+            what = f"only those with {ties}"
+        lines.append(f"  In state {automaton.states[number].name!r} an event visits {what}{_because(lookup)}\n")
+    return "".join(dict.fromkeys(lines))
+
+
+def _because(lookup: StateLookup) -> str:
+    if not lookup.why:
+        return ""
+    return f"; {lookup.why}" if lookup.ties else f", as {lookup.why}"
 
 
 def _reasons(compiled: CompiledPattern) -> Iterator[str]:

@@ -29,6 +29,17 @@ class SkipKind(IntEnum):
     LAST = 4
 
 
+class Lookup(IntEnum):
+    """How an event finds the partial matches in a state that it can change."""
+
+    ALL = 0
+    """It visits all of them."""
+    EQUAL = 1
+    """It visits those whose ties have the event's values."""
+    ORDERED = 2
+    """It visits those whose tie is on one side of the event's value."""
+
+
 STATE = np.dtype(
     [
         ("edges", np.int64),  # the first of the state's edges, and the one after the last
@@ -39,6 +50,22 @@ STATE = np.dtype(
         ("complete", np.int64),  # 1 if a partial match that ends here is a match
         ("pending", np.int64),  # 1 if a partial match whose deadline passes here is a match
         ("window", np.int64),  # microseconds from the event taken last to the deadline, or NONE
+        ("lookup", np.int64),  # a Lookup
+        ("ties", np.int64),  # the ties that it looks up: ties[ties:ties_end]
+        ("ties_end", np.int64),
+        ("nulls", np.int64),  # 1 if a NULL on one side of a tie is visited as if the tie held
+        ("visits_all", np.int64),  # truth bits: an event with one of them visits all, whatever the ties are
+    ]
+)
+TIE = np.dtype(
+    [
+        ("value", np.int64),  # the instructions for the event's side, from here to value_end
+        ("value_end", np.int64),
+        ("earlier", np.int64),  # the instructions for the partial match's side
+        ("earlier_end", np.int64),
+        ("double", np.int64),  # 1 if the sides are doubles, 0 if they are integers
+        ("descending", np.int64),  # for ORDERED: 1 if the partial match's side is the greater one
+        ("strict", np.int64),  # for ORDERED: 1 if equal values do not hold
     ]
 )
 EDGE = np.dtype(
@@ -51,6 +78,7 @@ EDGE = np.dtype(
         ("leaves", np.int64),  # with SETTINGS.longest, 1 if the edge is not part of another turn of the loop
         ("after", np.int64),  # microseconds that must have passed since the event taken before, or NONE
         ("window", np.int64),  # microseconds within which the event must follow the one taken before, or NONE
+        ("negation", np.int64),  # the negated stage whose event ends the partial match; NONE unless STOPPED
     ]
 )
 SCRIPT = np.dtype(
@@ -84,6 +112,8 @@ SETTINGS = np.dtype(
         ("most_in_sets", np.int64),  # the same for partial matches in sets; the greatest number for no limit
         ("most_matches", np.int64),  # that an event, a deadline or the end of the input may complete
         ("limits_drop", np.int64),  # 1: over a limit, the oldest are dropped; 0: it is an error
+        ("index_least", np.int64),  # the least number of live partial matches for an index; NONE: no state has a lookup
+        ("index_after", np.int64),  # how many events visit that many, before an index is made in a visit
         ("without", np.int64),  # begin_without: microseconds in which no earlier event may fit, or NONE
         ("kept_out", np.int64),  # the truth bit of events that such an earlier event keeps from starting
         ("without_bit", np.int64),  # the lifted truth bit of events that may fit, or NO_BIT
@@ -113,3 +143,5 @@ class Tables(NamedTuple):
     """(stages + 1,) when stage i takes an event, the slots from stage_slots[i] to stage_slots[i + 1] change."""
     slots: Records
     """(slots,) SLOT."""
+    ties: Records
+    """(ties,) TIE; those of a state are next to each other."""

@@ -83,6 +83,11 @@ class DuckDbEngine:
         """The DuckDB SQL of the expression. Columns are c0, c1, … in the order in which the expression names them."""
         return translate(expression, EventColumns(columns).resolve, self.time_zone).text
 
+    def may_fail(self, lifted: Sequence[Lifted], columns: pa.Schema) -> bool:
+        """Whether one of the columns may fail on an event."""
+        known = EventColumns(columns)
+        return any(translate(one.expression, known.resolve, self.time_zone).raises for one in lifted)
+
     def evaluate(
         self,
         events: pa.Table | pa.RecordBatch,

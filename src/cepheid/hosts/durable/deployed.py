@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from cepheid.errors import PatternError, in_pattern
+from cepheid.errors import PatternError, SchemaError, in_pattern
 from cepheid.events.batch import TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE
-from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.families import known_family_of
+from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
+from cepheid.hosts.durable.next_snapshot import NextSnapshot, is_written_at_once
+from cepheid.hosts.durable.screen import comparisons_of, mask_of_comparisons, only_comparisons
 from cepheid.hosts.durable.state import Deployment
+from cepheid.hosts.durable.store import ShardStore
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
-from cepheid.hosts.in_process.prepare import TimedEvents, lifted, usable
+from cepheid.hosts.in_process.prepare import TimedEvents, as_batch, lifted, usable
 from cepheid.hosts.shards.arrow_stream import to_stream
-from cepheid.hosts.shards.log import first_head, next_head, restored, snapshot_of
-from cepheid.hosts.shards.store import Entry, Head, ShardState, Store
+from cepheid.hosts.shards.log import first_head, head_after, next_head, restored, snapshot_in_pieces, snapshot_of
+from cepheid.hosts.shards.store import Entry, Head, ShardState
 from cepheid.kernel.arrays import FOREVER
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.runners import advance
 from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import with_any
+from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, relevant_to_any
@@ -35,6 +42,11 @@ from cepheid.requests.request_of import request_of
 
 MOST_OPEN_ROWS = 1000
 """For each key at most so many open partial matches are stored as rows: a set may stand for more than fit anywhere."""
+
+_NOT_COUNTED = 0
+"""In place of the number of open partial matches in a head: counting them may take longer than a step, and the host
+says it when asked.
+"""
 
 _BEFORE_KEY = ("id", "series", "key_id", "version")
 _AFTER_KEY = ("status", "stage", "started", "wakeup")
@@ -79,13 +91,21 @@ class Deployed:
         if deployment.promoted is not None and not family.lists_open:
             raise PatternError(f"promote: {family.noun} has no open partial matches that can be listed")
         asked = request.only._replace(pattern=family.endless(request.only.pattern), promoted=deployment.promoted)
-        plans = plans_in_process(table.columns, replace(request, patterns=(asked,)), self._engine)
+        with _with_faults(_taken_names(deployment, lists_open=family.lists_open)):
+            plans = plans_in_process(table.columns, replace(request, patterns=(asked,)), self._engine)
         self.plan: PatternPlan = plans.only
+        self.problems = (*family.warnings(self.plan), *family.growth(self.plan, "start"))
+        """What works, but perhaps not as intended, and what is retained for ever."""
         runner = family.runner(self.plan, "start")
         self._made_for = family.compatibility(runner, table.time_zone)
         self._runner = runner if deployment.status == "running" else family.draining(runner)
         relevant = relevant_to_any(family.compile(plans).relevant_to)
         self._relevant = None if "late" in deployment.outputs else relevant
+        fails = self._engine.may_fail([*self.plan.bits, *self.plan.values], self.plan.schema.columns)
+        self.comparisons = None if self._relevant is None or fails else comparisons_of(self.plan, self._relevant)
+        """The comparisons of which an event must pass those of one condition to matter; None: any event may matter."""
+        self._conditions = only_comparisons(self.plan)
+        """The conditions, if they are so simple that no query is needed, which would take a millisecond."""
         self._used = used_columns(self.plan)
         nothing = TimedEvents(table.columns.empty_table().select(self._used), (pa.chunked_array([], TIME_TYPE),))
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
@@ -96,9 +116,11 @@ class Deployed:
         self._matcher.watch()
         self._head: Head | None = None
         self._continues_log = True
+        self._next: NextSnapshot | None = None
         self._entry: Entry | None = None
         """The events of the step since `save`."""
         self._reached = Reached(self._matcher.now)
+        self._due = FOREVER
 
     def recover(self, stored: ShardState, head: Head | None) -> pa.Table | None:
         """Continues from what is stored; returns the rows that result from changed arguments."""
@@ -107,21 +129,22 @@ class Deployed:
         ready = restored(self._runner, stored, head, self._made_for, self._columns)
         self._matcher, self._continues_log, self._head = ready.matcher, ready.continues_log, head
         self._matcher.watch()
-        self._reached = head.reached
+        self._reached, self._due = head.reached, self._matcher.due
         return self._finished(pa.concat_tables(ready.rows)) if ready.rows else None
 
     def start_at(self, reached: Reached) -> None:
         """Events before this time are late."""
         advance(self._matcher, reached)
-        self._reached = reached
+        self._reached, self._due = reached, self._matcher.due
 
     def draining(self, deployment: Deployment) -> Deployed:
         """The same, continued by a matcher that starts nothing more."""
         after = Deployed(deployment, self._table, self._ids)
         snapshot = snapshot_of(self._matcher, self._made_for)
-        after._matcher, _ = after._runner.restored(snapshot, after._made_for, after._columns)
+        family = known_family_of(deployment.pattern)
+        after._matcher = family.drained(after._runner, snapshot, after._made_for, after._columns)
         after._matcher.watch()
-        after._head, after._reached = self._head, self._reached
+        after._head, after._reached, after._due = self._head, self._reached, self._due
         after._continues_log = False
         return after
 
@@ -138,6 +161,15 @@ class Deployed:
     def counts(self) -> dict[str, int]:
         return {**self._matcher.counts, "open": self._matcher.open}
 
+    @property
+    def no_match(self) -> Mapping[str, int]:
+        """The number of partial matches that each negation has ended, by its name; empty if they are not counted."""
+        return self._matcher.no_match
+
+    def is_due(self, reached: Reached) -> bool:
+        """Whether there is something to do once time has reached this, even without events."""
+        return self._due <= reached.time
+
     def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> pa.Table | None:
         """Processes events that come when time has reached `before`, then advances time to `after`. Returns the rows
         that this makes certain; None if there was nothing to do.
@@ -147,29 +179,49 @@ class Deployed:
         """
         with in_pattern(self.deployment.name):
             batch = None if events is None else self._batch(events)
-            if (batch is None or not len(batch)) and not self._is_due(after):
+            if (batch is None or not len(batch)) and not self.is_due(after):
                 return None
             rows = [advance(self._matcher, before)]
             if batch is not None and len(batch):
                 rows.append(self._matcher.process(batch))
                 self._entry = Entry.of(before, to_stream(batch.data))
             rows.append(advance(self._matcher, after))
-            self._reached = after
+            self._reached, self._due = after, self._matcher.due
             return self._finished(self._matcher.net(pa.concat_tables(rows)))
 
-    def save(self, store: Store) -> None:
+    @property
+    def head(self) -> Head | None:
+        """The head of the stored state; None before the first `save`."""
+        return self._head
+
+    def save(self, store: ShardStore) -> None:
         """Writes the state as it is now."""
         matcher, entry, self._entry = self._matcher, self._entry, None
         due = None if matcher.due == FOREVER else matcher.due
         before = self._head if self._continues_log else None
-        following = next_head(before, entry, self._reached, matcher.open, due)
-        if following is not None:
+        following = next_head(before, entry, self._reached, _NOT_COUNTED, due)
+        if following is None and (before is None or is_written_at_once(before)):
+            snapshot = snapshot_of(matcher, self._made_for)
+            following = first_head(len(snapshot), self._reached, _NOT_COUNTED, due)
+            store.write(following, snapshot, self._head)
+            self._next = None
+        elif following is not None and self._next is None:
             store.append(following, entry)
         else:
-            snapshot = snapshot_of(matcher, self._made_for)
-            following = first_head(snapshot, self._reached, matcher.open, due)
-            store.write(following, snapshot, self._head)
+            assert before is not None
+            following = self._save_beside(store, entry, head_after(before, entry, self._reached, _NOT_COUNTED, due))
         self._head, self._continues_log = following, True
+
+    def _save_beside(self, store: ShardStore, entry: Entry | None, head: Head) -> Head:
+        """Appends to the log, and goes on with the next snapshot or begins it; returns the head."""
+        store.append(head, entry)
+        if self._next is None:
+            self._next = NextSnapshot(snapshot_in_pieces(self._matcher, self._made_for), head.entries)
+            return head
+        head = self._next.follow(store, entry, head)
+        if self._next.is_written:
+            self._next = None
+        return head
 
     def open_changes(self) -> OpenChanges | None:
         """The open partial matches of the keys visited since the last call, as rows of `open_schema`."""
@@ -183,18 +235,57 @@ class Deployed:
         promoted = [measure.name for measure in self.plan.promoted]
         return given.select([*_BEFORE_KEY, *self.deployment.key, *_AFTER_KEY, *promoted, "stages"])
 
-    def _is_due(self, reached: Reached) -> bool:
-        return self._matcher.due <= reached.time
-
     def _batch(self, events: TimedEvents) -> Batch:
         """The events that may matter, as the matcher takes them."""
         given, _ = usable(TimedEvents(events.events.select(self._used), events.times), self.plan.schema, self._nulls)
-        batch = with_any(lifted(given, self.plan, self._engine), self._relevant)
+        if self._conditions is None:
+            batch = lifted(given, self.plan, self._engine)
+        else:
+            computed = Evaluated((mask_of_comparisons(self._conditions, given.events),), ())
+            batch = as_batch(given, computed, self.plan, self._engine.time_zone)
+        batch = with_any(batch, self._relevant)
         check_times(batch, TIME)
         return batch
 
     def _finished(self, rows: pa.Table) -> pa.Table:
-        return finished_rows(self.plan, rows, self._engine)
+        return in_order(finished_rows(self.plan, rows, self._engine))
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """The rows in the order of their detection; those of one instant stay as they are. So do rows in real time, as a
+    retraction follows its insertion.
+    """
+    if pc.any(pc.is_in(rows.column("kind"), value_set=pa.array([INSERTION, RETRACTION]))).as_py():
+        return rows
+    return rows.take(pc.sort_indices(rows.column("detected_at")))  # the sort is stable
+
+
+def _taken_names(deployment: Deployment, *, lists_open: bool) -> list[str]:
+    """Faults in names that the tables have for other columns. Databases do not distinguish cases."""
+    open_columns = {*_BEFORE_KEY, *_AFTER_KEY, "stages"} if lists_open else {"version"}
+    faults = [
+        f"key: the tables of a pattern have a column {name.lower()!r} of their own. Rename the column of the events"
+        for name in deployment.key
+        if name.lower() in open_columns
+    ]
+    return faults + [
+        f"measure {name!r} has the name of another column of the table of matches. Choose another name"
+        for name in deployment.measures or ()
+        if name.lower() == "version"
+    ]
+
+
+@contextmanager
+def _with_faults(faults: Sequence[str]) -> Iterator[None]:
+    """Raises SchemaError if there are faults, together with those that the block finds."""
+    try:
+        yield
+    except (PatternError, SchemaError) as error:
+        if faults:
+            raise SchemaError("\n".join([*faults, str(error)])) from error
+        raise
+    if faults:
+        raise SchemaError("\n".join(faults))
 
 
 def without_keys(measures: Mapping[str, str] | None, key: Sequence[str]) -> dict[str, str] | None:

@@ -49,5 +49,6 @@ def deployment_from_json(value: dict[str, Any]) -> Deployment:
         key=tuple(value["key"]),
         columns=None if columns is None else tuple(columns),
         outputs=tuple(value["outputs"]),
+        problems=tuple(value.get("problems", ())),
         limits=Limits(**value["limits"]),
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from cepheid.events.time import microseconds
 from cepheid.hosts.durable.host import DurableHost
+from cepheid.hosts.durable.routing.routing import Routing
 from cepheid.hosts.durable.state import BEFORE_ALL
 from cepheid.hosts.prometheus import Sample, label
 
@@ -29,6 +30,10 @@ class HostFigures:
     """By name and version of those that run or drain: matches, timeouts, late events, ties, what limits have dropped,
     and `open`, the open partial matches.
     """
+    no_match: Mapping[tuple[str, str], Mapping[str, int]]
+    """By name and version: how many partial matches each negation has ended, by its name. Patterns whose partial
+    matches are in sets do not count them.
+    """
     commits: int
     commit_seconds: float
     """The time for committing, without the matching before it."""
@@ -36,9 +41,23 @@ class HostFigures:
     """The rows in the outbox."""
     outbox_age: float
     """How many seconds ago, by the clock of events, the oldest row in the outbox was detected; 0 without rows."""
+    subscriptions: Mapping[str, SubscriptionFigures]
 
 
-def figures_of(host: DurableHost) -> HostFigures:
+@dataclass(frozen=True)
+class SubscriptionFigures:
+    """How far a subscriber is behind."""
+
+    behind: int
+    """The rows of the outbox that were not handled yet, also those that are for others."""
+    age: float
+    """How many seconds ago, by the clock of events, the first of them was detected; 0 if there are none."""
+    dead_letters: int
+    is_active: bool
+    """Whether it neither waits nor fails."""
+
+
+def figures_of(host: DurableHost, routing: Routing) -> HostFigures:
     """
     Raises:
         StoreError: the outbox cannot be read.
@@ -49,11 +68,24 @@ def figures_of(host: DurableHost) -> HostFigures:
         events={one.name: one.events for one in given},
         watermarks={one.name: one.reached.time / _SECOND for one in given if one.reached != BEFORE_ALL},
         patterns={(one.deployment.name, one.deployment.version): one.counts for one in host.running},
+        no_match={(one.deployment.name, one.deployment.version): one.no_match for one in host.running},
         commits=host.commits,
         commit_seconds=host.commit_seconds,
         outbox=rows,
         outbox_age=age,
+        subscriptions=_subscriptions(host, routing),
     )
+
+
+def _subscriptions(host: DurableHost, routing: Routing) -> dict[str, SubscriptionFigures]:
+    dead = dict(_rows(host, "SELECT subscription, count(*) AS n FROM dead_letters GROUP BY subscription"))
+    found = {}
+    for name, one in routing.subscriptions.items():
+        first = routing.progress(name) + 1
+        behind = host.sent - first + 1
+        age = _age(host, first) if behind else 0.0
+        found[name] = SubscriptionFigures(behind, age, dead.get(name, 0), one.status == "active")
+    return found
 
 
 def _outbox(host: DurableHost) -> tuple[int, float]:
@@ -61,14 +93,19 @@ def _outbox(host: DurableHost) -> tuple[int, float]:
     ((first, last),) = _rows(host, "SELECT min(number) AS first, max(number) AS last FROM outbox")
     if first is None:
         return 0, 0.0
-    found = _rows(host, f"SELECT content FROM outbox WHERE number = {first:d}")
+    return last - first + 1, _age(host, first)
+
+
+def _age(host: DurableHost, number: int) -> float:
+    """How many seconds ago the row of the outbox was detected; 0 if it has no such time."""
+    found = _rows(host, f"SELECT content FROM outbox WHERE number = {number:d}")
     detected = [json.loads(content).get("detected_at") for (content,) in found]
     ages = [time.time() - microseconds(datetime.fromisoformat(at)) / _SECOND for at in detected if at is not None]
-    return last - first + 1, max([0.0, *ages])
+    return max([0.0, *ages])
 
 
 def _rows(host: DurableHost, query: str) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in host.query(query).to_pylist()]
+    return [tuple(row.values()) for row in host.read(query).to_pylist()]
 
 
 def samples_of(
@@ -80,6 +117,12 @@ def samples_of(
     yield Sample("commit_seconds_total", host, figures.commit_seconds)
     yield Sample("outbox_rows", host, figures.outbox)
     yield Sample("outbox_age_seconds", host, figures.outbox_age)
+    for subscription, one in figures.subscriptions.items():
+        labels = f"{host},{label('subscription', subscription)}"
+        yield Sample("subscription_behind_rows", labels, one.behind)
+        yield Sample("subscription_age_seconds", labels, one.age)
+        yield Sample("subscription_dead_letters", labels, one.dead_letters)
+        yield Sample("subscription_active", labels, int(one.is_active))
     for source, events in figures.events.items():
         labels = f"{host},{label('input', source)}"
         yield Sample("events_total", labels, events)
@@ -93,3 +136,5 @@ def samples_of(
         labels = f"{host},{label('pattern', pattern)},{label('version', version)}"
         for count, value in counts.items():
             yield Sample("open_partial_matches" if count == "open" else f"{count}_total", labels, value)
+        for cause, value in figures.no_match[pattern, version].items():
+            yield Sample("no_match_total", f"{labels},{label('cause', cause)}", value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,8 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.durable.deployed import Deployed, EventTable
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
+from cepheid.hosts.durable.retention import Retained, Retention
+from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.store import HostStore, Transaction
 from cepheid.hosts.durable.tables import found_rows, found_tables, open_table, retracted, tables_of
@@ -48,11 +50,16 @@ class DurableHost:
     The store is the truth: after an error in the middle of a step, the host reads it again.
     """
 
-    def __init__(self, store: HostStore) -> None:
+    def __init__(self, store: HostStore, retention: Retention | None = None) -> None:
         self._store = store
+        self._retained = None if retention is None else Retained(retention)
+        self.first_undelivered: Callable[[], int] = lambda: self._sent + 1
+        """The number of the first row in the outbox that is still to be delivered: it and later ones are kept."""
         self._inputs: dict[str, Input] = {}
         self._deployments: list[Deployment] = []
         self._running: list[Deployed] = []
+        self._screens: dict[str, Screen] = {}
+        """By input; made anew when the running deployments have changed."""
         self._sent, self._ids = 0, Ids.SIPHASH
         self._is_current = True
         self._lock = RLock()
@@ -76,6 +83,16 @@ class DurableHost:
     def running(self) -> Sequence[Deployed]:
         """The deployments that run or drain."""
         return self._running
+
+    @property
+    def sent(self) -> int:
+        """The number of the last row in the outbox.
+
+        Raises:
+            StoreError: the last step failed, and the store still fails.
+        """
+        self._ensure_current()
+        return self._sent
 
     def add_input(self, given: Input) -> None:
         """Adds the input. If it is there already, with the same arguments, nothing changes.
@@ -103,6 +120,8 @@ class DurableHost:
         self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
         deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
+        position = self._inputs[deployment.input].position if isinstance(deployment.input, str) else None
+        deployed.deployment = deployment = replace(deployment, problems=deployed.problems, position=position)
         former = self._former(deployment, since, old)
         events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:
@@ -113,6 +132,7 @@ class DurableHost:
                 self._end(transaction, former, old)
             self._deployments.append(deployment)
             self._running.append(deployed)
+            self._screens = {}
             reached, outbox = self._reached(deployment.input), Outbox(self._sent)
             rows = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
             deployed.start_at(reached)
@@ -178,13 +198,15 @@ class DurableHost:
         at = self._running.index(running)
         self._deployments[self._deployments.index(running.deployment)] = ended
         transaction.save_deployment(ended)
+        self._screens = {}
         if drains:
             self._running[at] = self._listed_anew(running.draining(ended))
+            # A log that was written before must not be replayed by a matcher that starts nothing.
+            self._running[at].save(transaction.shard(ended.number))
             return
         del self._running[at]
-        shard = transaction.shard(ended.number)
-        if (head := shard.head()) is not None:
-            shard.clear(head)
+        if running.head is not None:
+            transaction.shard(ended.number).clear(running.head)
         if (open_ := open_table(running)) is not None:
             transaction.clear(open_, ended.version)
 
@@ -224,6 +246,7 @@ class DurableHost:
         """One transaction: the input becomes `after`, and all patterns that depend on it take its events and time."""
         found: dict[str, list[pa.Table]] = {}
         before = {one: self._reached(one.deployment.input) for one in self._running}
+        concerned = self._concerned(after.name, events)
         with self._changing() as transaction:
             transaction.save_input(after)
             if after.keep and events is not None:
@@ -233,6 +256,8 @@ class DurableHost:
             outbox = Outbox(self._sent)
             for running in [*self._running]:
                 given = running.deployment.input
+                if given == after.name and running not in concerned and not running.is_due(self._reached(given)):
+                    continue
                 if after.name not in self._sources_of(given):
                     continue
                 mine = self._events_for(running, after.name, events, found)
@@ -243,6 +268,8 @@ class DurableHost:
                 if running.deployment.status == "draining" and running.is_idle:
                     self._end(transaction, running, "drop")
             self._sent = outbox.sent_to(transaction)
+            if self._retained is not None:
+                self._retained.cut_outbox(transaction, self._sent, self.first_undelivered())
         return {name: pa.concat_tables(rows) for name, rows in found.items() if any(map(len, rows))}
 
     def _write(self, transaction: Transaction, running: Deployed, rows: pa.Table, outbox: Outbox) -> None:
@@ -251,6 +278,8 @@ class DurableHost:
         running.save(transaction.shard(deployment.number))
         for table, mine in found_rows(deployment, tables, rows):
             transaction.insert(table, mine)
+            if self._retained is not None:
+                self._retained.cut(transaction, table, len(mine), self._reached(deployment.input).time)
         if gone := retracted(rows):
             transaction.delete(tables[MATCH], gone)
         if not self._store.lists_when_asked:
@@ -265,6 +294,24 @@ class DurableHost:
                 if open_ is not None and changes is not None:
                     to.replace_open(open_, changes.keys, version, changes.rows)
                     to.delete_expired(open_, version, self._reached(running.deployment.input).time)
+
+    def _concerned(self, source: str, events: TimedEvents | None) -> set[Deployed]:
+        """The deployments with this input that the events may concern, and those that drain."""
+        mine = [one for one in self._running if one.deployment.input == source]
+        draining = {one for one in mine if one.deployment.status == "draining"}
+        if events is None or not len(events):
+            return draining
+        if source not in self._screens:
+            self._screens[source] = Screen([one.comparisons for one in mine])
+        numbers = self._screens[source].concerned(events.events)
+        # Events without a key or a time are refused, or dropped and counted, by the pattern.
+        unusable = {name for name in events.events.schema.names if events.events.column(name).null_count}
+        timeless = any(times.null_count for times in events.times)
+        return draining | {
+            one
+            for number, one in enumerate(mine)
+            if number in numbers or timeless or not unusable.isdisjoint(one.deployment.key)
+        }
 
     def _events_for(
         self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[pa.Table]]
@@ -298,6 +345,8 @@ class DurableHost:
         if isinstance(given, str):
             known = self._input(given)
             return EventTable(known.columns, known.time, known.sequence, known.time_zone, known.nulls)
+        if given.raw is not None:
+            self._input(given.raw)
         upstream = [deployed for deployed in self._running if deployed.deployment.name in given.patterns]
         return tier_table(given, upstream, [self._inputs[name] for name in sorted(self._sources_of(given))])
 
@@ -310,14 +359,25 @@ class DurableHost:
     # Reading
 
     def query(self, sql: str) -> pa.Table:
-        """The result of a query over the host's tables. This, and only this, may be called by any thread."""
+        """The result of a query over the host's tables. This and `read`, and only they, may be called by any thread."""
+        return self._reader(lists_open=True)(sql)
+
+    def read(self, sql: str) -> pa.Table:
+        """The result of a query that does not concern open partial matches. It may be called by any thread, too."""
+        return self._reader(lists_open=False)(sql)
+
+    def _reader(self, *, lists_open: bool) -> Callable[[str], pa.Table]:
+        """Gives the result of one query, as things are now."""
         if not self._store.lists_when_asked:
-            return self._store.reader()(sql)
+            return self._store.reader()
         with self._lock:
             self._ensure_current()
-            self._list_open(*self._running)
-            answer = self._store.reader()
-        return answer(sql)
+            try:
+                self._list_open(*(self._running if lists_open else ()))
+                return self._store.reader()
+            except StoreError:
+                self._is_current = False  # what was not listed counts as listed, so all is read anew
+                raise
 
     def backup(self, path: Path) -> None:
         """Writes all that is stored to a new file or folder."""
@@ -329,6 +389,13 @@ class DurableHost:
         self._store.close()
 
     # State
+
+    @contextmanager
+    def changing(self) -> Iterator[Transaction]:
+        """A transaction for what belongs to no pattern."""
+        self._ensure_current()
+        with self._changing() as transaction:
+            yield transaction
 
     @contextmanager
     def _changing(self) -> Iterator[Transaction]:
@@ -363,7 +430,7 @@ class DurableHost:
         inputs, self._deployments, self._sent, self._ids = self._store.load()
         self._is_current = False
         self._inputs = {one.name: one for one in inputs}
-        self._running = []
+        self._running, self._screens = [], {}
         for deployment in self._deployments:
             if deployment.status == "retired":
                 continue

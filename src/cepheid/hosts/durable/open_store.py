@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 from cepheid.errors import StoreError
 from cepheid.hosts.durable.store import HostStore
@@ -17,6 +18,9 @@ from cepheid.hosts.durable.whole_file import whole_file
 
 if TYPE_CHECKING:
     from cepheid.hosts.durable.stores.postgresql import PostgresDatabase
+
+_PASSWORDS = {"password", "sslpassword"}
+"""The parameters of PostgreSQL's URLs that are secrets."""
 
 
 class _Kind(NamedTuple):
@@ -52,9 +56,25 @@ def _kind_of(url: str) -> tuple[_Kind, str]:
     scheme, separator, place = url.partition("://")
     if not separator or scheme not in _KINDS:
         known = ", ".join(f"{name}://" for name in _KINDS)
-        # Not the whole URL: it may have a password.
-        raise StoreError(f"a store is named by a URL that begins with one of {known}; this one begins with {scheme!r}")
+        shown = scheme.partition(":")[0]  # not the whole URL: it may have a password
+        raise StoreError(f"a store is named by a URL that begins with one of {known}; this one begins with {shown!r}")
+    if scheme == "postgresql" and _has_password(url):
+        raise StoreError(
+            "the URL has a password, which others can see in lists of processes: leave it out. PostgreSQL takes it "
+            "from ~/.pgpass, from the file that ?passfile= names, or from the variable PGPASSWORD"
+        )
     return _KINDS[scheme], place
+
+
+def _has_password(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.password is not None or not _PASSWORDS.isdisjoint(name for name, _ in parse_qsl(parts.query))
+
+
+def scheme_of(url: str) -> str | None:
+    """The scheme of a store's URL; None if it is no URL of a store."""
+    scheme, separator, _ = url.partition("://")
+    return scheme if separator and scheme in _KINDS else None
 
 
 def path_of(url: str) -> Path | None:
@@ -126,8 +146,20 @@ def _check_is_store(backup: Path, database: Database) -> None:
 
 
 def _path(place: str) -> Path:
-    """The path in what follows `scheme://`: `/alerts.db` is in the current folder, `//var/alerts.db` is not."""
-    return Path(place.removeprefix("/"))
+    """The path in what follows `scheme://`: `/alerts.db` is in the current folder, `//var/alerts.db` is not.
+
+    Raises:
+        StoreError: it names no file, or its folder does not exist.
+    """
+    path = Path(place.removeprefix("/"))
+    if not place.startswith("/") or not path.name:
+        raise StoreError(
+            "a file comes after three slashes, as in sqlite:///alerts.db, or after four if its path is absolute, as in "
+            f"sqlite:////var/alerts.db; here after the first two comes {place!r}"
+        )
+    if not path.parent.is_dir():
+        raise StoreError(f"the store {path} cannot be opened: there is no folder {path.parent}")
+    return path
 
 
 def _folder(place: str) -> Path:

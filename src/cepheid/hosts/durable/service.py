@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from typing import Any, Protocol
 
 from cepheid.errors import EventError
@@ -15,6 +16,9 @@ from cepheid.hosts.sources.source import Source
 
 _WAIT = 0.25
 """Seconds between two looks for new events."""
+_LAST = timedelta(minutes=1)
+"""For so long subscribers get what was found, when the host is to end with its sources."""
+_AT_ONCE = timedelta(0)
 
 
 class FedHost(Protocol):
@@ -24,6 +28,8 @@ class FedHost(Protocol):
     def inputs(self) -> Mapping[str, Input]: ...
 
     def figures(self) -> HostFigures: ...
+
+    def deliver(self, wait: timedelta | str) -> bool: ...
 
     def feed(self, events: Any, *, input: str, position: Position | None = None) -> Fed: ...  # noqa: A002
 
@@ -56,8 +62,10 @@ class Service:
         """
         while not self._is_stopped:
             fed = [self._feed(name, source) for name, source in self._sources.items()]
+            self._host.deliver(_AT_ONCE)
             report()
             if once and not any(fed) and all(self.lag(name) == 0 for name in self._sources):
+                self._host.deliver(_LAST)
                 return
             self._server.perform_changes(_WAIT if not any(fed) and not once else 0.0)
 

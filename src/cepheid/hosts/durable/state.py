@@ -79,6 +79,10 @@ class Deployment:
     slug: str
     """What the names of its tables end with; the same for all versions."""
     status: Status = "running"
+    problems: tuple[str, ...] = ()
+    """What works, but perhaps not as intended, and what is retained for ever: one sentence each."""
+    position: Position | None = None
+    """The position of its input when it was deployed; None also for tiers."""
 
     @property
     def name(self) -> str:

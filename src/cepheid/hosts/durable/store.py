@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from cepheid.hosts.durable.state import Deployment, Input, Stored
-from cepheid.hosts.shards.store import Store
+from cepheid.hosts.shards.store import Head, Store
 
 
 class RowTable(NamedTuple):
@@ -18,9 +18,25 @@ class RowTable(NamedTuple):
 
     name: str
     columns: pa.Schema
-    id: str
-    """The column with the primary key."""
+    id: str | None
+    """The column with the primary key. None: rows are found by their indexes, as each index costs a write per row."""
     indexes: tuple[tuple[str, ...], ...] = ()
+    is_small: bool = False
+    """Whether it has few rows, which are replaced often."""
+
+
+class ShardStore(Store, Protocol):
+    """The place where the state of a deployment is stored. Its next snapshot may be written in parts, while the present
+    one and its log remain the state.
+    """
+
+    def write_part(self, number: int, content: bytes) -> None:
+        """Writes a part of the next snapshot. Number 0 comes first, and begins it anew."""
+
+    def put_in_place(self, head: Head, since: int, before: Head) -> None:
+        """Makes the parts written the snapshot, in place of the one before and the first `since` entries of its
+        log. `head` is that of the new state, `before` the one that it replaces.
+        """
 
 
 class Sent(NamedTuple):
@@ -37,8 +53,8 @@ class OpenRows(Protocol):
     """Writes rows of open partial matches."""
 
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids are there
-        already are not written again.
+        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids (`id`) are
+        there already are not written again.
         """
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:
@@ -48,7 +64,7 @@ class OpenRows(Protocol):
 class Transaction(Protocol):
     """The writes of one transaction."""
 
-    def shard(self, deployment: int) -> Store:
+    def shard(self, deployment: int) -> ShardStore:
         """The state of a deployment's matcher."""
 
     def save_input(self, given: Input) -> None:
@@ -76,11 +92,20 @@ class Transaction(Protocol):
     def delete(self, table: RowTable, ids: Sequence[str]) -> None:
         """Removes rows by their ids."""
 
+    def remove_older(self, table: RowTable, time: int) -> None:
+        """Removes the rows with a `detected_at` before the time (microseconds)."""
+
+    def keep_latest(self, table: RowTable, rows: int) -> None:
+        """Removes all but so many rows with the greatest `detected_at`, and those of the time of the last of these."""
+
     def clear(self, table: RowTable, version: str) -> None:
         """Removes all rows of open partial matches that the version has."""
 
     def send(self, sent: Sequence[Sent]) -> None:
         """Adds what was found to the outbox."""
+
+    def forget_sent(self, first: int) -> None:
+        """Removes the rows of the outbox before this number."""
 
 
 class HostStore(Protocol):

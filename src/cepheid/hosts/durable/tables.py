@@ -35,9 +35,12 @@ def open_table(deployed: Deployed) -> RowTable | None:
     if columns is None:
         return None
     keys = tuple(deployed.deployment.key)
-    promoted = tuple((name,) for name in deployed.deployment.promoted or ())
+    asked = (columns.field(name) for name in deployed.deployment.promoted or ())
+    promoted = tuple(
+        (field.name,) for field in asked if not pa.types.is_duration(field.type)
+    )  # DuckDB has no such index
     indexes = (("key_id",), ("status", "wakeup"), *([keys] if keys else []), *promoted)
-    return RowTable(f"open_{deployed.deployment.slug}", columns, "id", indexes)
+    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes)
 
 
 def found_tables(deployed: Deployed) -> dict[str, RowTable]:
@@ -47,7 +50,8 @@ def found_tables(deployed: Deployed) -> dict[str, RowTable]:
     tables = {}
     for output, (kind, prefix) in names.items():
         if output in asked:
-            tables[kind] = RowTable(f"{prefix}_{slug}", _found_schema(deployed, kind), "match_id")
+            indexes = (("detected_at",),)  # old rows are removed by it
+            tables[kind] = RowTable(f"{prefix}_{slug}", _found_schema(deployed, kind), "match_id", indexes)
     return tables
 
 

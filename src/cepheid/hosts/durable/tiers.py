@@ -36,6 +36,8 @@ def tier_table(given: MatchesOf, upstream: Sequence[Deployed], sources: Sequence
         for deployed in upstream
         if deployed.deployment.measures is None
     ]
+    if not sources:  # none of the patterns is deployed
+        raise SchemaError("\n".join(faults))
     first = sources[0]
     raw = next((one.columns for one in sources if one.name == given.raw), pa.schema([first.columns.field(first.time)]))
     fields = {field.name: field for field in raw}

@@ -11,7 +11,7 @@ worker that has had the shard before only replays the newer entries of the log.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import NamedTuple
@@ -94,23 +94,30 @@ def catch_up(known: CachedMatcher, store: Store, head: Head, columns: pa.Schema)
 
 def next_head(before: Head | None, entry: Entry | None, reached: Reached, open_: int, timer: int | None) -> Head | None:
     """The head after the entry, if there is one, is appended to the log; None if a new snapshot is due."""
-    if before is None:
+    if before is None or (entry is not None and _is_full(before, entry)):
         return None
+    return head_after(before, entry, reached, open_, timer)
+
+
+def _is_full(before: Head, entry: Entry) -> bool:
+    return before.log_bytes + len(entry.events) > before.room or before.entries >= _MOST_ENTRIES
+
+
+def head_after(before: Head, entry: Entry | None, reached: Reached, open_: int, timer: int | None) -> Head:
+    """The head after the entry, if there is one, is appended to the log."""
     after = before._replace(passed=reached.time, over=reached.over, open=open_, timer=timer)
     if entry is None:
         return after
-    log_bytes = before.log_bytes + len(entry.events)
-    if log_bytes > before.room or before.entries == _MOST_ENTRIES:
-        return None
-    return after._replace(state=state_name_after(before.state, entry), entries=before.entries + 1, log_bytes=log_bytes)
+    state, log_bytes = state_name_after(before.state, entry), before.log_bytes + len(entry.events)
+    return after._replace(state=state, entries=before.entries + 1, log_bytes=log_bytes)
 
 
-def first_head(snapshot: bytes, reached: Reached, open_: int, timer: int | None) -> Head:
-    """The head of a snapshot without a log. The room differs from shard to shard, so that not all shards write new
-    snapshots in the same micro-batch.
+def first_head(size: int, reached: Reached, open_: int, timer: int | None) -> Head:
+    """The head of a snapshot of so many bytes without a log. The room differs from shard to shard, so that not all
+    shards write new snapshots in the same micro-batch.
     """
     state = os.urandom(16)
-    room = max(SMALL_LOG, len(snapshot)) * (128 + state[0]) // 256
+    room = max(SMALL_LOG, size) * (128 + state[0]) // 256
     return Head(FORMAT, state, 0, 0, room, reached.time, open_, timer, reached.over)
 
 
@@ -127,16 +134,34 @@ class ReadyMatcher(NamedTuple):
     """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
 
 
-def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
-    """A snapshot as `restored` takes it. It also has the limits under which the log after it will be written."""
-    return matcher.snapshot(made_for, {"limits": asdict(matcher.pattern.plan.limits)})
+def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object], *, drains: bool = False) -> bytes:
+    """A snapshot as `restored` takes it. It also says what must be known of the matcher that writes the log after it:
+    its limits, and whether it starts nothing more.
+    """
+    return matcher.snapshot(made_for, {**_kept(matcher), **({"drains": True} if drains else {})})
+
+
+def snapshot_in_pieces(matcher: LiveMatcher, made_for: dict[str, object]) -> Iterator[bytes]:
+    """The same in pieces, as `LiveMatcher.snapshot_in_pieces`."""
+    return matcher.snapshot_in_pieces(made_for, _kept(matcher))
+
+
+def _kept(matcher: LiveMatcher) -> dict[str, object]:
+    return {"limits": asdict(matcher.pattern.plan.limits)}
 
 
 def restored(
-    pattern: PatternRunner, stored: ShardState, head: Head, made_for: dict[str, object], columns: pa.Schema
+    pattern: PatternRunner,
+    stored: ShardState,
+    head: Head,
+    made_for: dict[str, object],
+    columns: pa.Schema,
+    *,
+    draining: Callable[[], PatternRunner] | None = None,
 ) -> ReadyMatcher:
     """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
-    may differ from those of the log. They apply after the replay.
+    may differ from those of the log. They apply after the replay. If the snapshot says that its writer started nothing
+    more, the runner that `draining` returns makes the matcher.
 
     With on_limit="raise" the log is replayed without limits. No call that wrote the log exceeded a limit. But within a
     call, sets are counted only from time to time, so that the whole log in one call might seem to exceed one.
@@ -149,7 +174,10 @@ def restored(
     log = stored.log()
     if len(log) != head.entries:
         raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
-    matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
+    snapshot = stored.snapshot()
+    matcher, written_with = pattern.restored(snapshot, made_for, columns)
+    if draining is not None and written_with.get("drains", False):
+        matcher, written_with = draining().restored(snapshot, made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
     _replay(matcher, log, head.reached, columns, limits)

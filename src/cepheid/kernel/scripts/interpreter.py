@@ -10,7 +10,7 @@ import numpy as np
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.instructions import Op
 from cepheid.kernel.arrays import Flags
-from cepheid.kernel.jit import kernel
+from cepheid.kernel.jit import inlined, kernel
 
 NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
 
@@ -46,7 +46,7 @@ class Slots(Protocol):
     def slots(self) -> Ints: ...
 
 
-@kernel
+@inlined
 def run_script(
     tables: Scripts,
     events: Lifted,
@@ -61,23 +61,55 @@ def run_script(
 
     `stack` and `null` are scratch, as long as the longest script: an instruction pushes at most one value.
     """
+    entry = tables.scripts[script]
+    failure = evaluate(
+        tables.code,
+        tables.constants,
+        events.values,
+        events.missing,
+        partials.slots,
+        row,
+        event,
+        entry.start,
+        entry.end,
+        stack,
+        null,
+    )
+    return failure == NO_FAILURE and not null[0] and stack[0] != 0, failure
+
+
+@kernel
+def evaluate(
+    code: Records,
+    constants: Ints,
+    values: Ints,
+    missing: Flags,
+    slots_of_rows: Ints,
+    row: int,
+    event: int,
+    at: int,
+    end: int,
+    stack: Ints,
+    null: Flags,
+) -> int:
+    """Runs the instructions from `at` to `end` and returns what made them fail. Their value is then stack[0], or NULL
+    if null[0] is set. The arrays are passed one by one, because each takes time to pass.
+    """
     doubles = stack.view(np.float64)
-    slots = partials.slots[row]
-    code, constants = tables.code, tables.constants
+    slots = slots_of_rows[row]
     top = -1
-    at, end = tables.scripts[script].start, tables.scripts[script].end
     failure = NO_FAILURE
     while at < end:
         op, a, b = code[at].op, code[at].a, code[at].b
         at += 1
         if op == Op.CURRENT:
             top += 1
-            stack[top], null[top] = events.values[a, event], events.missing[a, event]
+            stack[top], null[top] = values[a, event], missing[a, event]
         elif op == Op.AT_EVENT:
             top += 1
             position = slots[a]
-            null[top] = position < 0 or events.missing[b, position]
-            stack[top] = 0 if null[top] else events.values[b, position]
+            null[top] = position < 0 or missing[b, position]
+            stack[top] = 0 if null[top] else values[b, position]
         elif op == Op.CONSTANT:
             top += 1
             stack[top], null[top] = constants[a], b != 0
@@ -160,8 +192,8 @@ def run_script(
                 else:
                     compare(op, top, stack)
         if failure != NO_FAILURE:
-            return False, failure
-    return not null[0] and stack[0] != 0, NO_FAILURE
+            return failure
+    return NO_FAILURE
 
 
 @kernel

@@ -143,6 +143,10 @@ class SetKernel:
         """
         return 0, 0
 
+    @property
+    def negated(self) -> None:
+        """None: partial matches that an event ends are not counted in sets, as a set may stand for any number."""
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The open partial matches as arrays. Call it right after `hold`, so that all nodes are reachable."""
         keys, sets = int(self.open_keys.max(initial=-1)) + 1, self.sets

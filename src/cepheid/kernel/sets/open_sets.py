@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import NO_TIME, Int32s, ranges
 from cepheid.kernel.sets.layout import NO_EVENT, NO_SET, Sets
-from cepheid.kernel.sets.nodes import limit_of
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.listing import as_timeouts, deadlines
 
@@ -18,15 +19,83 @@ Taken: TypeAlias = tuple[tuple[int, int], ...]
 """The stage and the position of each event."""
 
 
+class _Listed(NamedTuple):
+    """Open partial matches: the events of one are next to each other."""
+
+    key: Ints
+    """(n,) the number of the key, then the start and the number of events."""
+    start: Ints
+    length: Ints
+    event: Int32s
+    """(m,) the position of an event, and the stage that took it."""
+    stage: Int32s
+
+
 def open_in_sets(sets: Sets, window: int, now: int, most: int) -> Emitted:
-    listed: list[tuple[int, Taken]] = []
-    for heads, reached in zip(sets.heads.tolist(), sets.now.tolist(), strict=True):
-        limit = limit_of(window, max(now, reached))
-        listed += reversed([*islice(_latest_first(sets, heads, limit), most)])
-    taken = np.array([pair for _, pairs in listed for pair in pairs], np.int32).reshape(-1, 2)
-    end = np.cumsum([len(pairs) for _, pairs in listed], dtype=np.int64)
-    ends = deadlines(np.array([start for start, _ in listed], np.int64), window)
-    return as_timeouts(end, ends, taken[:, 1], taken[:, 0])
+    limits = _limits(window, np.maximum(sets.now, now))
+    heads = sets.heads.copy()
+    heads[(heads != NO_SET) & (np.append(sets.nodes["start"], NO_TIME)[heads] <= limits[:, None])] = NO_SET
+    single, others = _singles(sets, heads, limits)
+    many = _branching(sets, heads, limits, others, most)
+    key, start, length = (np.concatenate(pair) for pair in zip(single[:3], many[:3], strict=True))
+    order = np.lexsort([start, key])
+    first = np.cumsum(length) - length
+    place = ranges(first[order], (first + length)[order])
+    event, stage = (np.concatenate(pair)[place] for pair in zip(single[3:], many[3:], strict=True))
+    return as_timeouts(np.cumsum(length[order]), deadlines(start[order], window), event, stage)
+
+
+def _limits(window: int, now: Ints) -> Ints:
+    """`limit_of` for each time."""
+    return np.where((window >= 0) & (now >= NO_TIME + max(window, 0)), now - window, NO_TIME)
+
+
+def _singles(sets: Sets, heads: Int32s, limits: Ints) -> tuple[_Listed, Int32s]:
+    """The partial matches of the keys whose sets have one each, and the other keys. Most keys have few events that
+    matter, so these are listed together.
+    """
+    nodes = sets.nodes
+    key, state = np.nonzero(heads != NO_SET)
+    node, taken = heads[key, state], list[tuple[Ints, Int32s, Int32s]]()
+    branches = np.zeros(len(heads), np.bool_)
+    start, item = nodes["start"][node], np.arange(len(key))
+    while len(item):  # the last event of each, then the one before it
+        here = nodes[node]
+        beside = here["beside"]
+        in_time = nodes["start"][beside] > limits[key[item]]  # of no set it is the last node, which does not matter
+        branches[key[item[(beside != NO_SET) & in_time]]] = True
+        has_event = here["event"] != NO_EVENT
+        taken.append((item[has_event], here["event"][has_event], here["stage"][has_event]))
+        goes_on = (here["before"] != NO_SET) & ~branches[key[item]]
+        item, node = item[goes_on], here["before"][goes_on]
+    items, event, stage = (np.concatenate(part[::-1]) for part in zip(*taken, strict=True)) if taken else _NOTHING
+    kept = ~branches[key]
+    order = np.argsort(items, kind="stable")
+    order = order[kept[items[order]]]
+    length = np.bincount(items, minlength=len(key))[kept]
+    listed = _Listed(key[kept], start[kept], length, event[order], stage[order])
+    return listed, np.flatnonzero(branches).astype(np.int32)
+
+
+_NOTHING = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int32)
+
+
+def _branching(sets: Sets, heads: Int32s, limits: Ints, keys: Int32s, most: int) -> _Listed:
+    """The last `most` partial matches of each of the keys."""
+    listed: list[tuple[int, int, Taken]] = []
+    for key in keys.tolist():
+        found = islice(_latest_first(sets, heads[key].tolist(), int(limits[key])), most)
+        listed += [(key, start, taken) for start, taken in reversed([*found])]
+    pairs = np.array([pair for _, _, taken in listed for pair in taken], np.int32).reshape(-1, 2)
+    key, start, length = (
+        (
+            np.array(values, np.int64)
+            for values in zip(*((key, start, len(taken)) for key, start, taken in listed), strict=True)
+        )
+        if listed
+        else (np.zeros(0, np.int64),) * 3
+    )
+    return _Listed(key, start, length, pairs[:, 1], pairs[:, 0])
 
 
 def _latest_first(sets: Sets, heads: list[int], limit: int) -> Iterator[tuple[int, Taken]]:

@@ -8,7 +8,7 @@ from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.kernel.jit import allocating
-from cepheid.kernel.stages.layout import Cursor, PartialMatches
+from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
 from cepheid.kernel.stages.park import assign
 
 
@@ -82,8 +82,10 @@ def pack(partials: PartialMatches, cursor: Cursor) -> None:
 def rows_in_use(partials: PartialMatches, cursor: Cursor) -> Ints:
     """The rows of the live partial matches, then of the parked ones, which must be packed."""
     rows = np.empty(cursor.live + cursor.parked_live, np.int64)
+    number = partials.links[START_ROW].next
     for i in range(cursor.live):
-        rows[i] = partials.live[cursor.side, cursor.first + i]
+        rows[i] = number
+        number = partials.links[number].next
     for i in range(cursor.parked_live):
         rows[cursor.live + i] = partials.parked.live[i]
     return rows

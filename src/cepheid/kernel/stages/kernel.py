@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.arrays import Ints
+from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.stages.compiled import limit_settings
 from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SkipError
@@ -19,7 +19,16 @@ from cepheid.kernel.failures import FAILURES, ConditionFailed, PassedLimit
 from cepheid.kernel.stages.collect import collect, rebase
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.fork import copy_nodes, copy_parked, forget_parked, parked_of
-from cepheid.kernel.stages.layout import Output, Parked, new_cursor, new_output, new_partial_matches
+from cepheid.kernel.stages.layout import (
+    START_ROW,
+    Index,
+    Output,
+    Parked,
+    new_cursor,
+    new_index,
+    new_output,
+    new_partial_matches,
+)
 from cepheid.kernel.stages.listing import open_one_by_one
 from cepheid.kernel.stages.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
 from cepheid.kernel.stages.state import checked_state
@@ -162,6 +171,11 @@ class CompiledKernel:
         """The numbers of partial matches and of matches that were dropped because of a limit."""
         return int(self.cursor.dropped), int(self.cursor.dropped_matches)
 
+    @property
+    def negated(self) -> Ints:
+        """(stages,) the number of partial matches that an event of a negated stage has ended without a match."""
+        return self.partials.negated
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that is open, as arrays. Call it right after `hold`, so that all nodes are reachable."""
         partials, cursor = self.partials, self.cursor
@@ -173,6 +187,7 @@ class CompiledKernel:
             "keys": partials.parked.keys[: int(self.open_keys.max(initial=-1)) + 1],
             "completed": partials.parked.completed[: cursor.parked_completed],
             "totals": np.array([cursor.step, cursor.dropped, cursor.dropped_matches], np.int64),
+            "negated": partials.negated,
         }
 
     def renumber(self, keys: Int32s) -> None:
@@ -225,6 +240,7 @@ class CompiledKernel:
         cursor.parked = cursor.parked_live = count
         cursor.parked_completed = len(completed)
         cursor.step, cursor.dropped, cursor.dropped_matches = state["totals"]
+        self.partials.negated[:] = state["negated"]
 
     def _failure(self) -> Exception:
         failure, event = int(self.cursor.failure), int(self.cursor.event)
@@ -238,10 +254,10 @@ class CompiledKernel:
         """The first event of the oldest match or partial match over the limit. It is an event of the key even if only a
         deadline passed.
         """
-        cursor, partials = self.cursor, self.partials
+        partials = self.partials
         if failure == TOO_MANY_MATCHES:
             return int(partials.completed["start"][0])
-        return int(partials.rows["start"][partials.live[cursor.side, cursor.first]])
+        return int(partials.rows["start"][partials.links["next"][START_ROW]])
 
     def _take_output(self) -> Emitted:
         """Returns what was emitted. Well-filled arrays are returned themselves and replaced by new ones."""
@@ -331,6 +347,17 @@ class CompiledKernel:
         free = grown(self.partials.free, capacity)
         free[self.cursor.free : self.cursor.free + more] = np.arange(before, capacity)
         self.cursor.free += more
-        live = np.stack([grown(side, 2 * capacity) for side in self.partials.live])
+        links = grown(self.partials.links, capacity)
         slots, rows = grown(self.partials.slots, capacity), grown(self.partials.rows, capacity)
-        self.partials = self.partials._replace(rows=rows, slots=slots, live=live, free=free)
+        lookup = self._grown_index(capacity)
+        self.partials = self.partials._replace(rows=rows, slots=slots, links=links, free=free, lookup=lookup)
+
+    def _grown_index(self, capacity: int) -> Index:
+        """Room in the index for more rows; what is in it remains."""
+        index = self.partials.lookup
+        if self.tables.settings["index_least"][0] == NONE:
+            return index
+        larger = new_index(self.tables, capacity)
+        larger.places[: len(index.places)], larger.deadlines[: len(index.deadlines)] = index.places, index.deadlines
+        larger.roots[: len(index.roots)] = index.roots
+        return larger

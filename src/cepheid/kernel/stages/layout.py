@@ -10,19 +10,24 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.arrays import NONE, Ints, Records
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, Flags, Int32s, integers
 
 Cursor: TypeAlias = Any
 """One record of CURSOR. NumPy's types do not describe the fields of a record."""
 
+ALL_VISITED = -1
+"""The candidates of an event that visits all live partial matches."""
+
 GROWN = -1
 """The `holders` of a node whose match was continued by another match."""
 
 
 START_ROW = 0
-"""The row of the start state: it holds no events, is never live and never ends."""
+"""The row of the start state: it holds no events, is never live and never ends. In the ring of live rows it stands
+before the first one, which is also after the last one.
+"""
 
 
 ROW = np.dtype(
@@ -41,6 +46,10 @@ NODE = np.dtype(
         ("parent", np.int32),  # the node of the event taken before it, -1 for none
         ("holders", np.int32),  # number of partial matches, live or parked, that have it as `whole`; or GROWN
     ]
+)
+LINK = integers(
+    "next",  # the live row with the same start or the next later one
+    "previous",
 )
 COMPLETED = np.dtype(
     [
@@ -81,6 +90,31 @@ class Parked(NamedTuple):
     """(any,) COMPLETED, the first Cursor.parked_completed of them."""
 
 
+PLACE = integers(
+    "root",  # the number of the chain or heap in which the row is; NOWHERE if it is in none
+    "key",  # what the row is looked up by: see `index`
+    "left",  # rows below it in a heap; START_ROW for none
+    "right",  # in a chain, the row after it
+    "above",  # the row above it in a heap, or before it in a chain; START_ROW if it is the root
+)
+NOWHERE = -1
+
+
+class Index(NamedTuple):
+    """Finds the live partial matches that an event can change, and those that run out of time first. It is made for the
+    key that is loaded, once that pays, and forgotten when the key is parked. See `index`.
+    """
+
+    places: Records
+    """(capacity,) PLACE."""
+    deadlines: Records
+    """(capacity,) PLACE in the heap of deadlines, used if states have windows."""
+    roots: Ints
+    """(any,) the first row of each chain, the top row of each heap; START_ROW for none."""
+    found: Ints
+    """(capacity,) the rows that the event at the cursor visits, the first Cursor.candidates of them."""
+
+
 class PartialMatches(NamedTuple):
     """Partial matches and the events they took. Events are stored as trees, so branches share their past."""
 
@@ -88,9 +122,9 @@ class PartialMatches(NamedTuple):
     """(capacity,) ROW."""
     slots: Ints
     """(capacity, slots) of the row: see compile.script."""
-    live: Ints
-    """(2, 2 capacity) live rows in order of their start. Cursor.live rows of side Cursor.side are used, from
-    Cursor.first on.
+    links: Records
+    """(capacity,) LINK: the live rows in order of their start, as a ring that begins and ends at START_ROW. So a row in
+    the middle can be taken out, or another one put before it.
     """
     free: Ints
     """(capacity,) rows not in use, the first Cursor.free of them."""
@@ -99,6 +133,9 @@ class PartialMatches(NamedTuple):
     completed: Records
     """(any,) COMPLETED: a heap of Cursor.completed matches that wait to be emitted, the next one on top."""
     parked: Parked
+    lookup: Index
+    negated: Ints
+    """(stages,) the number of partial matches that an event of a negated stage has ended without a match."""
 
 
 EARLIER = integers(
@@ -145,11 +182,13 @@ CURSOR = integers(
     "reached",  # the time of the key's last event
     "now",  # time of the step that is being released
     "step",  # steps done
-    "side",  # which of PartialMatches.live is in use
-    "first",
-    "live",
+    "live",  # rows in the ring of PartialMatches.links
     "wake",  # all truth bits that can change a live partial match; it may have more bits
     "earliest",  # the earliest deadline of the live ones, or a time before it; used if states have windows
+    "buckets",  # chains of the index for values: a power of two; 0: there is no index
+    "candidates",  # rows in Index.found; ALL_VISITED
+    "walks",  # events of this visit that visited all of at least SETTINGS.index_least partial matches
+    "visited",  # how often an event visited a live partial match
     "free",
     "needed",  # rows, with a node each, that the next step may make
     "needed_matches",  # matches that the next step may make
@@ -161,6 +200,8 @@ CURSOR = integers(
     "matches",  # in Output
     "match_events",  # in Output
     "fanout",  # the most edges that a state has
+    "states",  # the number of states
+    "windows",  # see SETTINGS
     "failure",  # what made a condition fail, see kernel.scripts.interpreter
     "failed_script",
 )
@@ -170,6 +211,7 @@ def new_cursor(tables: Tables, partials: PartialMatches) -> Cursor:
     """A cursor before the first event."""
     cursor = np.zeros(1, CURSOR).view(np.recarray)[0]
     cursor.fanout = fanout(tables)
+    cursor.states, cursor.windows = len(tables.states), tables.settings["windows"][0]
     cursor.free = len(partials.free) - 1
     cursor.earliest = FOREVER
     return cursor
@@ -190,13 +232,26 @@ def new_partial_matches(tables: Tables, capacity: int) -> PartialMatches:
     return PartialMatches(
         rows=rows,
         slots=np.tile(tables.slots["initial"], (capacity, 1)),
-        live=np.zeros((2, 2 * capacity), np.int64),
+        links=np.zeros(capacity, LINK),
         free=np.arange(capacity, 0, -1) - 1,
         nodes=np.zeros(4 * capacity, NODE),
         completed=np.zeros(2 * capacity, COMPLETED),
         parked=Parked(
             np.zeros(1, KEY), np.full(1, FOREVER), np.zeros(capacity, np.int64), np.zeros(capacity, COMPLETED)
         ),
+        lookup=new_index(tables, capacity),
+        negated=np.zeros(len(tables.stage_slots) - 1, np.int64),
+    )
+
+
+def new_index(tables: Tables, capacity: int) -> Index:
+    """Room to index the rows, if any state has a lookup."""
+    if tables.settings["index_least"][0] == NONE:
+        capacity = 1
+    # Heaps and chains of the states, the heap of deadlines, and up to two chains for values a row.
+    roots = 2 * len(tables.states) + 1 + 2 * capacity
+    return Index(
+        np.zeros(capacity, PLACE), np.zeros(capacity, PLACE), np.zeros(roots, np.int64), np.zeros(capacity, np.int64)
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, Events
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.stages.layout import Cursor, PartialMatches
-from cepheid.kernel.stages.rows import deadline_of
+from cepheid.kernel.stages.deadline import deadline_of
+from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
 
 
 @kernel
@@ -26,12 +26,16 @@ def load(partials: PartialMatches, cursor: Cursor, key: int) -> None:
     """Makes the key's partial matches and waiting matches the live ones."""
     parked, entry = partials.parked, partials.parked.keys[key]
     live = entry.live_end - entry.live
+    last = START_ROW
     for i in range(live):
-        partials.live[0, i] = parked.live[entry.live + i]
+        number = parked.live[entry.live + i]
+        partials.links[last].next, partials.links[number].previous = number, last
+        last = number
+    partials.links[last].next, partials.links[START_ROW].previous = START_ROW, last
     completed = entry.completed_end - entry.completed
     for i in range(completed):
         assign(partials.completed[i], parked.completed[entry.completed + i])
-    cursor.side, cursor.first, cursor.live, cursor.completed = 0, 0, live, completed
+    cursor.live, cursor.completed = live, completed
     cursor.wake, cursor.earliest, cursor.reached = entry.wake, entry.deadline, entry.reached
     cursor.parked -= live
     entry.live_end, entry.completed_end = entry.live, entry.completed
@@ -53,16 +57,18 @@ def park(tables: Tables, events: Events, partials: PartialMatches, cursor: Curso
     entry.live, entry.completed = cursor.parked_live, cursor.parked_completed
     entry.live_end, entry.completed_end = entry.live + cursor.live, entry.completed + cursor.completed
     entry.wake, entry.deadline, entry.reached = cursor.wake, FOREVER, cursor.reached
+    number = partials.links[START_ROW].next
     for i in range(cursor.live):
-        number = partials.live[cursor.side, cursor.first + i]
         parked.live[entry.live + i] = number
         entry.deadline = min(entry.deadline, deadline_of(tables, events, partials, number))
+        number = partials.links[number].next
+    partials.links[START_ROW].next = partials.links[START_ROW].previous = START_ROW
     parked.due[key] = entry.deadline
     for i in range(cursor.completed):
         assign(parked.completed[entry.completed + i], partials.completed[i])
     cursor.parked += cursor.live
     cursor.parked_live, cursor.parked_completed = entry.live_end, entry.completed_end
-    cursor.live = cursor.completed = 0
+    cursor.live = cursor.completed = cursor.buckets = cursor.walks = 0
     cursor.visit += 1
     cursor.loaded = 0
 

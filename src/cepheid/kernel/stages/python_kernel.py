@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
@@ -39,12 +40,13 @@ class Emission(NamedTuple):
 @dataclass
 class Bounds:
     """The limits per key, and the numbers of partial matches and matches dropped because of them, for all keys
-    together.
+    together; also `ReferenceMatcher.negated` for all keys.
     """
 
     limits: Limits
     partial_matches: int = 0
     matches: int = 0
+    negated: Counter[int] = field(default_factory=Counter)
 
 
 class KeyMatcher(ReferenceMatcher):
@@ -58,6 +60,7 @@ class KeyMatcher(ReferenceMatcher):
         super().__init__(automaton, plan.conditions, plan.window, plan.skip)
         self._plan = plan
         self._bounds = bounds
+        self.negated = bounds.negated
         self._truths: dict[int, bool] = {}
 
     def take(self, event: Event) -> list[Emission]:
@@ -292,6 +295,11 @@ class PythonKernel:
         """The numbers of partial matches and of matches that were dropped because of a limit."""
         return self.bounds.partial_matches, self.bounds.matches
 
+    @property
+    def negated(self) -> Ints:
+        """(stages,) the number of partial matches that an event of a negated stage has ended without a match."""
+        return np.array([self.bounds.negated[stage] for stage in range(len(self._plan.conditions))], np.int64)
+
     def fork(self, source: Int32s, target: Int32s) -> None:
         """Copies everything open for key source[i] to key target[i], which has nothing open. Afterwards the two are
         independent.
@@ -333,7 +341,8 @@ class PythonKernel:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Everything that is open, as arrays. Call it right after `hold`."""
         place = {position: i for i, position in enumerate(self._held)}
-        arrays = arrays_of(self._keys, place) | {"dropped": np.array(self.dropped, np.int64)}
+        counts = {"dropped": np.array(self.dropped, np.int64), "negated": self.negated}
+        arrays = arrays_of(self._keys, place) | counts
         return arrays | earlier_of(self._keys, place) if self._automaton.without else arrays
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
@@ -343,7 +352,9 @@ class PythonKernel:
             SnapshotError: the arrays do not fit the pattern.
         """
         events = [] if held is None else list(events_of(self._columns, held, 0))
-        bounds = Bounds(self._plan.limits, *state["dropped"].tolist())
+        negated = Counter(dict(enumerate(state["negated"].tolist()))) if "negated" in state else Counter[int]()
+        partial_matches, matches = state["dropped"].tolist()
+        bounds = Bounds(self._plan.limits, partial_matches, matches, negated)
 
         def new() -> KeyMatcher:
             return KeyMatcher(self._plan, self._automaton, bounds)

@@ -12,6 +12,7 @@ has completed further whole turns, or still may.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -83,6 +84,8 @@ class ReferenceMatcher:
         self.growing: list[PartialMatch] = []
         """With `longest` on a group: matches without it that may still be continued."""
         self.timeouts: list[Timeout] = []
+        self.negated = Counter[int]()
+        """The number of partial matches that an event of a negated stage has ended without a match, by the stage."""
         self.step = 0
         self.reached: int | None = None
         """The time of the last event."""
@@ -152,10 +155,14 @@ class ReferenceMatcher:
                 moved.append(reached)
             if completes:
                 completed.append(reached)
-        if any(edge.action is Action.STOP for edge in edges):
+        stops = [edge.negation for edge in edges if edge.action is Action.STOP]
+        if stops:
             moved = []
         if partial_match and self._breaks(state, taken, event):
             completed.append(partial_match)
+        if stops and partial_match and not completed and not partial_match.whole:
+            assert stops[0] is not None
+            self.negated[stops[0]] += 1
         return moved, completed
 
     def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cepheid.compile.stages.tables import SkipKind, Tables
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.kernel.stages.layout import Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.rows import drop_first
 
 NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES = -1, -2, -3, -4
@@ -54,7 +56,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
     while cursor.completed:
         match = partials.completed[0]
         waits = settings.skip != SkipKind.NO_SKIP and not match.timeout
-        if waits and cursor.live and earliest_start(partials, cursor) < match.start:
+        if waits and cursor.live and earliest_start(partials) < match.start:
             return True
         if not has_room_for(output, cursor, match.length):
             return False
@@ -66,7 +68,7 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
             while cursor.completed > 1 and next_is_the_same(partials, cursor):
                 remove_first(partials, cursor)
         remove_first(partials, cursor)
-        while cursor.live and earliest_start(partials, cursor) < kept_from:
+        while cursor.live and earliest_start(partials) < kept_from:
             drop_first(partials, cursor, 1)
         while cursor.completed and partials.completed[0].start < kept_from:
             remove_first(partials, cursor)
@@ -100,15 +102,17 @@ def next_is_the_same(partials: PartialMatches, cursor: Cursor) -> bool:
     """Whether the second waiting match has the same events and stages as the first. Equal matches come one after the
     other.
     """
-    other = 1
-    if cursor.completed > 2 and comes_before(partials, 2, 1):
-        other = 2
-    return partials.completed[0].step == partials.completed[other].step and not comes_before(partials, 0, other)
+    # As constants these would have types of their own, and Numba would compile `comes_before` for each.
+    first: Any = np.int64(0)
+    second: Any = np.int64(1)
+    third: Any = np.int64(2)
+    other = third if cursor.completed > 2 and comes_before(partials, third, second) else second
+    return partials.completed[first].step == partials.completed[other].step and not comes_before(partials, first, other)
 
 
 @inlined
-def earliest_start(partials: PartialMatches, cursor: Cursor) -> int:
-    return partials.rows[partials.live[cursor.side, cursor.first]].start
+def earliest_start(partials: PartialMatches) -> int:
+    return partials.rows[partials.links[START_ROW].next].start
 
 
 @inlined
@@ -136,7 +140,7 @@ def are_in_order(partials: PartialMatches, count: int) -> bool:
     """Whether the first `count` waiting matches are stored in order. Mostly they are, because partial matches are
     visited in order of their start.
     """
-    place = 1
+    place: Any = np.int64(1)
     while place < count and comes_before(partials, place - 1, place):
         place += 1
     return place >= count
@@ -199,7 +203,7 @@ def remove_first(partials: PartialMatches, cursor: Cursor) -> None:
     completed = partials.completed
     cursor.completed -= 1
     swap(completed[0], completed[cursor.completed])
-    at = 0
+    at: Any = np.int64(0)
     while 2 * at + 1 < cursor.completed:
         below = 2 * at + 1
         if below + 1 < cursor.completed and comes_before(partials, below + 1, below):

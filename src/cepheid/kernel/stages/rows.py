@@ -7,10 +7,11 @@ import numpy as np
 from cepheid.compile.arrays import Ints
 from cepheid.compile.instructions import SlotKind
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, Events
+from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import sum_overflows
-from cepheid.kernel.stages.layout import Cursor, PartialMatches
+from cepheid.kernel.stages.index import unplace
+from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
 
 
 @inlined
@@ -78,39 +79,31 @@ def beats(values: Ints, event: int, other: int, kind: int) -> bool:
     return left < right or (np.isnan(right) and not np.isnan(left))
 
 
-@inlined
-def deadline_of(tables: Tables, events: Events, partials: PartialMatches, number: int) -> int:
-    """When the partial match runs out of time; FOREVER if never."""
-    row, window = partials.rows[number], tables.settings[0].window
-    end = later(events.time[row.start], window) if window >= 0 else FOREVER
-    gap = tables.states[row.state].window
-    return min(end, later(events.time[partials.nodes[row.node].event], gap)) if gap >= 0 else end
-
-
-@inlined
-def later(time: int, window: int) -> int:
-    return time + window if time <= FOREVER - window else FOREVER
-
-
 @kernel
 def drop_first(partials: PartialMatches, cursor: Cursor, count: int) -> None:
-    """Frees the first `count` live partial matches."""
-    live = partials.live[cursor.side]
-    for i in range(cursor.first, cursor.first + count):
-        partials.free[cursor.free] = live[i]
-        cursor.free += 1
-    keep_from(partials, cursor, cursor.first + count)
+    """Ends the first `count` live partial matches."""
+    for _ in range(count):
+        remove(partials, cursor, partials.links[START_ROW].next)
 
 
-@kernel
-def keep_from(partials: PartialMatches, cursor: Cursor, first: int) -> None:
-    """Makes the live partial matches begin at `first`. If there is little room after them, moves them to the front: at
-    most one move for each one dropped.
-    """
-    cursor.live -= first - cursor.first
-    cursor.first = first
-    if first >= len(partials.rows):
-        live = partials.live[cursor.side]
-        for i in range(cursor.live):
-            live[i] = live[first + i]
-        cursor.first = 0
+@inlined
+def put_before(partials: PartialMatches, cursor: Cursor, number: int, place: int) -> None:
+    """Makes a row live, before the live row `place`. Before START_ROW is after all others."""
+    links = partials.links
+    links[number].previous, links[number].next = links[place].previous, place
+    links[links[place].previous].next = number
+    links[place].previous = number
+    cursor.live += 1
+
+
+@inlined
+def remove(partials: PartialMatches, cursor: Cursor, number: int) -> None:
+    """Ends a live partial match, and frees its row."""
+    if cursor.buckets:
+        unplace(partials.lookup, cursor, number)
+    links = partials.links
+    links[links[number].previous].next = links[number].next
+    links[links[number].next].previous = links[number].previous
+    cursor.live -= 1
+    partials.free[cursor.free] = number
+    cursor.free += 1

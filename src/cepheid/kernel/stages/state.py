@@ -24,13 +24,16 @@ def checked_state(tables: Tables, state: Mapping[str, npt.NDArray[Any]], held: i
         SnapshotError: an array is of another kind, a number in it points nowhere, or two do not agree.
     """
     slots, totals = state["slots"], state["totals"]
-    plain = all(array.dtype.kind == "i" for array in (slots, totals))
+    stages = len(tables.stage_slots) - 1
+    negated = state.get("negated", np.zeros(stages, np.int64))  # earlier versions did not count
+    plain = all(array.dtype.kind == "i" for array in (slots, totals, negated)) and negated.shape == (stages,)
     fields = all(_has_fields(state[name], dtype) for name, dtype in _PARTS.items())
     if not (plain and fields and totals.shape == (3,) and slots.shape == (len(state["rows"]), len(tables.slots))):
         raise SnapshotError(_OTHER_ARRAYS)
     _check_numbers(tables, state, held)
     typed = {name: state[name].astype(dtype) for name, dtype in _PARTS.items()}
-    return {**typed, "slots": slots.astype(np.int64), "totals": totals.astype(np.int64)}
+    counted = {"totals": totals.astype(np.int64), "negated": negated.astype(np.int64)}
+    return {**typed, "slots": slots.astype(np.int64), **counted}
 
 
 def _has_fields(array: npt.NDArray[Any], dtype: np.dtype[Any]) -> bool:

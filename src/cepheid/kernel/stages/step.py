@@ -21,11 +21,28 @@ from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPE
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.deadline import deadline_of
+from cepheid.kernel.stages.index import (
+    find_candidates,
+    first_deadline,
+    first_to_end,
+    make_index,
+    pays,
+    place,
+    unplace,
+)
+from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
-from cepheid.kernel.stages.rows import append_node, copy_row, deadline_of, drop_first, keep_from, take_into_slots
+from cepheid.kernel.stages.rows import (
+    append_node,
+    copy_row,
+    drop_first,
+    put_before,
+    remove,
+    take_into_slots,
+)
 
 
 class Status(IntEnum):
@@ -84,6 +101,11 @@ def run(
                 return Status.ROOM_NEEDED
             expire(tables, events, partials, cursor)
         elif not at_end:
+            cursor.candidates = ALL_VISITED
+            if pays(tables, partials, cursor):
+                make_index(tables, events, partials, cursor, stack, null)
+            if cursor.buckets:
+                find_candidates(tables, events, partials, cursor, stack, null)
             if may_need_room(partials, cursor) and room_needed_for(events.mask[cursor.event], partials, cursor):
                 return Status.ROOM_NEEDED
             process(tables, events, partials, cursor, stack, null)
@@ -105,18 +127,21 @@ def may_need_room(partials: PartialMatches, cursor: Cursor) -> bool:
     """Whether processing an event that wakes all might need more room than there is. If nothing at all is open, there
     is room for the successors of the start state: see `new_partial_matches`.
     """
-    most = (cursor.live + 1) * cursor.fanout
+    moving = cursor.live if cursor.candidates == ALL_VISITED else cursor.candidates
+    most = (moving + 1) * cursor.fanout
     return (cursor.live or cursor.parked) and (
         cursor.free < most
         or len(partials.nodes) - cursor.nodes < most
-        or len(partials.completed) - cursor.completed < most + cursor.live
+        or len(partials.completed) - cursor.completed < most + moving
     )
 
 
 @kernel
 def room_needed_for(mask: int, partials: PartialMatches, cursor: Cursor) -> bool:
     """Whether processing this event might need more room. If it wakes no partial match, only the start state moves."""
-    moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
+    moving = cursor.candidates
+    if moving == ALL_VISITED:
+        moving = cursor.live if (mask | (np.int64(1) << ALWAYS)) & cursor.wake else 0
     most = (moving + 1) * cursor.fanout
     needed: bool = room_needed(partials, cursor, most, most + moving)
     return needed
@@ -150,13 +175,16 @@ def has_deadline(tables: Tables, events: Events, partials: PartialMatches, curso
 @inlined
 def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, time: int) -> int:
     """The earliest deadline of the live partial matches or, if all are after `time`, any time after that."""
+    number = partials.links[START_ROW].next
     if not tables.settings[0].windows:
-        return deadline_of(tables, events, partials, partials.live[cursor.side, cursor.first])
+        return deadline_of(tables, events, partials, number)
+    if cursor.buckets:
+        return first_deadline(tables, partials)
     if cursor.earliest <= time:
         cursor.earliest = FOREVER
-        for i in range(cursor.first, cursor.first + cursor.live):
-            number = partials.live[cursor.side, i]
+        while number != START_ROW:
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, number))
+            number = partials.links[number].next
     return cursor.earliest
 
 
@@ -164,31 +192,34 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
 def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
     """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
-    cursor.now = deadline(tables, events, partials, cursor, FOREVER)
-    live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
+    forever: Any = np.int64(FOREVER)  # as a constant it would have a type of its own
+    cursor.now = deadline(tables, events, partials, cursor, forever)
     in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
-    kept = first
-    for i in range(first, end):
-        row = partials.rows[live[i]]
-        if deadline_of(tables, events, partials, live[i]) == cursor.now:
-            if row.whole >= 0:
-                remove_holder(partials, cursor, row.start, row.whole)
-            elif tables.states[row.state].complete or tables.states[row.state].pending:
-                complete(partials, cursor, row.start, row.node, row.length)
-            elif tables.settings[0].timeouts:
-                time_out(partials, cursor, row.start, row.node, row.length)
-            partials.free[cursor.free] = live[i]
-            cursor.free += 1
+    if cursor.buckets and not in_order:
+        while first_deadline(tables, partials) == cursor.now:
+            run_out(tables, partials, cursor, first_to_end(tables, partials))
+        return
+    number = partials.links[START_ROW].next
+    while number != START_ROW:
+        following = partials.links[number].next
+        if deadline_of(tables, events, partials, number) == cursor.now:
+            run_out(tables, partials, cursor, number)
         elif in_order:
-            keep_from(partials, cursor, i)
             return
-        else:
-            live[kept] = live[i]
-            kept += 1
-    if in_order:
-        keep_from(partials, cursor, end)
-    else:
-        cursor.live = kept - first
+        number = following
+
+
+@inlined
+def run_out(tables: Tables, partials: PartialMatches, cursor: Cursor, number: int) -> None:
+    """Ends a partial match whose deadline passes."""
+    row = partials.rows[number]
+    if row.whole >= 0:
+        remove_holder(partials, cursor, row.start, row.whole)
+    elif tables.states[row.state].complete or tables.states[row.state].pending:
+        complete(partials, cursor, row.start, row.node, row.length)
+    elif tables.settings[0].timeouts:
+        time_out(partials, cursor, row.start, row.node, row.length)
+    remove(partials, cursor, number)
 
 
 @kernel
@@ -207,12 +238,13 @@ def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) 
 @inlined
 def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
     """Ends the live partial match with the earliest start, because no more events come."""
-    row = partials.rows[partials.live[cursor.side, cursor.first]]
+    number = partials.links[START_ROW].next
+    row = partials.rows[number]
     if row.whole >= 0:
         remove_holder(partials, cursor, row.start, row.whole)
     elif tables.states[row.state].complete:
         complete(partials, cursor, row.start, row.node, row.length)
-    drop_first(partials, cursor, 1)
+    remove(partials, cursor, number)
 
 
 @kernel
@@ -223,11 +255,12 @@ def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> Non
     more = cursor.live - tables.settings[0].most_partial_matches
     cursor.dropped += more
     cursor.step += 1
-    for i in range(cursor.first, cursor.first + more):
-        row = partials.rows[partials.live[cursor.side, i]]
+    for _ in range(more):
+        number = partials.links[START_ROW].next
+        row = partials.rows[number]
         if row.whole >= 0:
             remove_holder(partials, cursor, row.start, row.whole)
-    drop_first(partials, cursor, more)
+        remove(partials, cursor, number)
 
 
 @inlined
@@ -240,34 +273,34 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
         if cursor.parked == 0:
             cursor.nodes = 0  # no partial match is open, so no match waits either
     word = events.mask[event] | (np.int64(1) << ALWAYS)
-    live, first, end = partials.live[cursor.side], cursor.first, cursor.first + cursor.live
-    if word & cursor.wake == 0:
-        first = end
-    while first < end and not wakes(tables, partials, live[first], word):
-        first += 1
-    # As constants these would have types of their own, and Numba would compile `move` for each.
+    links, wake, candidates = partials.links, np.int64(0), cursor.candidates
+    # As a constant it would have a type of its own, and Numba would compile `move` for it.
     start_row: Any = np.int64(START_ROW)
-    none: Any = np.int64(0)
+    number = links[START_ROW].next if candidates == ALL_VISITED and word & cursor.wake else start_row
+    while number != START_ROW and not wakes(tables, partials, number, word):
+        wake |= tables.states[partials.rows[number].state].wake
+        number = links[number].next
     starts = wakes(tables, partials, start_row, word)
-    if first == end and not starts:
+    if number == START_ROW and candidates <= 0 and not starts:
         return
     cursor.step += 1
     cursor.now = cursor.reached
-    moved, count = live, end
-    if first < end:
-        moved, count = partials.live[1 - cursor.side], none
-        cursor.wake = 0
-        for i in range(cursor.first, end):
-            if i >= first and wakes(tables, partials, live[i], word):
-                count = move(tables, events, partials, cursor, live[i], event, word, moved, count, stack, null)
+    if number != START_ROW:
+        cursor.wake = wake
+        cursor.walks += cursor.live >= tables.settings[0].index_least
+        while number != START_ROW:
+            following = links[number].next
+            if wakes(tables, partials, number, word):
+                cursor.visited += 1
+                move(tables, events, partials, cursor, number, event, word, stack, null)
             else:
-                cursor.wake |= tables.states[partials.rows[live[i]].state].wake
-                moved[count] = live[i]
-                count += 1
-        cursor.side, cursor.first = 1 - cursor.side, 0
+                cursor.wake |= tables.states[partials.rows[number].state].wake
+            number = following
+    for i in range(candidates - 1, -1, -1):  # the one that came last is found first
+        cursor.visited += 1
+        move(tables, events, partials, cursor, partials.lookup.found[i], event, word, stack, null)
     if starts:
-        count = move(tables, events, partials, cursor, start_row, event, word, moved, count, stack, null)
-    cursor.live = count - cursor.first
+        move(tables, events, partials, cursor, start_row, event, word, stack, null)
 
 
 @inlined
@@ -284,13 +317,11 @@ def move(
     number: int,
     event: int,
     word: int,
-    moved: Ints,
-    count: int,
     stack: Ints,
     null: Flags,
-) -> int:
-    """Moves one partial match along the edges whose guards hold. Its successors are added to `moved`, which has `count`
-    entries; returns the new count. The successor on the last edge takes over the row, the others get a copy of it.
+) -> None:
+    """Moves one partial match along the edges whose guards hold. The successor on the last edge takes over the row, the
+    others get a copy of it, before it in the order.
     """
     row = partials.rows[number]
     state = tables.states[row.state]
@@ -299,7 +330,8 @@ def move(
     is_start = number == START_ROW
     first, end = state.edges, state.edges_end
     waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
-    stops, last = last_way_on(tables, first, end, word, waited)
+    stop, last = last_way_on(tables, first, end, word, waited)
+    stops, completes = stop >= 0, False
     start = event if is_start else row.start
     node, length, whole = row.node, row.length, row.whole
     longest = tables.settings[0].longest
@@ -312,6 +344,7 @@ def move(
         if edge.stage != IGNORED and (goes_on or edge.completes):
             taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
         if edge.completes and not (longest and goes_on):
+            completes = True
             complete(partials, cursor, start, taken, taken_length)
         kept = -1 if edge.leaves else whole
         if longest and edge.completes:
@@ -319,7 +352,13 @@ def move(
             kept = taken
         if not goes_on:
             continue
-        successor = number if i == last and not is_start else copy_row(partials, cursor, number)
+        successor = number
+        stays = i == last and not is_start and edge.stage == IGNORED and edge.target == row.state
+        if i != last or is_start:
+            successor = copy_row(partials, cursor, number)
+            put_before(partials, cursor, successor, number)
+        elif cursor.buckets and not stays:
+            unplace(partials.lookup, cursor, number)
         partials.rows[successor].state = edge.target
         cursor.wake |= tables.states[edge.target].wake
         if edge.stage != IGNORED:
@@ -331,14 +370,14 @@ def move(
             add_holder(partials, successor, kept)
         if tables.settings[0].windows:
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, successor))
-        moved[count] = successor
-        count += 1
+        if cursor.buckets and not stays:
+            place(tables, events, partials, cursor, successor, stack, null)
+    if stops and not is_start and not completes and whole < 0:
+        partials.negated[stop] += 1
     if whole >= 0:
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
-        partials.free[cursor.free] = number
-        cursor.free += 1
-    return count
+        remove(partials, cursor, number)
 
 
 @kernel
@@ -368,17 +407,19 @@ def run_scripts(
 
 
 @inlined
-def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[bool, int]:
-    """Whether an edge that is followed stops the partial match, and the last edge on which it continues (-1: none)."""
+def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[int, int]:
+    """The negation whose edge stops the partial match (-1: none), and the last edge on which it continues (-1:
+    none).
+    """
     last = -1
     for i in range(first, end):
         edge = tables.edges[i]
         if follows(edge, word, waited):
             if edge.target == STOPPED:
-                return True, -1
+                return edge.negation, -1
             if edge.target != FINAL:
                 last = i
-    return False, last
+    return -1, last
 
 
 @inlined

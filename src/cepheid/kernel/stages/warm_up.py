@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from cepheid.compile.arrays import INSTRUCTION, NONE
-from cepheid.compile.stages.tables import EDGE, SCRIPT, SETTINGS, SLOT, STATE, SkipKind, Tables
+from cepheid.compile.stages.tables import EDGE, SCRIPT, SETTINGS, SLOT, STATE, TIE, SkipKind, Tables
 from cepheid.kernel.arrays import Events, Visits
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.sets.kernel import SetKernel
@@ -37,6 +37,7 @@ def _run_once(kind: type[CompiledKernel | SetKernel]) -> None:
         constants=np.zeros(0, np.int64),
         stage_slots=np.zeros(2, np.int64),
         slots=np.zeros(0, SLOT),
+        ties=np.zeros(0, TIE),
     )
     words, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
     events = Events(words, words.copy(), np.zeros((0, 0), np.int64), np.zeros((0, 0), np.bool_))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -129,6 +129,10 @@ class IntervalRowsMatcher:
         found = {"matches": self._matches, "late": self.live.late, "dropped_matches": self.live.dropped}
         return {name: found.get(name, 0) for name in LIVE_COUNTS}
 
+    @property
+    def no_match(self) -> dict[str, int]:
+        return {}
+
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)
 
@@ -140,6 +144,9 @@ class IntervalRowsMatcher:
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)
+
+    def snapshot_in_pieces(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[bytes]:
+        return iter([self.snapshot(made_for, kept)])
 
     def _counted(self, rows: pa.Table) -> pa.Table:
         kinds = rows.column("kind")

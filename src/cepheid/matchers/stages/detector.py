@@ -86,6 +86,17 @@ class Detector(Replays):
     def found(self) -> Found:
         return Found(self._matches, self._timeouts, *self.kernel.dropped)
 
+    @property
+    def no_match(self) -> dict[str, int]:
+        """The number of partial matches that events of negated stages have ended without a match, by the name of the
+        stage; empty if they are in sets, where they are not counted.
+        """
+        negated = self.kernel.negated
+        if negated is None:
+            return {}
+        leaves = zip(self.plan.pattern.leaves, negated.tolist(), strict=False)  # conditions of `until` come after them
+        return {leaf.name: count for leaf, count in leaves if leaf.contiguity.negated}
+
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
         """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.
 

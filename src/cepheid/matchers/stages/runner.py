@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +25,7 @@ class StagesRunner(OrderedRunner):
 
     plan: Plan
     starts: bool = True
-    """Whether events start partial matches. If not, those that are open go on."""
+    """Whether events start partial matches. If not, those that are open go on, and so do events that waited before."""
 
     @cached_property
     def compiled(self) -> CompiledPattern:
@@ -35,6 +37,13 @@ class StagesRunner(OrderedRunner):
 
     def live_matcher(self, live: ConservativeMatcher) -> StagesLiveMatcher:
         return StagesLiveMatcher(self, live)
+
+    def drained(self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema) -> StagesLiveMatcher:
+        """A matcher that continues a snapshot of the pattern from before it began to drain. `starts` is False."""
+        matcher, _ = self.restored(snapshot, made_for, columns)
+        assert isinstance(matcher, StagesLiveMatcher)
+        matcher.let_waiting_start()
+        return matcher
 
     @property
     def schema(self) -> pa.Schema:
@@ -51,6 +60,19 @@ class StagesRunner(OrderedRunner):
 
 class StagesLiveMatcher(OrderedLiveMatcher):
     """A LiveMatcher whose open partial matches can be listed."""
+
+    pattern: StagesRunner
+
+    def let_waiting_start(self) -> None:
+        """Lets the events that wait now start partial matches, where others do not."""
+        if waited := self.pattern.compiled.waited:
+            self.live.waiting.mark(waited)
+
+    @property
+    def no_match(self) -> dict[str, int]:
+        detector = self.live.detector
+        assert isinstance(detector, Detector)
+        return detector.no_match
 
     def open_changes(self, most: int) -> OpenChanges:
         visited = self.live.visited

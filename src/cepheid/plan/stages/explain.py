@@ -27,6 +27,7 @@ from cepheid.plan.conditions.script import (
     StageValue,
 )
 from cepheid.plan.lifted import Lifted, Measure, PlannedCondition, Slot
+from cepheid.plan.stages.cautions import cautions
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
@@ -240,6 +241,7 @@ def pattern_warnings(pattern: Pattern) -> tuple[str, ...]:
     """Notes on what works, but perhaps not as intended; the pattern has no problems."""
     return (
         *growth_warnings(pattern),
+        *cautions(pattern),
         *(f"{warning}." for warning in taxonomy_warnings(pattern.types, asked_types(pattern))),
     )
 

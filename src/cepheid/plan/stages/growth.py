@@ -57,11 +57,11 @@ class _Whole:
         another does not take.
         """
         names = {leaf.name.lower() for leaf in self.pattern.leaves}
-        return any(_compares(condition, names) for leaf in stage.leaves for condition in leaf.conditions)
+        return any(compares(condition, names) for leaf in stage.leaves for condition in leaf.conditions)
 
 
-def _compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
-    """Whether the condition refers to a stage; `stages` has names in lower case."""
+def compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
+    """Whether the condition refers to one of the stages, whose names are in lower case."""
     if isinstance(condition, Subtype):
         return False
     if condition.function is not None:

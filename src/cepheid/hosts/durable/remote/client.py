@@ -6,13 +6,14 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.documents import deployment_from_json
-from cepheid.hosts.durable.host import Old
+from cepheid.hosts.durable.documents import deployment_from_json, input_from_json
+from cepheid.hosts.durable.host import Fed, Old
 from cepheid.hosts.durable.remote.frames import (
     CHUNK,
     MOST_REQUEST,
@@ -23,7 +24,7 @@ from cepheid.hosts.durable.remote.frames import (
 )
 from cepheid.hosts.durable.remote.messages import failure_from_json, request_to_json
 from cepheid.hosts.durable.remote.place import socket_of
-from cepheid.hosts.durable.state import Deployment, MatchesOf
+from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.lang.documents import AnyPattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
@@ -101,10 +102,46 @@ class RemoteHost:
     def advance_time(self, time: datetime | str, *, input: str | None = None) -> None:  # noqa: A002
         self._ask("advance_time", {"time": time, "input": input})
 
+    def subscribe(
+        self,
+        name: str,
+        *,
+        to: str,
+        pattern: str | Sequence[str] = "*",
+        where: str | None = None,
+        after: int | None = None,
+        secret: str | None = None,
+        timeout: timedelta | str = "10 seconds",
+        attempts: int = 8,
+        pause: timedelta | str = "1 second",
+    ) -> None:
+        given: dict[str, Any] = {"name": name, "to": to, "pattern": pattern, "where": where, "after": after}
+        given |= {"secret": secret, "timeout": timeout, "attempts": attempts, "pause": pause}
+        self._ask("subscribe", given)
+
+    def unsubscribe(self, name: str) -> None:
+        self._ask("unsubscribe", {"name": name})
+
+    def resend(self, name: str, numbers: Sequence[int] | None = None) -> int:
+        return int(self._ask("resend", {"name": name, "numbers": numbers})["letters"])
+
+    @property
+    def inputs(self) -> dict[str, Input]:
+        inputs = [input_from_json(one) for one in self._ask("inputs", {})["inputs"]]
+        return {one.name: one for one in inputs}
+
+    def feed(self, events: pa.Table, *, input: str, position: Position | None = None) -> Fed:  # noqa: A002
+        """The result does not have the rows found."""
+        given = self._ask("feed", {"events": events, "input": input, "position": position})
+        return Fed(skipped=bool(given["skipped"]), rows={})
+
     def sql(self, query: str) -> pa.Table:
         self._ask("sql", {"query": query})
         with _understood():
             return pa.ipc.open_stream(pa.py_buffer(b"".join(self._chunks()))).read_all()
+
+    def backup(self, path: str | Path) -> None:
+        self._ask("backup", {"path": str(Path(path).absolute())})
 
     def close(self) -> None:
         self._connection.close()

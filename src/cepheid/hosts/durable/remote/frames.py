@@ -8,6 +8,12 @@ requests, one after the other, and reads the answer to each. A request is a fram
     {"version": 1, "request": "deploy", "pattern": document, and the arguments of Host.deploy}
     {"version": 1, "request": "retire", "name": …, "how": "drain" or "drop"}
     {"version": 1, "request": "advance_time", "time": …, "input": …}
+    {"version": 1, "request": "backup", "path": …}, an absolute one
+    {"version": 1, "request": "subscribe", "name": …, "to": text, and the arguments of Host.subscribe}
+    {"version": 1, "request": "unsubscribe", "name": …}
+    {"version": 1, "request": "resend", "name": …, "numbers": […]}
+    {"version": 1, "request": "inputs"}
+    {"version": 1, "request": "feed", "events": …, "input": …, "position": …}
 
 Missing arguments have their defaults. `messages` has the JSON form of those that are not JSON values themselves. The
 answer is a frame with a JSON object, {"ok": true, "result": …}, or for an error

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from cepheid import errors
 from cepheid.errors import PatternError, Problem, SchemaError, StoreError
-from cepheid.hosts.durable.documents import deployment_to_json
-from cepheid.hosts.durable.host import Old
+from cepheid.hosts.durable.documents import deployment_to_json, input_to_json
+from cepheid.hosts.durable.host import Fed, Old
 from cepheid.hosts.durable.remote.frames import VERSION
-from cepheid.hosts.durable.state import Deployment, MatchesOf
+from cepheid.hosts.durable.state import Deployment, Input, MatchesOf
+from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.lang.documents import pattern_from_text, pattern_to_document
 from cepheid.plan.limits import Limits
 
@@ -35,7 +37,22 @@ class AnyHost(Protocol):
     def advance_time(self, time: datetime | str, *, input: str | None = None) -> object:  # noqa: A002
         """Advances the time of an input, or of all inputs."""
 
+    @property
+    def subscribe(self) -> Callable[..., None]: ...
+
+    def unsubscribe(self, name: str) -> None: ...
+
+    def resend(self, name: str, numbers: Sequence[int] | None = None) -> int: ...
+
+    @property
+    def inputs(self) -> Mapping[str, Input]: ...
+
+    @property
+    def feed(self) -> Callable[..., Fed]: ...
+
     def sql(self, query: str) -> pa.Table: ...
+
+    def backup(self, path: str | Path) -> None: ...
 
     def close(self) -> None: ...
 
@@ -46,6 +63,12 @@ ARGUMENTS = {
     "deploy": (*("pattern", "input", "key", "columns", "measures", "promote", "outputs", "limits", "since", "old"),),
     "retire": ("name", "how"),
     "advance_time": ("time", "input"),
+    "backup": ("path",),
+    "subscribe": ("name", "to", "pattern", "where", "after", "secret", "timeout", "attempts", "pause"),
+    "unsubscribe": ("name",),
+    "resend": ("name", "numbers"),
+    "inputs": (),
+    "feed": ("events", "input", "position"),
 }
 """The arguments of each request."""
 
@@ -83,6 +106,8 @@ def request_to_json(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """An argument as a JSON value."""
     match value:
+        case pa.Table():
+            return b64encode(to_stream(value)).decode()
         case pa.Schema():
             return b64encode(value.serialize().to_pybytes()).decode()
         case MatchesOf() | Limits():
@@ -116,9 +141,25 @@ def perform(host: AnyHost, name: str, given: dict[str, Any]) -> dict[str, Any]:
                 host.retire(**given)
             case "advance_time":
                 host.advance_time(**given)
+            case "backup":
+                host.backup(**given)
+            case "subscribe":
+                host.subscribe(**given)
+            case "unsubscribe":
+                host.unsubscribe(**given)
+            case "resend":
+                return {"letters": host.resend(**given)}
+            case "inputs":
+                return {"inputs": [input_to_json(one) for one in host.inputs.values()]}
+            case "feed":
+                return {"skipped": host.feed(**{**given, "events": _table(given["events"])}).skipped}
     except (TypeError, KeyError) as error:
         raise SchemaError(f"{name}: an argument is missing or wrong: {error}") from error
     return {}
+
+
+def _table(text: str) -> pa.Table:
+    return pa.ipc.open_stream(pa.BufferReader(b64decode(text))).read_all()
 
 
 def _schema(text: str) -> pa.Schema:

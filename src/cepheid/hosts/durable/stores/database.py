@@ -11,6 +11,10 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 
+_NO_RIGHTS = "42501"
+"""SQL's code for what the user may not do."""
+_RIGHTS = ". A host's user needs USAGE and CREATE on the schema, and all rights on the tables that hosts made there"
+
 
 class Database(Protocol):
     """A connection to a database, and what is special about its SQL. All values are given as parameters."""
@@ -19,6 +23,8 @@ class Database(Protocol):
     """The mark of a parameter in a statement."""
     errors: tuple[type[Exception], ...]
     """What the driver raises."""
+    has_indexes: bool
+    """Whether tables for users get indexes. Not where they cost more at a write than they save at a query."""
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None: ...
 
@@ -36,6 +42,9 @@ class Database(Protocol):
 
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         """Removes the rows whose column has one of the values, and that fit the condition."""
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        """Removes the rows whose two columns have one of the pairs of values."""
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
@@ -66,15 +75,20 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
+LONGEST_QUERY = 60
+"""Seconds: a user's query that takes longer is ended."""
+
+
 def quoted(name: str) -> str:
     """The name as SQL. All of a host's statements quote names here."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def create_table(database: Database, name: str, columns: pa.Schema, key: Sequence[str]) -> None:
-    """Makes a table; `key` has the columns of its primary key."""
+    """Makes a table; `key` has the columns of its primary key, if it has one."""
     parts = [f"{quoted(field.name)} {database.type_name(field.type)}" for field in columns]
-    parts.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+    if key:
+        parts.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
     database.execute(f"CREATE TABLE {quoted(name)} ({', '.join(parts)})")
 
 
@@ -100,7 +114,8 @@ def failing(database: Database, what: str) -> Iterator[None]:
     try:
         yield
     except database.errors as error:
-        raise StoreError(f"the store cannot be {what}: {reason(error)}") from error
+        lacks_rights = getattr(error, "sqlstate", None) == _NO_RIGHTS
+        raise StoreError(f"the store cannot be {what}: {reason(error)}{_RIGHTS if lacks_rights else ''}") from error
 
 
 def reason(error: Exception) -> str:

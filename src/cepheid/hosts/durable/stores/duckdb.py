@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import duckdb
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import failing, literal, quoted, reason
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, literal, quoted, reason
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -23,10 +24,14 @@ _SETTINGS = {
     "TimeZone": "UTC",
     # A user's query reads the host's tables, and nothing else.
     "enable_external_access": "false",
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
     "lock_configuration": "true",
 }
+_NO_DOWNLOADS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""For files that are not DuckDB's, such as those of SQLite, it would load extensions, and download them."""
 
 
 class DuckDbDatabase:
@@ -34,6 +39,7 @@ class DuckDbDatabase:
 
     mark = "?"
     errors: tuple[type[Exception], ...] = (duckdb.Error,)
+    has_indexes = False  # a query over a million rows takes some milliseconds, and indexes slow writes down fivefold
 
     def __init__(self, path: Path | None, readable: Path | None = None) -> None:
         """Without a path the database is in memory. `readable` is a folder of files that it may read, and only these.
@@ -50,7 +56,7 @@ class DuckDbDatabase:
             for setting, value in _SETTINGS.items():
                 self._connection.execute(f"SET {setting} = '{value}'")
         except duckdb.Error as error:
-            raise StoreError(f"the DuckDB database {path} cannot be opened: {reason(error)}") from error
+            raise StoreError(f"the DuckDB database {path} cannot be opened: {_why(error)}") from error
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._connection.execute(statement, [*values])
@@ -83,6 +89,15 @@ class DuckDbDatabase:
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
             where = f"{quoted(column)} IN (SELECT value FROM {given}){' AND ' if condition else ''}{condition}"
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        first, second = columns
+        given = pa.table(
+            {name: pa.array([*values]) for name, values in zip(columns, zip(*pairs, strict=True), strict=True)}
+        )
+        with self._registered(given) as wanted:
+            where = f"({quoted(first)}, {quoted(second)}) IN (SELECT ({quoted(first)}, {quoted(second)}) FROM {wanted})"
             self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
 
     def rows_where_in(
@@ -152,15 +167,25 @@ class DuckDbDatabase:
 
 def _answer(reader: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """The result of a user's query in a transaction that only reads. The cursor is closed."""
+    watch = Timer(LONGEST_QUERY, reader.interrupt)
+    watch.daemon = True
     try:
         statements = reader.extract_statements(sql)
         if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
             raise StoreError("a query is one SELECT; this is something else, or several statements")
+        watch.start()
         return reader.sql(statements[0]).to_arrow_table()
     except duckdb.Error as error:
         raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
     finally:
+        watch.cancel()
         reader.close()
+
+
+def _why(error: duckdb.Error) -> str:
+    """Why a database cannot be opened. All connections of a process have one configuration, which a host locks."""
+    message = reason(error)
+    return "another host of this program has it open" if "configuration has been locked" in message else message
 
 
 def _connected(path: Path) -> duckdb.DuckDBPyConnection:
@@ -168,7 +193,7 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            return duckdb.connect(path)
+            return duckdb.connect(path, config=_NO_DOWNLOADS)
         except duckdb.IOException as error:
             if "lock" not in str(error) or time.monotonic() > until:
                 raise

@@ -6,12 +6,13 @@ import pyarrow as pa
 
 from cepheid.hosts.durable.store import OUTBOX
 
-FORMAT = 1
-"""Increased when older versions can no longer read a store."""
+FORMAT = 2
+"""Increased when older versions can no longer read a store; `migrations` brings stores of earlier formats to it."""
 PART = 1 << 24
 """The most bytes of a snapshot in one row: PostgreSQL's values have at most 1 GB."""
 
 HOST, USER_TABLES, INPUTS, PATTERNS, OUTBOX_TABLE = "cepheid_host", "cepheid_tables", "inputs", "patterns", "outbox"
+SCRIPTS = "scripts"
 HEADS, SNAPSHOTS, LOG, EVENTS = "cepheid_heads", "cepheid_snapshots", "cepheid_log", "cepheid_events"
 
 _INTEGER, _TEXT, _BYTES, _FLAG = pa.int64(), pa.string(), pa.binary(), pa.bool_()
@@ -28,6 +29,13 @@ TABLES = {
         [
             *(("number", _INTEGER), ("name", _TEXT), ("version", _TEXT), ("status", _TEXT), ("input", _TEXT)),
             *(("open_table", _TEXT), ("matches_table", _TEXT), ("document", _TEXT), ("content", _TEXT)),
+            *(("problems", _TEXT), ("position", _TEXT)),
+        ]
+    ),
+    SCRIPTS: pa.schema(
+        [
+            *(("deployment", _INTEGER), ("step", _INTEGER), ("pattern", _TEXT), ("version", _TEXT), ("stage", _TEXT)),
+            *(("event", _TEXT), ("activating", _FLAG), ("action", _TEXT)),
         ]
     ),
     HEADS: pa.schema(
@@ -35,6 +43,8 @@ TABLES = {
             *(("deployment", _INTEGER), ("format", _INTEGER), ("state", _BYTES), ("entries", _INTEGER)),
             *(("log_bytes", _INTEGER), ("room", _INTEGER), ("passed", _INTEGER), ("open", _INTEGER)),
             *(("timer", _INTEGER), ("over", _FLAG)),
+            # The snapshot is in `parts` parts from `first_part` on; the log after it begins with number `first_entry`.
+            *(("first_part", _INTEGER), ("parts", _INTEGER), ("first_entry", _INTEGER)),
         ]
     ),
     SNAPSHOTS: pa.schema([("deployment", _INTEGER), ("part", _INTEGER), ("content", _BYTES)]),
@@ -53,6 +63,7 @@ KEYS = {
     USER_TABLES: ("name",),
     INPUTS: ("name",),
     PATTERNS: ("number",),
+    SCRIPTS: ("deployment", "step"),
     HEADS: ("deployment",),
     SNAPSHOTS: ("deployment", "part"),
     LOG: ("deployment", "number"),

@@ -21,4 +21,7 @@ def pattern_row(deployment: Deployment) -> tuple[Any, ...]:
     content = deployment_to_json(deployment)
     about = (deployment.name, deployment.version, deployment.status, json.dumps(content["input"]))
     tables = (f"open_{deployment.slug}", f"matches_{deployment.slug}")
-    return (deployment.number, *about, *tables, json.dumps(content["pattern"]), json.dumps(content))
+    documents = (json.dumps(content["pattern"]), json.dumps(content))
+    position = None if deployment.position is None else json.dumps(deployment.position)
+    notes = ("\n".join(deployment.problems) or None, position)
+    return (deployment.number, *about, *tables, *documents, *notes)

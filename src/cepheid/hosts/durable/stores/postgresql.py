@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ from psycopg.types.json import Jsonb
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import column_names, failing, quoted, reason
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, quoted, reason
 from cepheid.hosts.durable.stores.layout import TABLES, USER_TABLES
 from cepheid.hosts.durable.stores.postgresql_backup import dump, load
+from cepheid.hosts.durable.stores.postgresql_rights import check_functions
 
 _PATIENCE = 5.0
 """Seconds."""
+_MOST_ACCEPTED = 256
 _LOCK = 0x63657068
 """The first number of the advisory lock that the writing host has; the second one stands for the schema."""
 
@@ -29,9 +32,12 @@ class PostgresDatabase:
 
     mark = "%s"
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
+    has_indexes = True
 
     def __init__(self, url: str) -> None:
         self._url = url
+        self._accepted: set[str] = set()
+        """Queries whose functions were checked. Queries are often repeated, as by figures."""
         try:
             self._connection = psycopg.connect(url, autocommit=True, application_name="cepheid host")
         except psycopg.Error as error:
@@ -65,8 +71,10 @@ class PostgresDatabase:
         if key is None:
             self._copy(quoted(table), rows)
             return
-        new = quoted(f"new_{table}"[:63])
         names = ", ".join(map(quoted, rows.schema.names))
+        # The columns belong to the name, as a table may get further ones.
+        digest = blake2b(names.encode(), digest_size=4).hexdigest()
+        new = quoted(f"new_{digest}_{table}"[:63])
         self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {new} (LIKE {quoted(table)}) ON COMMIT DELETE ROWS")
         self._copy(new, rows)
         self.execute(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {new} ON CONFLICT DO NOTHING")
@@ -84,6 +92,12 @@ class PostgresDatabase:
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         where = f"{quoted(column)} = ANY(%s){' AND ' if condition else ''}{condition}"
         self.execute(f"DELETE FROM {quoted(table)} WHERE {where}", ([*values],))
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        first, second = map(quoted, columns)
+        given = "unnest(%s::text[], %s::text[]) AS given (a, b)"
+        statement = f"DELETE FROM {quoted(table)} USING {given} WHERE {first} = given.a AND {second} = given.b"
+        self.execute(statement, [[*values] for values in zip(*pairs, strict=True)])
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
@@ -114,8 +128,14 @@ class PostgresDatabase:
         try:
             with psycopg.connect(self._url, autocommit=True, application_name="cepheid query") as reader:
                 reader.execute("SET TIME ZONE 'UTC'")
+                reader.execute(f"SET statement_timeout = '{LONGEST_QUERY}s'")
+                if sql not in self._accepted:
+                    check_functions(reader, sql)
+                    self._accepted = {*self._accepted, sql} if len(self._accepted) < _MOST_ACCEPTED else {sql}
                 reader.execute("BEGIN READ ONLY")
-                cursor = reader.execute(sql, binary=True)  # in this protocol a text has one statement only
+                # Only a SELECT can be a cursor, and in the protocol of binary results a text has one statement.
+                reader.execute(f"DECLARE query NO SCROLL CURSOR FOR {sql}", binary=True)
+                cursor = reader.execute("FETCH ALL FROM query", binary=True)
                 names = column_names(cursor.description)
                 rows = cursor.fetchall()
         except psycopg.Error as error:

@@ -27,7 +27,9 @@ from cepheid.hosts.durable.stores.layout import (
     TABLES,
 )
 from cepheid.hosts.durable.stores.listed import input_row, pattern_row
-from cepheid.hosts.durable.stores.sql_shard import SqlShard
+from cepheid.hosts.durable.stores.migrations import MIGRATIONS
+from cepheid.hosts.durable.stores.script_rows import save_scripts
+from cepheid.hosts.durable.stores.sql_shard import SqlShard, flush
 from cepheid.hosts.durable.stores.user_tables import make_table
 from cepheid.hosts.durable.whole_file import whole_file
 from cepheid.output.ids import Ids
@@ -55,6 +57,7 @@ class SqlStore:
 
     def _open(self) -> None:
         self._database = self._connect()
+        self._shards: dict[int, SqlShard] = {}
         try:
             with failing(self._database, "opened"), self._all_or_nothing():
                 self._prepare()
@@ -74,6 +77,7 @@ class SqlStore:
     def transaction(self) -> Iterator[SqlStore]:
         with failing(self._database, "written"), self._all_or_nothing():
             yield self
+            flush(self._database, self._shards.values())
             # The lock keeps other hosts out, but a connection that breaks loses it without a word.
             if not self._database.changed(f"UPDATE {HOST} SET sent = sent WHERE epoch = {self._epoch:d}"):
                 raise StoreError("another host has opened this store since, so this one may not write any more")
@@ -85,6 +89,7 @@ class SqlStore:
             yield
             self._database.commit()
         except BaseException:
+            self._shards = {}
             with suppress(*self._database.errors):  # without a connection nothing is left to roll back
                 self._database.rollback()
             raise
@@ -103,13 +108,16 @@ class SqlStore:
         self._database.close()
 
     def shard(self, deployment: int) -> SqlShard:
-        return SqlShard(self._database, deployment)
+        if deployment not in self._shards:
+            self._shards[deployment] = SqlShard(self._database, deployment)
+        return self._shards[deployment]
 
     def save_input(self, given: Input) -> None:
         self._replace(INPUTS, "name", input_row(given))
 
     def save_deployment(self, deployment: Deployment) -> None:
         self._replace(PATTERNS, "number", pattern_row(deployment))
+        save_scripts(self._database, deployment)
 
     def keep(self, source: str, number: int, latest: int, events: bytes) -> None:
         row = {"input": [source], "number": [number], "latest": [latest], "events": [events]}
@@ -131,22 +139,32 @@ class SqlStore:
         self._database.insert(table.name, rows, table.id)
 
     def delete(self, table: RowTable, ids: Sequence[str]) -> None:
+        assert table.id is not None
         self._database.delete_where_in(table.name, table.id, ids)
 
+    def remove_older(self, table: RowTable, time: int) -> None:
+        condition = f"detected_at < {self._database.time_literal(time)}"
+        self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE {condition}")
+
+    def keep_latest(self, table: RowTable, rows: int) -> None:
+        name = quoted(table.name)
+        last = f"SELECT detected_at FROM {name} ORDER BY detected_at DESC LIMIT 1 OFFSET {rows - 1:d}"
+        self._database.execute(f"DELETE FROM {name} WHERE detected_at < ({last})")
+
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        known = self._database.rows_where_in(
-            quoted(table.id), table.name, "key_id", keys, f"version = {literal(version)}"
-        )
-        before, now = {id_ for (id_,) in known}, rows.column(table.id).to_pylist()
-        if gone := [*before.difference(now)]:
-            self.delete(table, gone)
+        condition = f"version = {literal(version)}"
+        known = self._database.rows_where_in("key_id, id", table.name, "key_id", keys, condition)
+        before, now = {id_ for _, id_ in known}, rows.column("id").to_pylist()
+        stays = before.intersection(now)
+        if gone := [pair for pair in known if pair[1] not in stays]:
+            self._database.delete_pairs(table.name, ("key_id", "id"), gone)
         new = [row for row, id_ in enumerate(now) if id_ not in before]
         if new:
             self._database.insert(table.name, rows if len(new) == len(now) else rows.take(new))
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:
         time = self._database.time_literal(until)
-        condition = f"version = {literal(version)} AND wakeup <= {time}"
+        condition = f"status = 'waiting' AND wakeup <= {time} AND version = {literal(version)}"  # in this index
         self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE {condition}")
 
     def clear(self, table: RowTable, version: str) -> None:
@@ -157,6 +175,9 @@ class SqlStore:
         self._database.insert(OUTBOX_TABLE, rows)
         self._database.execute(f"UPDATE {HOST} SET sent = sent + {rows.num_rows}")
 
+    def forget_sent(self, first: int) -> None:
+        self._database.execute(f"DELETE FROM {OUTBOX_TABLE} WHERE number < {first:d}")
+
     def _prepare(self) -> None:
         there = self._database.tables()
         if HOST in there:
@@ -166,6 +187,7 @@ class SqlStore:
                     f"a newer version of Cepheid wrote this store: it has format {written} and ids {ids}, and this "
                     f"version reads formats up to {FORMAT} and ids up to {max(Ids):d}. Upgrade Cepheid"
                 )
+            self._migrate(written)
             return
         if others := sorted(there & TABLES.keys()):
             raise StoreError(
@@ -176,6 +198,12 @@ class SqlStore:
             create_table(self._database, name, columns, KEYS[name])
         first = pa.table({"format": [FORMAT], "ids": [Ids.SIPHASH], "epoch": [0], "sent": [0]}, schema=TABLES[HOST])
         self._database.insert(HOST, first)
+
+    def _migrate(self, written: int) -> None:
+        for migrate in MIGRATIONS[written - 1 :]:
+            migrate(self._database)
+        if written < FORMAT:
+            self._database.execute(f"UPDATE {HOST} SET format = {FORMAT:d}")
 
     def _rows(self, columns: str, table: str, order: str = "1") -> list[tuple[Any, ...]]:
         return self._database.rows(f"SELECT {columns} FROM {table} ORDER BY {order}")

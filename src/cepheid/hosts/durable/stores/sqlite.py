@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,10 +16,16 @@ from cepheid.events.batch import python_values
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.json_text import iso_texts, json_texts
 from cepheid.hosts.durable.lock import locked
-from cepheid.hosts.durable.stores.database import column_names, failing, literal, quoted
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, literal, quoted
 
 _AT_ONCE = 30_000
 """SQLite takes at most 32,766 parameters in a statement."""
+
+
+_LONGEST_VALUE = 256 << 20
+"""Bytes: the most that a value may have that a query computes."""
+_STEPS = 100_000
+"""Between two looks at the clock; about a millisecond."""
 
 
 class SqliteDatabase:
@@ -28,6 +35,7 @@ class SqliteDatabase:
 
     mark = "?"
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    has_indexes = True
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,6 +44,9 @@ class SqliteDatabase:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
             self._connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
             self._connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk
+            # With a million rows an event changes pages all over the file: few of them are read or written twice.
+            self._connection.execute("PRAGMA cache_size = -65536")  # KB
+            self._connection.execute("PRAGMA wal_autocheckpoint = 4000")  # pages
         except sqlite3.Error as error:
             self._lock.close()
             raise StoreError(f"the SQLite database {path} cannot be opened: {error}") from error
@@ -61,6 +72,10 @@ class SqliteDatabase:
         for some, marks in _parts(values):
             where = f"{quoted(column)} IN ({marks}){' AND ' if condition else ''}{condition}"
             self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}", some)
+
+    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
+        where = " AND ".join(f"{quoted(column)} = ?" for column in columns)
+        self._connection.executemany(f"DELETE FROM {quoted(table)} WHERE {where}", pairs)
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
@@ -99,6 +114,9 @@ class SqliteDatabase:
     def query(self, sql: str) -> pa.Table:
         reader = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
         reader.set_authorizer(_only_reads)
+        reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+        until = time.monotonic() + LONGEST_QUERY
+        reader.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         try:
             cursor = reader.execute(sql)
             names = column_names(cursor.description)

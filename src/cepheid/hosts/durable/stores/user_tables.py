@@ -37,8 +37,8 @@ def _create(database: Database, table: RowTable) -> None:
             f"the database has a table {table.name!r} that no host has made. Rename it, or give the host a database "
             "or a schema of its own"
         )
-    create_table(database, table.name, table.columns, (table.id,))
-    for number, columns in enumerate(table.indexes):
+    create_table(database, table.name, table.columns, () if table.id is None else (table.id,))
+    for number, columns in enumerate(table.indexes if database.has_indexes else ()):
         named = ", ".join(map(quoted, columns))
         database.execute(f"CREATE INDEX {quoted(f'{table.name}_{number}')} ON {quoted(table.name)} ({named})")
 
@@ -65,8 +65,14 @@ def check_types(table: str, there: Mapping[str, str], types: Mapping[str, str]) 
         for name in sorted(types.keys() & there)
         if there[name] != types[name]
     ]
+    folded = {name.lower(): name for name in there}
+    changed += [
+        f"{folded[name.lower()]!r} and {name!r} differ in case alone"
+        for name in sorted(types.keys() - there)
+        if name.lower() in folded
+    ]
     if changed:
         raise StoreError(
-            f"table {table!r} has columns of other types from an earlier version: {', '.join(changed)}. Give these "
-            "columns other names"
+            f"table {table!r} has other columns from an earlier version: {', '.join(changed)}. Give these columns "
+            "other names"
         )

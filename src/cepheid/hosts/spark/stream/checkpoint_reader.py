@@ -31,6 +31,8 @@ from cepheid.output.times import given_schema
 from cepheid.requests.request import ERROR, Request
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
+_TOGETHER = {"patterns": None, "supervised": None}
+"""Entries of `made_for` that are about all patterns of the query together."""
 _VARIABLES = {"head", "snapshot", "log", "ledger"}
 _NEEDED = "Give the checkpointLocation of a query of detect that has had events"
 
@@ -52,6 +54,11 @@ class CheckpointedPattern(NamedTuple):
         """The pattern's name."""
         return str(self.made_for["pattern.name"])
 
+    @property
+    def versioned(self) -> str:
+        """The pattern's name and version."""
+        return f"{self.name}@{self.asked.get('pattern', {}).get('version', '1')}"
+
 
 def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:
     """What is stored for the pattern with this name; None: for the only pattern.
@@ -64,14 +71,15 @@ def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPatte
         raise SnapshotError(
             f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {_NEEDED}"
         )
-    chosen = [stored for stored in found if name in (None, stored.name)]
-    if len(chosen) != 1:
-        known = ", ".join(sorted(repr(stored.name) for stored in found))
+    if name is None and len(found) == 1:
+        return found[next(iter(found))]
+    if name not in found:
+        known = ", ".join(sorted(map(repr, found)))
         problem = "" if name is None else f"; {name!r} is none of them"
         raise SnapshotError(
             f"the checkpoint at {checkpoint!r} has the patterns {known}{problem}. Choose one: pattern=…"
         )
-    return chosen[0]
+    return found[name]
 
 
 def open_partial_matches(stored: CheckpointedPattern, request: Request, most: int) -> DataFrame:
@@ -87,9 +95,7 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.
-    if changed := differences(
-        {**stored.made_for, "patterns": None}, {**json.loads(matching.made_for), "patterns": None}
-    ):
+    if changed := differences({**stored.made_for, **_TOGETHER}, {**json.loads(matching.made_for), **_TOGETHER}):
         raise SnapshotError(f"the checkpoint at {stored.checkpoint!r} belongs to another query: {'; '.join(changed)}")
     look = matching.runner, matching.columns, json.dumps(stored.made_for), _now(spark, stored), most
     parts = _parts(spark, stored)
@@ -103,7 +109,20 @@ def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
     """How many partial matches of each pattern were open after a micro-batch. A pattern that has had no events is
     missing: for example one of a second tier, before its first match.
     """
-    return {stored.name: _open_count(stored._replace(batch=batch)) for stored in _checkpointed_patterns(checkpoint)}
+    found = _checkpointed_patterns(checkpoint)
+    return {label: _open_count(stored._replace(batch=batch)) for label, stored in found.items()}
+
+
+def open_by_number(checkpoint: str, shards: int) -> dict[int, int]:
+    """How many partial matches are open after the last committed micro-batch, by the number of the pattern. Patterns
+    without state are missing: nothing of them is open, and no events wait. Each pattern has this many shards.
+    """
+    spark, found = _session(), dict[int, int]()
+    for operator in _ours(_all_operators(spark, checkpoint)):
+        stored = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
+        numbers = F.floor(_shard() / shards).cast("int")
+        found |= dict(_heads(spark, stored).groupBy(numbers).agg(F.sum("value.open")).collect())
+    return found
 
 
 def query_of(checkpoint: str) -> str:
@@ -111,25 +130,38 @@ def query_of(checkpoint: str) -> str:
     return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
 
 
-def _checkpointed_patterns(checkpoint: str) -> list[CheckpointedPattern]:
-    """What is stored for each pattern that has had events.
+def _checkpointed_patterns(checkpoint: str) -> dict[str, CheckpointedPattern]:
+    """What is stored for each pattern that has had events, by name; for earlier versions of a pattern, by name and
+    version, as in `Places.labels`.
 
     Raises:
         SnapshotError: there is no checkpoint of a query of detect.
     """
     spark = _session()
-    operators = spark.read.format("state-metadata").load(checkpoint).collect()
+    operators = _all_operators(spark, checkpoint)
     if not operators:
         raise SnapshotError(f"there is no checkpoint with state at {checkpoint!r}. {_NEEDED}")
-    ours = [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
+    ours = _ours(operators)
     if not ours:
         names = ", ".join(operator.operatorName for operator in operators)
         raise SnapshotError(f"the checkpoint at {checkpoint!r} belongs to another kind of query ({names}). {_NEEDED}")
-    return [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
+    each = [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
+    newest = {stored.name: stored for stored in sorted(each, key=lambda stored: stored.number)}
+    return {stored.name if stored is newest[stored.name] else stored.versioned: stored for stored in each}
+
+
+def _all_operators(spark: SparkSession, checkpoint: str) -> list[Any]:
+    """The stateful operators of the checkpoint's query."""
+    return spark.read.format("state-metadata").load(checkpoint).collect()
+
+
+def _ours(operators: list[Any]) -> list[Any]:
+    """Those whose state is that of shards."""
+    return [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
 
 
 def _open_count(stored: CheckpointedPattern) -> int:
-    return int(_heads(_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+    return int(_own_heads(_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
 
 
 def _session() -> SparkSession:
@@ -165,6 +197,11 @@ def _shard() -> Column:
 
 
 def _heads(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
+    """The heads of all patterns' shards."""
+    return _state(spark, stored, "head")
+
+
+def _own_heads(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
     return _of_pattern(spark, stored, "head")
 
 
@@ -178,7 +215,7 @@ def _of_pattern(spark: SparkSession, stored: CheckpointedPattern, variable: str)
 
 def _now(spark: SparkSession, stored: CheckpointedPattern) -> int:
     """The watermark of the shard that was called last."""
-    passed = _heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
+    passed = _own_heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
     return NO_TIME if passed is None else int(passed)
 
 
@@ -187,7 +224,7 @@ def _parts(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
     snapshots, log = (_of_pattern(spark, stored, variable) for variable in ("snapshot", "log"))
     entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
     head = {WRITTEN: "value.format", NUMBER: "value.entries", PASSED: "value.passed"}
-    heads = _part(_heads(spark, stored), HEAD, head)
+    heads = _part(_own_heads(spark, stored), HEAD, head)
     return heads.union(_part(snapshots, SNAPSHOT, {VALUE: "value.snapshot"})).union(
         _part(log, ENTRY, {NUMBER: "user_map_key.number", **entry})
     )

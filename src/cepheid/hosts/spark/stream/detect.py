@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from io import StringIO
 from itertools import chain
+from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
@@ -29,6 +30,7 @@ from cepheid.hosts.spark.lift import counts_read, named, raised, session_zone, u
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
+from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import FOUND, READ
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
@@ -55,8 +57,9 @@ _OPERATOR = "TransformWithState"
 """The name of the shards' operator in Spark's plans."""
 
 
-def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
-    """The rows that become certain as the watermark advances, for a query in append mode.
+def detect_on_stream(events: DataFrame, request: Request, places: Places | None = None) -> DataFrame:
+    """The rows that become certain as the watermark advances, for a query in append mode. `places` are those of the
+    patterns, if these may come and go.
 
     Raises:
         PatternError, SchemaError: the pattern, the names, the types or the session's settings are wrong.
@@ -66,37 +69,41 @@ def detect_on_stream(events: DataFrame, request: Request) -> DataFrame:
     """
     earlier = Earlier.of(events)
     late_by = _late_by(events, request, earlier)
-    source = _checked_source(events, request, late_by, earlier)
+    source = _checked_source(events, request, late_by, earlier, places or Places.of(request.names))
     for warning in source.warnings:
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
-    processor = ShardProcessor(request.shards, tuple(matchings(source, of_matches=of_matches)))
-    values = _called(events_by_shard(source), processor, request)
+    numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
+    processor = ShardProcessor(request.shards, numbered, source.places.ended)
+    values = _called(events_by_shard(source), processor, source.places)
     found = checked(_unpacked(values, source)).select(*_columns(source))
-    metadata = {_PATTERNS: [*earlier.patterns, *request.names], _OUTPUTS: list(source.outputs)}
+    metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
 
 
 def _unpacked(values: DataFrame, source: StreamSource) -> DataFrame:
     rows = row_type(source.rows)
-    return values.mapInArrow(mapped(_UNPACK, (output_schema(source.rows),), rows), rows)
+    given = output_schema(source.rows), source.places.versions
+    return values.mapInArrow(mapped(_UNPACK, given, rows), rows)
 
 
 def _columns(source: StreamSource) -> Iterator[Column]:
     return output_columns(source.plans, source.rows.names, source.request.family.last_columns)
 
 
-def _checked_source(events: DataFrame, request: Request, late_by: LateBy, earlier: Earlier) -> StreamSource:
+def _checked_source(
+    events: DataFrame, request: Request, late_by: LateBy, earlier: Earlier, places: Places
+) -> StreamSource:
     """The stream's source. Raises as `detect_on_stream`, with all faults. If the tiers are wrong, no plan can be made,
     and the faults of the plan are left out.
     """
     time = _watermarked_column(request, late_by)
-    of_tiers = [*_tier_faults(request, time, earlier)]
+    of_tiers = [*_tier_faults(request, time, earlier, places)]
     faults = [*of_tiers, *_time_faults(events, request, time, earlier), *_faults(events, request)]
     if of_tiers:
         raise SchemaError("\n".join(faults))
     try:
-        source = source_of(events, request, late_by, session_zone(events))
+        source = source_of(events, request, late_by, session_zone(events), places)
     except PatternError as error:
         raise refusal(error.problems, faults) from None
     except SchemaError as error:
@@ -151,7 +158,11 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     # Only a shard knows the watermark, and so which events are late. Late events include some that cannot matter.
     only_relevant = "late" not in source.outputs
     layout = tuple(source.lift.layout.items())
-    packing = (layout, source.columns, request.family.kind, packed(source.plans), request.shards, only_relevant)
+    places = source.places
+    packing = (
+        *(layout, source.columns, request.family.kind, packed(source.plans), request.shards, only_relevant),
+        *(places.numbers, places.ended, uuid4().hex),
+    )
     return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
 
 
@@ -209,9 +220,9 @@ def _has_protobuf() -> bool:
     return True
 
 
-def _tier_faults(request: Request, time: str | None, earlier: Earlier) -> Iterator[str]:
+def _tier_faults(request: Request, time: str | None, earlier: Earlier, places: Places) -> Iterator[str]:
     """The faults of events that are made from matches of the same query."""
-    if repeated := [name for name in request.names if name in earlier.patterns]:
+    if repeated := [name for name in places.labels if name in earlier.patterns]:
         yield (
             f"pattern: two patterns of this query are named {repeated[0]!r}, and its figures and checkpoint use the "
             "names. Rename one of them, as in Pattern.begin('a', name='…')"
@@ -248,7 +259,7 @@ def _watermarked(source: StreamSource) -> DataFrame:
     counts = counts_read(request.key, source.times)
     counts["null_times"] = F.coalesce(counts["null_times"], counts.pop("reversed", F.lit(None)))
     seen = [F.count(column).alias(name) for name, column in counts.items()]
-    for name in request.names:
+    for name in source.places.labels:
         events = events.observe(f"{READ}.{name}", *seen)
     usable_events = usable(events, request.key, source.times, request.nulls)
     shipped = [*lift.shipped, _shard(request).alias(SHARD)]
@@ -263,15 +274,15 @@ def _watermarked(source: StreamSource) -> DataFrame:
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
 
 
-def _called(by_shard: DataFrame, processor: ShardProcessor, request: Request) -> DataFrame:
+def _called(by_shard: DataFrame, processor: ShardProcessor, places: Places) -> DataFrame:
     """Calls the shards. Returns their rows as values; their counts go to the query's metrics."""
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    for number, pattern in enumerate(request.names):
-        own = named(PATTERN) == number
+    for place in places.each:
+        own = named(PATTERN) == place.number
         counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
-        given = given.observe(f"{FOUND}.{pattern}", *counts)
-    return checked(given).where(named(ROWS).isNotNull()).select(ROWS)
+        given = given.observe(f"{FOUND}.{place.label}", *counts)
+    return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 
 def _shard(request: Request) -> Column:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from cepheid.errors import EventError
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
+from cepheid.families import known_family_of
 from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
@@ -24,6 +25,7 @@ from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD, ledger_shard
 from cepheid.matchers.pattern_events import PatternEvents, projections
 from cepheid.matchers.protocols import PatternRunner
 from cepheid.output.common import filled
+from cepheid.plan.reserved import VERSION
 from cepheid.requests.request import ERROR
 
 
@@ -42,6 +44,18 @@ class Packing(NamedTuple):
     """The number of shards of each pattern: shard s of pattern p has the number p * shards + s."""
     only_relevant: bool
     """Whether events that cannot matter are dropped here."""
+    numbers: tuple[int, ...]
+    """The numbers of the patterns."""
+    ended: tuple[int, ...] = ()
+    """The numbers of patterns that have left the query. Their shards are called to clear what they store."""
+    plan: str = ""
+    """Unique to the query's plan. Each worker calls the ended shards only once for a plan: that is often enough, and
+    calls in every micro-batch would cost more.
+    """
+
+
+_CLEARED: set[str] = set()
+"""The plans for which this worker has called the ended shards."""
 
 
 def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
@@ -52,10 +66,11 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     """
     packing = Packing(*given)
     own = own_events(packing)
-    ledgers = [*map(ledger_shard, range(len(own)))]
+    ledgers = [*map(ledger_shard, packing.numbers)]
     for number, events in enumerate(coalesced(batches)):
         if number == 0:
-            yield _packed(ledgers, [b""] * len(ledgers))
+            called = [*ledgers, *_ended(packing)]
+            yield _packed(called, [b""] * len(called))
         try:
             yield from _shards(events, own, packing)
         except EventError as error:
@@ -70,6 +85,15 @@ def own_events(packing: Packing) -> list[PatternEvents]:
     return projections(plans, relevant_to)
 
 
+def _ended(packing: Packing) -> list[int]:
+    """The shards of the ended patterns, if this worker has not called them yet."""
+    if packing.plan in _CLEARED:
+        return []
+    _CLEARED.add(packing.plan)
+    shards = range(packing.shards)
+    return [*map(ledger_shard, packing.ended), *(n * packing.shards + s for n in packing.ended for s in shards)]
+
+
 @lru_cache(maxsize=1024)
 def unpacked_runner(packed: bytes) -> PatternRunner:
     """The pattern's runner. It is the same object for all calls in a worker, so that it is compiled once."""
@@ -77,19 +101,30 @@ def unpacked_runner(packed: bytes) -> PatternRunner:
     return runner
 
 
+@lru_cache(maxsize=1024)
+def drained(packed: bytes) -> PatternRunner:
+    """The runner of the same pattern that starts nothing more, and goes on with what is open; also one object."""
+    runner = unpacked_runner(packed)
+    return known_family_of(runner.plan.pattern).draining(runner)
+
+
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
-    """The rows that the shards returned, one value for each call, in the columns of the given schema."""
-    (schema,) = given
+    """The rows that the shards returned, one value for each call with the pattern's number, in the columns of the given
+    schema. `given` also has the versions of the patterns, by number, if there is a column for them.
+    """
+    schema, versions = given
     for batch in batches:
-        for value in batch.column(0):
+        for value, number in zip(batch.column(0), batch.column(1).to_pylist(), strict=True):
             rows = pa.ipc.open_stream(value.as_buffer(), options=UNPACKED).read_all()
+            if number in versions:
+                rows = rows.append_column(VERSION, pa.array([versions[number]] * len(rows), pa.string()))
             yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 
 def _shards(events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packing) -> Iterator[pa.RecordBatch]:
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
-    for number, mine in enumerate(own):
+    for number, mine in zip(packing.numbers, own, strict=True):
         batch = mine.of(every)
         shards = batch.column(SHARD).to_numpy()
         rows = np.argsort(shards.astype(np.min_scalar_type(packing.shards)), kind="stable")  # narrow: by radix

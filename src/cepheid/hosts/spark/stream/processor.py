@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -108,13 +108,18 @@ class SparkStore:
     def write_ledger(self, known: bytes) -> None:
         self._ledger.update((known,))
 
+    def clear_ledger(self) -> None:
+        self._ledger.clear()
+
 
 class ShardProcessor(StatefulProcessor):
     """Calls `step` with the state that Spark stores."""
 
-    def __init__(self, shards: int, matchings: Sequence[tuple[object, ...]]) -> None:
-        """`matchings` has a Matching for each pattern; each pattern has the same number of shards."""
-        self._shards, self._matchings = shards, matchings
+    def __init__(self, shards: int, matchings: Mapping[int, tuple[object, ...]], ended: Sequence[int] = ()) -> None:
+        """`matchings` has a Matching for each pattern, by its number; each pattern has the same number of shards. What
+        is stored for the numbers in `ended` is cleared.
+        """
+        self._shards, self._matchings, self._ended = shards, matchings, ended
         self._query = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -144,7 +149,10 @@ class ShardProcessor(StatefulProcessor):
         from cepheid.hosts.spark.stream.shard import ANEW, CACHE, Matching, Shard, check_ledger, step
 
         pattern = pattern_of_ledger(shard) if shard < 0 else shard // self._shards
-        if pattern >= len(self._matchings):  # called by a timer, perhaps before the ledger's shard
+        if pattern in self._ended:
+            self._clear(shard, fired)
+            return
+        if pattern not in self._matchings:  # called by a timer, perhaps before the ledger's shard
             raise SnapshotError(f"the checkpoint has more shards or patterns than the query. {ANEW}")
         matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
@@ -160,3 +168,12 @@ class ShardProcessor(StatefulProcessor):
                 self._handle.registerTimer(stepped.timer)
         counted = *stepped.counts.values(), *stepped.times.values()
         yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *counted)
+
+    def _clear(self, shard: int, fired: int | None) -> None:
+        """Removes what is stored for a shard of a pattern that has left the query."""
+        if shard < 0:
+            self._store.clear_ledger()
+        elif (head := self._store.head()) is not None:
+            self._store.clear(head)
+            if head.timer not in (None, fired):
+                self._handle.deleteTimer(head.timer)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import Any
 
 from cepheid.hosts.prometheus import Sample, label, text_of
@@ -75,6 +76,16 @@ class Progress:
     """Records that were left out because they could not be read as events; only for sources read with `json_events`."""
     patterns: Mapping[str, PatternProgress]
     """By the pattern's name."""
+
+    @property
+    def together(self) -> PatternProgress:
+        """The figures of all patterns as one. They read the same events, which are counted once."""
+        each = [*self.patterns.values()]
+        read = {name: max(getattr(one, name) for one in each) for name in ("events", "null_keys", "null_times")}
+        open_ = [one.open_partial_matches for one in each]
+        known = None if None in open_ else sum(it for it in open_ if it is not None)
+        total = reduce(lambda so_far, one: one.after(so_far), each)
+        return replace(total, **read, open_partial_matches=known)
 
     def after(self, earlier: Progress) -> Progress:
         """This progress and an earlier one, combined: counts and times are added, all else is taken from this one."""

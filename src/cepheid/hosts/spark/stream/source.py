@@ -19,10 +19,12 @@ from cepheid.hosts.in_process.tables import with_zone
 from cepheid.hosts.spark.batch.detect import plans_on_spark
 from cepheid.hosts.spark.lift import Lift, Times, lifting
 from cepheid.hosts.spark.shipping import packed
+from cepheid.hosts.spark.stream.places import Places
 from cepheid.matchers.pattern_events import projections
 from cepheid.output.common import merged
 from cepheid.output.times import given_schema
 from cepheid.plan.plan_set import PlanSet, words_of
+from cepheid.plan.reserved import LEADING, VERSION
 from cepheid.requests.ledger import asked_of
 from cepheid.requests.request import Request
 from cepheid.requests.warnings import of_growth, with_names
@@ -53,6 +55,7 @@ class StreamSource:
 
     events: DataFrame
     request: Request
+    places: Places
     plans: PlanSet[Any]
     each: tuple[StreamPattern, ...]
     times: tuple[Times, ...]
@@ -75,7 +78,10 @@ class StreamSource:
     @property
     def rows(self) -> pa.Schema:
         """The columns of all patterns' rows."""
-        return pa.schema(merged([list(one.rows) for one in self.each], self.request.family.last_columns))
+        columns = merged([list(one.rows) for one in self.each], self.request.family.last_columns)
+        if self.places.versions:
+            columns.insert(len(LEADING), pa.field(VERSION, pa.string()))
+        return pa.schema(columns)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -95,15 +101,20 @@ def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tup
     """For each pattern, what its shards need: the fields of a `shard.Matching`."""
     request = source.request
     together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
-    if request.named:
+    if source.places.supervised:
+        together["supervised"] = True
+    elif request.named:
         together["patterns"] = request.names
-    for one in source.each:
+    for one, place in zip(source.each, source.places.each, strict=True):
         made_for = json.dumps({**one.made_for, **together})
-        yield (one.packed, one.columns, made_for, of_matches, request.named, json.dumps(one.asked))
+        yield (one.packed, one.columns, made_for, of_matches, request.named, json.dumps(one.asked), place.drains)
 
 
-def source_of(events: DataFrame, request: Request, late_by: LateBy, zone: str) -> StreamSource:
-    """What the request's patterns need from the events; `zone` is the session's.
+def source_of(
+    events: DataFrame, request: Request, late_by: LateBy, zone: str, places: Places | None = None
+) -> StreamSource:
+    """What the request's patterns need from the events; `zone` is the session's. `places` are those of the patterns,
+    if these may come and go.
 
     Raises:
         PatternError, SchemaError: as `detect_on_stream`.
@@ -129,7 +140,8 @@ def source_of(events: DataFrame, request: Request, late_by: LateBy, zone: str) -
                 asked_of(request, request.patterns[number], request.time_zone or zone, events.schema.jsonValue()),
             )
         )
-    return StreamSource(events, request, plans, tuple(each), times, late_by, lift, columns, zone)
+    places = places or Places.of(request.names)
+    return StreamSource(events, request, places, plans, tuple(each), times, late_by, lift, columns, zone)
 
 
 def _never_certain(plans: PlanSet[Any], request: Request, late_by: LateBy) -> list[Problem]:

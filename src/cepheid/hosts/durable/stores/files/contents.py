@@ -15,8 +15,10 @@ from cepheid.hosts.shards.store import Entry, Head
 
 JsonValue = dict[str, Any]
 
-SHARD_KINDS = {"snapshot", "entry", "head", "clear"}
+SHARD_KINDS = {"part", "place", "entry", "head", "clear"}
 """The kinds of changes of the state of a deployment's matcher."""
+HEAD_KINDS = SHARD_KINDS - {"part"}
+"""Those that change its head."""
 
 
 class StoredEntry(NamedTuple):
@@ -35,8 +37,17 @@ class ShardContents(NamedTuple):
     """The state of a deployment's matcher."""
 
     head: Head
-    snapshot: Blob
+    parts: tuple[Blob, ...]
+    """The parts of the snapshot."""
     log: list[StoredEntry]
+
+
+class StoredTable(NamedTuple):
+    """A table of rows for users."""
+
+    columns: pa.Schema
+    id: str | None
+    """The column with the primary key, if it has one."""
 
 
 class KeptFeed(NamedTuple):
@@ -62,15 +73,16 @@ class Contents:
     inputs: dict[str, JsonValue] = field(default_factory=dict)
     deployments: dict[int, JsonValue] = field(default_factory=dict)
     shards: dict[int, ShardContents] = field(default_factory=dict)
+    parts: dict[int, list[Blob]] = field(default_factory=dict)
+    """The parts of the next snapshot of a deployment's matcher."""
     kept: dict[str, list[KeptFeed]] = field(default_factory=dict)
-    tables: dict[str, pa.Schema] = field(default_factory=dict)
-    """The columns of the tables of rows for users."""
+    tables: dict[str, StoredTable] = field(default_factory=dict)
     files: dict[str, list[RowFile]] = field(default_factory=dict)
     """The older rows of tables, and of the outbox."""
     sent: int = 0
     """The number of the last row in the outbox."""
     tail: list[Change] = field(default_factory=list)
-    """The rows since the snapshot: changes that are in no file of rows yet."""
+    """The changes of rows since the snapshot: they are in no file of rows yet."""
     changed: set[str] = field(default_factory=set)
     """Which of the tables of inputs and of patterns have changed; whoever lists them clears it."""
 
@@ -93,32 +105,43 @@ class Contents:
                 feeds = self.kept.get(value["input"], [])
                 self.kept[value["input"]] = [feed for feed in feeds if feed.latest >= value["until"]]
             case "table":
-                self.tables[value["name"]] = _schema_of(value["columns"])
+                self.tables[value["name"]] = StoredTable(_schema_of(value["columns"]), value["id"])
             case "files":
                 self.files[value["table"]] = [RowFile(*one) for one in value["files"]]
             case "sent":
                 self.sent = value["number"]
             case _:
-                assert kind in {"rows", "gone", "outbox"}, kind
+                assert kind in {"rows", "gone", "older", "latest", "outbox", "forget_sent"}, kind
                 self.tail.append(change)
 
-    def versions(self, table: str) -> int:
-        """How many versions of a pattern have rows in the table."""
-        slug = table.partition("_")[2]
-        return sum(one["slug"] == slug for one in self.deployments.values())
+    def has_new_ids(self, table: str) -> bool:
+        """Whether no id of a row in the table comes twice: only another version of a pattern finds a match again."""
+        kind, _, slug = table.partition("_")
+        return (
+            kind in {"matches", "timeouts", "late"}
+            and sum(one["slug"] == slug for one in self.deployments.values()) == 1
+        )
 
     def _apply_to_shard(self, change: Change) -> None:
         kind, value, content = change
         deployment = value["deployment"]
         if kind == "clear":
             self.shards.pop(deployment, None)
+            self.parts.pop(deployment, None)
             return
-        head = head_of(value["head"])
-        if kind == "snapshot":
+        if kind == "part":
             assert isinstance(content, Blob)
-            self.shards[deployment] = ShardContents(head, content, [])
+            if value["number"] == 0:
+                self.parts[deployment] = []
+            self.parts[deployment].append(content)
             return
-        before = self.shards[deployment]
+        head, before = head_of(value["head"]), self.shards.get(deployment)
+        if kind == "place":
+            since = value["since"]
+            log = [] if before is None or since is None else before.log[since:]
+            self.shards[deployment] = ShardContents(head, tuple(self.parts.pop(deployment)), log)
+            return
+        assert before is not None
         if kind == "entry":
             assert isinstance(content, Blob)
             digest = bytes.fromhex(value["digest"])
@@ -129,18 +152,27 @@ class Contents:
         """The changes that make an empty store this one, without the rows in `tail`."""
         yield from (Change("input", value) for value in self.inputs.values())
         yield from (Change("deployment", value) for value in self.deployments.values())
-        yield from (Change("table", table_to_json(name, columns)) for name, columns in self.tables.items())
+        yield from (Change("table", table_to_json(name, *table)) for name, table in self.tables.items())
         for deployment, shard in self.shards.items():
-            yield snapshot_change(deployment, shard.head, shard.snapshot)
+            yield from (part_change(deployment, number, part) for number, part in enumerate(shard.parts))
+            yield place_change(deployment, shard.head, None)
             yield from (entry_change(deployment, shard.head, entry) for entry in shard.log)
+        for deployment, parts in self.parts.items():
+            yield from (part_change(deployment, number, part) for number, part in enumerate(parts))
         for source, feeds in self.kept.items():
             yield from (keep_change(source, *feed) for feed in feeds)
         yield from (Change("files", {"table": name, "files": files}) for name, files in self.files.items())
         yield Change("sent", {"number": self.sent})
 
 
-def snapshot_change(deployment: int, head: Head, snapshot: bytes | Blob) -> Change:
-    return Change("snapshot", {"deployment": deployment, "head": head_to_json(head)}, snapshot)
+def part_change(deployment: int, number: int, content: bytes | Blob) -> Change:
+    """A part of the next snapshot; number 0 begins it anew."""
+    return Change("part", {"deployment": deployment, "number": number}, content)
+
+
+def place_change(deployment: int, head: Head, since: int | None) -> Change:
+    """The parts become the snapshot, in place of the first `since` entries of the log; None: of all."""
+    return Change("place", {"deployment": deployment, "head": head_to_json(head), "since": since})
 
 
 def entry_change(deployment: int, head: Head, entry: Entry | StoredEntry) -> Change:
@@ -160,8 +192,8 @@ def head_of(value: list[Any]) -> Head:
     return Head(value[0], bytes.fromhex(value[1]), *value[2:])
 
 
-def table_to_json(name: str, columns: pa.Schema) -> JsonValue:
-    return {"name": name, "columns": b64encode(columns.serialize().to_pybytes()).decode()}
+def table_to_json(name: str, columns: pa.Schema, id_: str | None) -> JsonValue:
+    return {"name": name, "id": id_, "columns": b64encode(columns.serialize().to_pybytes()).decode()}
 
 
 def _schema_of(text: str) -> pa.Schema:

@@ -27,19 +27,21 @@ from cepheid.hosts.durable.documents import (
 from cepheid.hosts.durable.state import Deployment, Input, Stored
 from cepheid.hosts.durable.store import RowTable, Sent
 from cepheid.hosts.durable.stores.files.contents import (
-    SHARD_KINDS,
+    HEAD_KINDS,
     Contents,
     entry_change,
     head_of,
     head_to_json,
     keep_change,
-    snapshot_change,
+    part_change,
+    place_change,
     table_to_json,
 )
 from cepheid.hosts.durable.stores.files.disk import Disk
 from cepheid.hosts.durable.stores.files.journal import LOCK, LOG_SIZE, ROWS, SOCKET, STORE, Journal
 from cepheid.hosts.durable.stores.files.records import Change
 from cepheid.hosts.durable.stores.files.rows import RowTables
+from cepheid.hosts.durable.stores.layout import OUTBOX_TABLE
 from cepheid.hosts.durable.stores.user_tables import check_types
 from cepheid.hosts.durable.whole_file import sync, whole_file
 from cepheid.hosts.shards.arrow_stream import to_stream
@@ -176,11 +178,12 @@ class FileTransaction:
             self._add("forget", {"input": source, "until": until})
 
     def create(self, table: RowTable) -> None:
-        there = self._contents.tables.get(table.name, pa.schema([]))
+        known = self._contents.tables.get(table.name)
+        there = pa.schema([]) if known is None else known.columns
         check_types(table.name, self._rows.type_names(there), self._rows.type_names(table.columns))
         new = [field for field in table.columns if field.name not in there.names]
         if new:
-            self._add("table", table_to_json(table.name, pa.schema([*there, *new])))
+            self._add("table", table_to_json(table.name, pa.schema([*there, *new]), table.id))
 
     def insert(self, table: RowTable, rows: pa.Table) -> None:
         self._add("rows", {"table": table.name}, to_stream(rows))
@@ -188,21 +191,30 @@ class FileTransaction:
     def delete(self, table: RowTable, ids: Sequence[str]) -> None:
         self._add("gone", {"table": table.name, "ids": [*ids]})
 
+    def remove_older(self, table: RowTable, time: int) -> None:
+        self._add("older", {"table": table.name, "time": time})
+
+    def keep_latest(self, table: RowTable, rows: int) -> None:
+        self._add("latest", {"table": table.name, "rows": rows})
+
     def clear(self, table: RowTable, version: str) -> None:
         self.cleared.append((table, version))
 
     def send(self, sent: Sequence[Sent]) -> None:
         for one in sent:
-            about = {"table": "outbox", "first": one.first, "pattern": one.pattern, "version": one.version}
+            about = {"table": OUTBOX_TABLE, "first": one.first, "pattern": one.pattern, "version": one.version}
             self._add("outbox", about, to_stream(one.rows))
             self._add("sent", {"number": one.first + one.rows.num_rows - 1})
+
+    def forget_sent(self, first: int) -> None:
+        self._add("forget_sent", {"table": OUTBOX_TABLE, "first": first})
 
     def _add(self, kind: str, value: dict[str, Any], content: bytes | None = None) -> None:
         self.changes.append(Change(kind, value, content))
 
 
 class FileShard:
-    """The state of a deployment's matcher: a `hosts.shards.store.Store`. Without `changes` it is only read."""
+    """The state of a deployment's matcher: a `ShardStore`. Without `changes` it is only read."""
 
     def __init__(self, contents: Contents, deployment: int, changes: list[Change] | None = None) -> None:
         self._contents, self._deployment = contents, deployment
@@ -210,13 +222,13 @@ class FileShard:
 
     def head(self) -> Head | None:
         for change in reversed(self._changes):
-            if change.kind in SHARD_KINDS and change.value["deployment"] == self._deployment:
+            if change.kind in HEAD_KINDS and change.value["deployment"] == self._deployment:
                 return None if change.kind == "clear" else head_of(change.value["head"])
         shard = self._contents.shards.get(self._deployment)
         return None if shard is None else shard.head
 
     def snapshot(self) -> bytes:
-        return self._contents.shards[self._deployment].snapshot.read()
+        return b"".join(part.read() for part in self._contents.shards[self._deployment].parts)
 
     def log(self) -> list[Entry]:
         return [entry.read() for entry in self._contents.shards[self._deployment].log]
@@ -225,7 +237,14 @@ class FileShard:
         return self._contents.shards[self._deployment].log[number - 1].read()
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:  # noqa: ARG002
-        self._changes.append(snapshot_change(self._deployment, head, snapshot))
+        self.write_part(0, snapshot)
+        self._changes.append(place_change(self._deployment, head, None))
+
+    def write_part(self, number: int, content: bytes) -> None:
+        self._changes.append(part_change(self._deployment, number, content))
+
+    def put_in_place(self, head: Head, since: int, before: Head) -> None:  # noqa: ARG002
+        self._changes.append(place_change(self._deployment, head, since))
 
     def append(self, head: Head, entry: Entry | None) -> None:
         if entry is not None:

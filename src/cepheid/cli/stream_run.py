@@ -1,0 +1,174 @@
+"""Runs the query of `cepheid stream` and shows its progress, until it ends or is stopped."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+
+from cepheid.cli.failure import Unavailable
+from cepheid.cli.pattern_file import PatternFile
+from cepheid.cli.stream_ends import End, written_to
+from cepheid.cli.stream_view import NEWEST, View
+from cepheid.detect import detect
+from cepheid.hosts.spark.failures import event_failures, failure_message
+from cepheid.streams import supervise
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from rich.console import Console
+
+    from cepheid.cli.host.options import How
+    from cepheid.hosts.spark.supervised.news import Refusal, Switch
+    from cepheid.lang.parameters import ParameterValue
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The events, and where their matches go."""
+
+    events: DataFrame
+    sink: End
+    checkpoint: Path | None
+    once: bool
+
+    def writer(self, rows: DataFrame, show: Callable[[DataFrame], None], *, newest: bool) -> DataStreamWriter:
+        """The writer of the rows, with its trigger. With `newest`, the view gets the newest row of a micro-batch."""
+        if newest:
+            rows = rows.observe(NEWEST, F.max_by(F.to_json(F.struct("*")), "detected_at").alias("row"))
+        writer = written_to(rows, self.sink, show)
+        return writer.trigger(availableNow=True) if self.once else writer
+
+
+class Running(Protocol):
+    """A query that runs. A Supervisor is one."""
+
+    @property
+    def query(self) -> StreamingQuery:
+        """The query that runs now."""
+
+    def look(self) -> None:
+        """Makes the changes that are due."""
+
+    def stop(self) -> None: ...
+
+
+Write: TypeAlias = "Callable[[DataFrame], DataStreamWriter]"
+Begin: TypeAlias = Callable[[Ends, Write, View], Running]
+"""Starts a query that writes its rows with `Write`."""
+
+
+class _Unchanged:
+    """A query whose pattern stays the same."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self.query = query
+
+    def look(self) -> None: ...
+
+    def stop(self) -> None:
+        self.query.stop()
+
+
+def for_pattern(opened: PatternFile, arguments: Mapping[str, Any]) -> Begin:
+    """Looks for one pattern; `arguments` are those of `detect`."""
+
+    def begin(ends: Ends, write: Write, _: View) -> Running:
+        with opened.problems_located():
+            writer = write(detect(ends.events, opened.pattern, **arguments))
+        if ends.checkpoint is not None:
+            writer = writer.option("checkpointLocation", str(ends.checkpoint))
+        return _Unchanged(writer.start())
+
+    return begin
+
+
+def for_folder(folder: Path, parameters: Mapping[str, ParameterValue], old: How, arguments: Mapping[str, Any]) -> Begin:
+    """Looks for the patterns in a folder, which may change; `arguments` are those of `detect`."""
+    given = {name: value for name, value in arguments.items() if name != "measures"}
+    given["outputs"] = given["outputs"] or "matches"
+
+    def begin(ends: Ends, write: Write, view: View) -> Running:
+        assert ends.checkpoint is not None
+
+        def report(news: Switch | Refusal) -> None:
+            if (former := getattr(news, "former", None)) is not None:
+                view.follow(former)
+            view.console.print(str(news), highlight=False, soft_wrap=True, markup=False)
+
+        return supervise(
+            ends.events,
+            folder,
+            write,
+            checkpoint=ends.checkpoint,
+            old=old,
+            parameters=parameters,
+            report=report,
+            **given,
+        )
+
+    return begin
+
+
+def follow(begin: Begin, name: str, ends: Ends, errors: Console) -> None:
+    """Runs the query until it ends or is stopped; the view calls it `name`."""
+    view, lines, stopped = View(name, errors, ends.checkpoint), _Lines(), Event()
+    _on_signals(stopped)
+    try:
+        with view.shown(), event_failures():
+            running = begin(ends, lambda rows: ends.writer(rows, lines.show, newest=errors.is_terminal), view)
+            _wait(running, view, lambda: stopped.is_set() or lines.closed)
+    except PySparkException as error:
+        if lines.closed:
+            raise BrokenPipeError from None
+        raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
+    if lines.closed:
+        raise BrokenPipeError
+    errors.print(view.summary(), highlight=False)
+
+
+class _Lines:
+    """Writes rows to standard output, until its reader closes it."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def show(self, rows: DataFrame) -> None:
+        from cepheid.cli.rows import write_json_lines
+
+        try:
+            write_json_lines(rows.toArrow(), sys.stdout)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            self.closed = True
+            raise  # so that Spark does not commit a micro-batch whose rows were not read
+
+
+def _on_signals(stopped: Event) -> None:
+    """Makes the first Ctrl-C set the event, and the second one end the process. PySpark's own handler would cancel the
+    query's jobs, and the query would fail.
+    """
+
+    def stop(number: int, _: object) -> None:
+        stopped.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def _wait(running: Running, view: View, is_stopped: Callable[[], bool]) -> None:
+    while not running.query.awaitTermination(1) and not is_stopped():
+        view.follow(running.query)
+        running.look()
+    running.stop()
+    view.follow(running.query)

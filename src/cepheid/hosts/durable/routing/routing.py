@@ -1,0 +1,294 @@
+"""The subscriptions of a host, and who delivers to them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from threading import Event
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, SchemaError, StoreError, did_you_mean
+from cepheid.hosts.durable.host import DurableHost
+from cepheid.hosts.durable.routing.condition import joined_columns
+from cepheid.hosts.durable.routing.line import Line, Progress
+from cepheid.hosts.durable.routing.outlet import Outlet
+from cepheid.hosts.durable.routing.running import Given, InputOf, MakeSender, Running, sender_of
+from cepheid.hosts.durable.routing.stored import (
+    Changed,
+    dead_numbers,
+    mark_for_sending,
+    remove,
+    save,
+    stored_subscriptions,
+    to_send_again,
+)
+from cepheid.hosts.durable.routing.subscription import Status, Subscription
+from cepheid.hosts.durable.routing.table import TableWriter
+from cepheid.hosts.durable.routing.targets import target_of
+
+_BETWEEN = 0.25
+"""Seconds between two transactions that store what was delivered, while the host has other things to do."""
+_INLINE = 0.25
+"""Seconds for which the host's thread writes tables at a time."""
+_AGAIN = 1.0
+"""Seconds until a table is written again after that has failed."""
+_CLOSING = 2.0
+"""Seconds for which a host that closes waits for attempts to end."""
+
+
+class Routing:
+    """Delivers what a host finds. All methods are called by the thread of the host; each subscriber has a thread of its
+    own beside it, so that one that hangs stops nobody. Tables in the store are written by the host's thread itself.
+    """
+
+    def __init__(self, host: DurableHost, make_sender: MakeSender) -> None:
+        self._host = host
+        self._make_sender = make_sender
+        self._subscriptions = stored_subscriptions(host)
+        self._given: dict[str, Given] = {}
+        self._running: dict[str, Running] = {}
+        self._tables: dict[str, TableWriter] = {}
+        self._seen: tuple[int, ...] = ()
+        """The numbers of the deployments whose columns the subscriptions have."""
+        self._waiting: set[str] = set()
+        self._progressed = Event()
+        self._stored_at = 0.0
+        self._looks_for_resent = True
+
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        return self._subscriptions
+
+    @property
+    def delivered_up_to(self) -> int:
+        """The number up to which every subscription has had the outbox: rows after it may not be removed from it."""
+        return min((one.delivered for one in self._subscriptions.values()), default=self._host.sent)
+
+    def add(self, given: Subscription, function: Given | None) -> None:
+        """Adds a subscription. If it is there already, with the same arguments, only the function is another one.
+
+        Raises:
+            SchemaError: there is one of this name with other arguments.
+        """
+        known = self._subscriptions.get(given.name)
+        if known is not None and (faults := _differences(known, given)):
+            raise SchemaError(
+                f"subscription {given.name!r} is there already, with {'; '.join(faults)}. Unsubscribe it first"
+            )
+        if known is None:
+            self._save([Changed(given)])
+        if function is not None:
+            self._given[given.name] = function
+        if function is not None or given.name in self._waiting:
+            self._stop(given.name)
+
+    def remove(self, name: str) -> None:
+        """Removes a subscription and its dead letters.
+
+        Raises:
+            SchemaError: there is none of this name.
+        """
+        self._known(name)
+        self._stop(name)
+        remove(self._host, name)
+        del self._subscriptions[name]
+        self._given.pop(name, None)
+
+    def resend(self, name: str, numbers: tuple[int, ...] | None) -> int:
+        """Marks dead letters of the subscription, by default all, to be sent again. Returns how many.
+
+        Raises:
+            SchemaError: there is no such subscription, or it has no dead letters of these numbers.
+        """
+        self._known(name)
+        self._store()
+        dead = dead_numbers(self._host, name)
+        wanted = dead if numbers is None else [*numbers]
+        if missing := [number for number in wanted if number not in dead]:
+            known = ", ".join(map(str, dead)) or "none"
+            raise SchemaError(f"subscription {name!r} has no dead letter {missing[0]}. It has: {known}")
+        mark_for_sending(self._host, name, wanted)
+        self._looks_for_resent = True
+        return len(wanted)
+
+    def deliver(self, wait: float) -> bool:
+        """Delivers for at most `wait` seconds, or until everything that was found is delivered or given up; returns
+        whether it is.
+
+        Raises:
+            StoreError: what was delivered cannot be stored; it will be delivered again, or stored by a later call.
+        """
+        until = time.monotonic() + wait
+        self._start()
+        while True:
+            self._progressed.clear()
+            is_done = self._deliver_once()
+            now = time.monotonic()
+            if is_done or now >= until:
+                if wait or now - self._stored_at >= _BETWEEN:
+                    self._store()
+                return is_done
+            if now - self._stored_at >= _BETWEEN:
+                self._store()
+            self._progressed.wait(min(until - now, _BETWEEN))
+
+    def _deliver_once(self) -> bool:
+        """Delivers what the host's thread delivers, and lets the others go on; whether nothing is left to do."""
+        sent, until = self._host.sent, time.monotonic() + _INLINE
+        is_done = True
+        for writer in self._tables.values():
+            if writer.due <= time.monotonic():
+                self._write_table(writer, sent, until)
+            is_done = is_done and writer.given.delivered == sent
+        for running in self._running.values():
+            is_done = running.reach(sent, lambda: time.monotonic() > until) and is_done
+        return is_done
+
+    def _write_table(self, writer: TableWriter, sent: int, until: float) -> None:
+        while True:
+            try:
+                change = writer.step(sent)
+            except StoreError as error:
+                writer.failed(str(error), time.monotonic() + _AGAIN)
+                self._save([Changed(writer.given)])  # if that fails, too, it is not only the table
+                return
+            if change is not None:
+                self._subscriptions[change.subscription.name] = change.subscription
+            if writer.given.delivered == sent or time.monotonic() > until:
+                return
+
+    def progress(self, name: str) -> int:
+        """The number of the last row of the outbox that was handled, whether or not that is stored."""
+        if name in self._running:
+            return self._running[name].line.progress.through
+        return self._tables[name].given.delivered if name in self._tables else self._subscriptions[name].delivered
+
+    def close(self) -> None:
+        """Ends all deliveries, and stores what they have done. What hangs is left alone, and is delivered again."""
+        for running in self._running.values():
+            running.stop()
+        until = time.monotonic() + _CLOSING
+        for running in self._running.values():
+            running.join(until - time.monotonic())
+        with suppress(StoreError):  # then it is delivered again
+            self._store()
+        for running in self._running.values():
+            running.close()
+        self._running.clear()
+
+    # Starting and storing
+
+    def _start(self) -> None:
+        """Starts what is not running, and takes dead letters that are to be sent again."""
+        self._join_columns()
+        for name, given in [*self._subscriptions.items()]:
+            if name not in self._running and name not in self._tables and name not in self._waiting:
+                self._start_one(given)
+        if self._looks_for_resent:
+            for name, letters in to_send_again(self._host).items():
+                if name in self._running:
+                    self._running[name].line.send_again(letters)
+                elif name in self._tables:
+                    self._tables[name].send_again(letters)
+            self._looks_for_resent = False
+
+    def _start_one(self, given: Subscription) -> None:
+        """Starts a delivery; if that is not possible, the subscription waits, and has the problem."""
+        try:
+            target, outlet = target_of(given.to), Outlet(self._host.read, given)
+            if target.kind == "table":
+                writer = TableWriter(self._host, given, outlet, target.place)
+                writer.make()
+                self._tables[given.name] = writer
+                return
+            own = self._given.get(given.name)
+            sender = sender_of(given, target, own, self._make_sender)
+        except (SchemaError, PatternError, StoreError) as error:
+            self._wait(given, str(error))
+            return
+        line, has_thread = Line(given, outlet, sender), not isinstance(own, InputOf)
+        self._running[given.name] = Running(line, given.name, self._progressed, has_thread=has_thread)
+
+    def _stop(self, name: str) -> None:
+        """Ends a delivery. The next one begins at what is stored."""
+        self._waiting.discard(name)
+        self._looks_for_resent = True
+        writer, running = self._tables.pop(name, None), self._running.pop(name, None)
+        if writer is not None:
+            self._save([Changed(writer.given)])
+        if running is not None:
+            running.stop()
+            self._store_progress({name: running.line})
+
+    def _wait(self, given: Subscription, problem: str) -> None:
+        self._waiting.add(given.name)
+        after = replace(given, status="waiting", problem=problem)
+        if after != given:
+            self._save([Changed(after)])
+
+    def _store(self) -> None:
+        """Stores what was delivered and given up since the last call."""
+        self._stored_at = time.monotonic()
+        stale = [one.given for one in self._tables.values() if one.given != self._subscriptions[one.given.name]]
+        self._save([Changed(given) for given in stale])
+        self._store_progress({name: running.line for name, running in self._running.items()})
+
+    def _store_progress(self, lines: Mapping[str, Line]) -> None:
+        done: list[tuple[Line, Progress, Changed]] = []
+        for name, line in lines.items():
+            progress, before = line.progress, self._subscriptions[name]
+            status: Status = "failing" if progress.is_failing else "active"
+            after = replace(before, delivered=progress.through, status=status, problem=progress.problem)
+            if after != before or progress.dead or progress.sent_again:
+                done.append((line, progress, Changed(after, progress.dead, progress.sent_again)))
+        self._save([change for _, _, change in done])
+        for line, progress, _ in done:
+            line.stored(progress)
+
+    def _save(self, changes: list[Changed]) -> None:
+        if changes:
+            with self._host.changing() as transaction:
+                save(transaction, changes)
+            self._subscriptions |= {change.subscription.name: change.subscription for change in changes}
+
+    def _join_columns(self) -> None:
+        """Gives the subscriptions the columns of patterns that were deployed since."""
+        seen = tuple(one.deployment.number for one in self._host.running)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        for name, given in [*self._subscriptions.items()]:
+            schemas = [one.schema for one in self._host.running if given.covers(one.deployment.name)]
+            columns, faults = joined_columns([given.columns, *schemas])
+            if faults:
+                self._stop(name)
+                self._wait(self._subscriptions[name], "; ".join(faults))
+            elif not columns.equals(given.columns):
+                self._widen(name, columns)
+
+    def _widen(self, name: str, columns: pa.Schema) -> None:
+        """The subscription has these columns from now on."""
+        if name in self._tables:
+            self._stop(name)
+        after = replace(self._subscriptions[name], columns=columns)
+        self._save([Changed(after)])
+        if name in self._running:
+            self._running[name].line.read_by(Outlet(self._host.read, after))
+
+    def _known(self, name: str) -> None:
+        if name not in self._subscriptions:
+            raise SchemaError(f"there is no subscription {name!r}. {did_you_mean(name, [*self._subscriptions])}")
+
+
+def _differences(known: Subscription, given: Subscription) -> list[str]:
+    """What differs in the arguments of two subscriptions, as texts."""
+    names = {"patterns": "pattern", "where": "where", "to": "to", "secret": "secret"}
+    names |= {"timeout": "timeout", "attempts": "attempts", "pause": "pause"}
+    return [
+        f"{argument} {getattr(known, name)!r}, not {getattr(given, name)!r}"
+        for name, argument in names.items()
+        if getattr(known, name) != getattr(given, name)
+    ]

@@ -1,0 +1,1 @@
+"""How messages reach their targets: one module for each kind."""

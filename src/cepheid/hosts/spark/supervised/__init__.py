@@ -1,0 +1,1 @@
+"""Streaming queries whose set of patterns changes while they run."""

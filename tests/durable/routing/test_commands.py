@@ -1,0 +1,105 @@
+"""Subscriptions as commands: to a host that another process runs, and to a store that nobody has open."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.durable.routing.hosts import LOOPBACK
+from tests.durable.routing.receiver import running_receiver
+from tests.durable.test_commands import PATTERN, ROWS, cepheid, declare, running, said, until
+
+
+@pytest.fixture(params=["sqlite", "duckdb"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    url = f"{request.param}:///{tmp_path}/alerts"
+    pattern = tmp_path / "pairs.json"
+    pattern.write_text(json.dumps(PATTERN))
+    (tmp_path / "events").mkdir()
+    declare(url)
+    said("deploy", url, str(pattern), "--input", "events", "--key", "user", "--measure", "id=b.id")
+    return url
+
+
+def add(folder: Path, number: int) -> None:
+    """A file with a pair of events, which have this number and the one before."""
+    rows = (
+        f"{number - 1},2024-03-04T10:{number - 1:02}:00Z,u,a\n{number},2024-03-04T10:{number:02}:00Z,u,b\n"  # one pair
+    )
+    (folder / f"{number:02}.csv").write_text(ROWS + rows)
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_while_it_runs(store: str, tmp_path: Path) -> None:
+    """A running host takes subscriptions from another process, delivers beside its feeds, keeps what failed, and sends
+    it again when asked.
+    """
+    folder = tmp_path / "events"
+    with running_receiver() as receiver:
+        receiver.answer = lambda one: (422 if one.row["id"] == 3 else 204, {})
+        with running(store, folder, signal.SIGTERM, "--allow", receiver.origin, "--allow", LOOPBACK):
+            until("SELECT name FROM inputs", "events", store)
+            said("subscribe", store, "hook", "--to", f"{receiver.origin}/hook", "--where", "id < 6")
+            said("subscribe", store, "rows", "--to", "table://alerts", "--pattern", "pairs")
+            refused = cepheid("subscribe", store, "other", "--to", "https://example.com/")
+            assert refused.returncode == 1
+            assert "the host may not reach https://example.com:443" in refused.stderr
+            for number in (1, 3, 5, 7):
+                add(folder, number)
+            wait_until(lambda: receiver.ids == [1, 3, 5])
+            until("SELECT count(*) AS n FROM alerts", "4", store)
+            until("SELECT subscription FROM dead_letters", "hook", store)
+            assert "the answer is 422" in said("dead-letters", store, "hook")
+            receiver.answer = lambda _: (204, {})
+            assert said("resend", store, "hook", "--number", "2") == "to be sent again: 1\n"
+            wait_until(lambda: receiver.ids == [1, 3, 5, 3])
+            said("unsubscribe", store, "hook")
+        assert json.loads(said("subscriptions", store, "--json"))["rows"] == [
+            {
+                "name": "rows",
+                "pattern": "pairs",
+                "condition": None,
+                "target": "table://alerts",
+                "delivered": 4,
+                "status": "active",
+                "problem": None,
+            }
+        ]
+
+
+def test_before_it_runs(store: str, tmp_path: Path) -> None:
+    """What is subscribed while no host runs is delivered by the next one, which says what may be reached."""
+    with running_receiver() as receiver:
+        said("subscribe", store, "hook", "--to", receiver.origin, "--attempts", "2", "--pause", "1 millisecond")
+        add(tmp_path / "events", 1)
+        said("run", store, "--from", f"files://{tmp_path}/events", "--once")
+        assert receiver.ids == []
+        assert "the host may not reach" in said("subscriptions", store)
+        figures = tmp_path / "figures"
+        allow = ("--allow", receiver.origin, "--allow", LOOPBACK)
+        said("run", store, "--from", f"files://{tmp_path}/events", "--once", *allow, "--metrics", str(figures))
+        assert receiver.ids == [1]
+        text = figures.read_text()
+        assert 'cepheid_subscription_behind_rows{host="alerts",subscription="hook"} 0' in text
+        assert 'cepheid_subscription_dead_letters{host="alerts",subscription="hook"} 0' in text
+        wrong = cepheid("run", store, "--once", "--allow", "example.com")
+        assert wrong.returncode == 1
+        assert "allow: 'example.com' is none of" in wrong.stderr
+
+
+def test_wrong_arguments(store: str) -> None:
+    """Problems of the arguments are reported at once, in order."""
+    done = cepheid("subscribe", store, "x", "--to", "nowhere", "--where", "amount > 1", "--pause", "soon")
+    assert done.returncode == 1
+    for expected in ("'nowhere' is none of", "no column named 'amount'", "pause: "):
+        assert expected in done.stderr

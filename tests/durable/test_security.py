@@ -1,0 +1,190 @@
+"""What queries, URLs and roles may not do."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+from tests.durable.postgres import Server
+from tests.durable.test_stores import PAIRS, SCHEMA, count, events, prepared
+
+from cepheid.errors import StoreError
+from cepheid.host import open_host
+from cepheid.hosts.durable.stores.postgresql_rights import grants
+
+ON_ALL = [
+    "INSERT INTO matches_pairs SELECT * FROM matches_pairs",
+    "UPDATE patterns SET status = 'retired'",
+    "DELETE FROM outbox",
+    "CREATE TABLE x AS SELECT 1",
+    "CREATE TEMPORARY TABLE x AS SELECT 1",
+    "ALTER TABLE outbox ADD COLUMN x INTEGER",
+    "SELECT 1; DROP TABLE outbox",
+    "COMMIT; DELETE FROM outbox",
+    "SELECT 1) AS q; DELETE FROM outbox; SELECT (1",
+    "BEGIN",
+    "ROLLBACK",
+    "EXPLAIN ANALYZE DELETE FROM outbox",
+    "-- nothing",
+    "VACUUM",
+]
+ON = {
+    "sqlite": [
+        "PRAGMA journal_mode = DELETE",
+        "PRAGMA query_only = 0",
+        "SELECT * FROM pragma_table_info('outbox')",
+        "ATTACH '{folder}/other.db' AS other",
+        "SELECT load_extension('{folder}/x')",
+        "VACUUM INTO '{folder}/copy.db'",
+        "SELECT writefile('{folder}/x', 'y')",
+        "SELECT readfile('/etc/passwd')",
+        "SELECT length(zeroblob(900000000))",
+    ],
+    "duckdb": [
+        "COPY outbox TO '{folder}/x.csv'",
+        "COPY (SELECT 1) TO '{folder}/x.csv'",
+        "EXPORT DATABASE '{folder}/x'",
+        "ATTACH '{folder}/other.db' AS other",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM query('DELETE FROM outbox')",
+        "SET enable_external_access = true",
+        "PRAGMA database_list; SELECT 1",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "CALL force_checkpoint()",
+        "SELECT * FROM known",
+    ],
+    "postgresql": [
+        "COPY outbox TO '{folder}/x.csv'",
+        "COPY (SELECT 1) TO PROGRAM 'touch {folder}/x'",
+        "SELECT pg_read_file('/etc/passwd')",
+        "SELECT U&\"pg\\005fread_file\"('/etc/passwd')",
+        "SELECT * FROM pg_ls_dir('.')",
+        "SELECT lo_import('/etc/passwd')",
+        "SELECT lo_creat(-1)",
+        "SELECT set_config('transaction_read_only', 'off', true)",
+        "SELECT set_config('role', 'postgres', true), query_to_xml('SELECT 1', true, true, '')",
+        "SELECT 1 FROM outbox ORDER BY pg_terminate_backend(pg_backend_pid())",
+        "WITH x AS (SELECT pg_reload_conf()) SELECT * FROM x",
+        "SELECT (SELECT count(*) FROM generate_series(1, 2) WHERE pg_sleep(0) IS NULL)",
+        "SELECT sum(1) OVER (ORDER BY nextval('x')) FROM outbox",
+        "SELECT 1 /* (\n */ FROM outbox WHERE pg_notify('a', 'b') IS NULL",
+        "VALUES (pg_advisory_lock(1))",
+        "SELECT * FROM dblink('dbname=postgres', 'SELECT 1') AS t(x INTEGER)",
+        "SELECT 1 INTO x",
+        "SELECT * FROM outbox FOR UPDATE",
+        "DO $$ BEGIN DELETE FROM outbox; END $$",
+        "CALL x()",
+        "SET ROLE postgres",
+        "LISTEN x",
+        "LOCK TABLE outbox",
+        "SHOW data_directory",
+    ],
+}
+
+
+def test_attacks(url: str, kind: str, tmp_path: Path) -> None:
+    """A query only reads the host's tables: each attack is refused, and has done nothing."""
+    known = events("a")
+    with prepared(url) as host:
+        host.feed(events("a", "b"), input="events")
+        before = sorted(path.name for path in tmp_path.iterdir())
+        for query in (*ON_ALL, *ON[kind]):
+            with pytest.raises(StoreError, match=r"refuses the query|one SELECT"):
+                host.sql(query.replace("{folder}", str(tmp_path)))
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+        assert count(host, "matches_pairs") == count(host, "outbox") == known.num_rows
+        assert host.sql("SELECT status FROM patterns").to_pylist() == [{"status": "running"}]
+
+
+def test_queries(url: str) -> None:
+    """What reads is allowed: functions, subqueries, unions and several columns of one name."""
+    with prepared(url) as host:
+        host.feed(events("a", "b"), input="events")
+        query = "WITH x AS (SELECT lower(kind) AS k FROM outbox) SELECT k, count(*) AS n FROM x GROUP BY k -- so many"
+        assert host.sql(query).to_pylist() == [{"k": "match", "n": 1}]
+        assert host.sql("SELECT 1 AS a UNION ALL SELECT 2 ORDER BY 1 DESC").column("a").to_pylist() == [2, 1]
+        assert host.sql("SELECT abs(-1), abs(-2)").num_columns == 2
+
+
+def test_query_that_does_not_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A query that takes too long is ended."""
+    for module in ("sqlite", "duckdb", "postgresql"):
+        monkeypatch.setattr(f"cepheid.hosts.durable.stores.{module}.LONGEST_QUERY", 1)
+    with prepared(url) as host:
+        begun = time.monotonic()
+        endless = "WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM x WHERE i > 0) SELECT max(i % 2) FROM x"
+        with pytest.raises(StoreError, match="refuses the query"):
+            host.sql(endless)
+        assert time.monotonic() - begun < 20
+        assert count(host, "patterns") == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:hunter2@server/alerts",
+        "postgresql://server/alerts?user=me&password=hunter2",
+        "postgresql:///alerts?pass%77ord=hunter2",
+        "postgresql:///alerts?sslpassword=hunter2",
+    ],
+)
+def test_password_in_a_url(url: str) -> None:
+    """A password in the URL is refused, and not repeated."""
+    with pytest.raises(StoreError, match="the URL has a password") as caught:
+        open_host(url)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_roles(postgres: Server) -> None:
+    """The owner runs the host; a deployer deploys, and drops nothing; a reader reads, and writes nothing."""
+    url = postgres.url("roles")
+    with psycopg.connect(url, autocommit=True) as admin:
+        for _ in range(2):
+            admin.execute(grants('ale"rts'))
+    owner, deployer, reader = (url.replace("user=postgres", f"user=ale%22rts_{role}") for role in _ROLES)
+    with prepared(owner) as host:
+        host.feed(events("a", "b"), input="events")
+    with open_host(deployer) as host:
+        host.deploy(PAIRS.named("others"), input="events", key="user")
+        host.feed(events("a", "b", after=2), input="events")
+    with psycopg.connect(deployer) as other, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        other.execute("DROP TABLE matches_pairs")
+    with open_host(owner) as host:
+        host.deploy(
+            PAIRS.named("others", version="2"), input="events", key="user", promote={"first": "a.id"}, old="drop"
+        )
+        host.feed(events("a", "b", after=4), input="events")
+        assert count(host, "matches_others") == 2
+    with psycopg.connect(reader, autocommit=True) as other:
+        assert other.execute("SELECT count(*) FROM matches_others").fetchall() == [(2,)]
+        for statement in (
+            "DELETE FROM matches_pairs",
+            "INSERT INTO patterns (number) VALUES (9)",
+            "UPDATE cepheid_host SET epoch = 0",
+            "CREATE TABLE x (y INTEGER)",
+            "DROP TABLE matches_others",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                other.execute(statement)
+    with pytest.raises(StoreError, match="permission denied"):
+        open_host(reader)
+
+
+_ROLES = ("owner", "deployer", "reader")
+
+
+def test_no_rights(postgres: Server) -> None:
+    """A user without rights in the schema is refused, and nothing is left behind."""
+    url = postgres.url("no_rights")
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE nobody_here LOGIN")
+    with pytest.raises(StoreError, match="permission denied for schema public"):
+        open_host(url.replace("user=postgres", "user=nobody_here"))
+    with open_host(url) as host:
+        host.input("events", SCHEMA, time="at")

@@ -1,0 +1,62 @@
+"""The documented tables are those of a store."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.durable.test_stores import PAIRS, events, prepared
+
+from cepheid.host import open_host
+from cepheid.hosts.durable.stores.layout import TABLES
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "host_tables.md"
+PLACES = {
+    "the key's columns": ["user"],
+    "promoted columns": ["first"],
+    "measures": [],
+}
+
+
+def documented() -> dict[str, list[str]]:
+    """The columns of each table, as the page lists them."""
+    tables = {}
+    for section in PAGE.read_text("utf-8").split("\n## ")[1:]:
+        title, _, text = section.partition("\n")
+        columns: list[str] = []
+        for line in re.findall(r"^\| (.+?) \|", text, re.MULTILINE):
+            columns += PLACES.get(line, re.findall(r"`(\w+)`", line))
+        for table in title.split(", "):
+            tables[table.replace("SLUG", "pairs")] = columns
+    return tables
+
+
+def test_documented_tables(url: str) -> None:
+    """Each table for users is on the page, with all of its columns and no others."""
+    outputs = ("matches", "timeouts", "late")
+    with prepared(url, promote={"first": "a.id"}, outputs=outputs) as host:
+        host.feed(events("a", "b", "a"), input="events")
+        tables = documented()
+        own = {name for name in TABLES if not name.startswith("cepheid_")}
+        assert own | {f"{prefix}_pairs" for prefix in ("open", "matches", "timeouts", "late")} == tables.keys()
+        for table, columns in tables.items():
+            there = set(host.sql(f"SELECT * FROM {table} LIMIT 0").column_names)
+            without = {"event"} if table in ("matches_pairs", "timeouts_pairs") else set()
+            assert there == set(columns) - without, table
+
+
+def test_scripts_and_patterns(url: str) -> None:
+    """`scripts` has a row for each step, `patterns` the problems and the position at which a pattern was deployed."""
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id")
+        host.feed(events("a", "b"), input="events", position=2)
+        host.deploy(PAIRS.not_followed_by("c").where("what = 'c'").followed_by("d"), input="events", key="user")
+        rows = host.sql("SELECT stage, event, activating, action FROM scripts ORDER BY step").to_pylist()
+        assert [[*row.values()] for row in rows] == [
+            ["a", "what = 'a'", True, "starts a partial match; then it waits for 'b'"],
+            ["b", "what = 'b'", False, "is taken; then it waits for 'd'"],
+            ["c", "what = 'c'", False, "ends the partial match without a match"],
+            ["d", "any", False, "is taken; then it is a match"],
+            [None, "10 minutes since the first event", False, "ends the partial match as a timeout"],
+        ]
+        assert host.sql("SELECT position, problems FROM patterns").to_pylist() == [{"position": "2", "problems": None}]
