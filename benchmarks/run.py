@@ -20,10 +20,12 @@ BENCHMARKS = (
     "out_of_order.py",
     "real_time.py",
     "spark_batch.py",
+    "spark_keyless.py",
     "spark_stream.py",
     "stream_state.py",
     "stream_latency.py",
     "start_up.py",
+    "durable.py",
 )
 
 

@@ -12,7 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from tests.durable.postgres import Server
-from tests.durable.test_stores import PAIRS, SCHEMA, count, events, execute, prepared
+from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, SCHEMA, count, events, execute, prepared
 
 from cepheid.errors import EventError, PatternError, SchemaError, StoreError
 from cepheid.host import Host, open_host
@@ -20,6 +20,8 @@ from cepheid.hosts.durable.state import MatchesOf
 from cepheid.hosts.durable.stores.layout import FORMAT
 
 DATABASES = ("sqlite", "duckdb", "postgresql")
+ARGUMENTS = ("sqlite",)
+"""Arguments are checked before any store has to do with them, so one store is enough."""
 A_POSITION = (
     "position: a number that is not negative, a map with one for each partition as in {'0': 17}, or a name is expected"
 )
@@ -149,6 +151,20 @@ def test_two_hosts_in_a_process(url: str) -> None:
         assert count(host, "matches_pairs") == 1
 
 
+@pytest.mark.parametrize("kind", OPEN_TO_OTHERS)
+@pytest.mark.parametrize("statement", ["DELETE FROM open_pairs", "UPDATE open_pairs SET stage = 'b', wakeup = NULL"])
+def test_rows_changed_by_others(url: str, kind: str, statement: str) -> None:
+    """Rows of open partial matches are never read back: what is found is the same after others change them."""
+    with prepared(url) as host:
+        host.feed(events("a"), input="events", position=1)
+        execute(url, kind, statement)
+        host.feed(events("x", after=1), input="events", position=2)
+    with open_host(url) as host:
+        host.feed(events("b", after=2), input="events", position=3)
+        assert count(host, "matches_pairs") == 1
+        assert count(host, "open_pairs") == 0
+
+
 def test_positions(url: str) -> None:
     """What is stored already is skipped, also if the position goes back; what is stored in part is refused."""
     with prepared(url) as host:
@@ -176,6 +192,7 @@ def test_positions_of_partitions(url: str) -> None:
         assert not host.feed(events("a", after=2), input="events", position={"1": 2}).skipped
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 @pytest.mark.parametrize("position", [-1, 2.5, True, [1], {}, {"0": -1}, {"0": "1"}, {0: 1}])
 def test_no_position(url: str, position: Any) -> None:
     """What is no position is refused."""
@@ -221,6 +238,7 @@ def test_columns_of_another_version(url: str) -> None:
         assert contents(host) == before
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -252,6 +270,7 @@ def test_deploy(url: str, arguments: dict[str, Any], message: str) -> None:
         assert contents(host) == before
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 def test_retire(url: str) -> None:
     """A pattern ends in one of two ways."""
     with prepared(url) as host:
@@ -263,6 +282,7 @@ def test_retire(url: str) -> None:
         assert contents(host) == before
 
 
+@pytest.mark.parametrize("kind", ARGUMENTS)
 def test_input(url: str) -> None:
     """All problems of an input are reported at once, and it is not added."""
     twice = pa.schema([*SCHEMA, pa.field("what", pa.int64())])

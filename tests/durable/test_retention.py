@@ -10,7 +10,7 @@ import pytest
 from tests.durable.test_stores import PAIRS, SCHEMA, START, count
 
 from cepheid.errors import SchemaError
-from cepheid.host import Host, open_host
+from cepheid.host import Host, Letter, open_host
 
 
 def fed(host: Host, steps: int, *, first: int = 0) -> None:
@@ -55,11 +55,18 @@ def test_by_rows(url: str) -> None:
 
 
 def test_what_is_not_delivered_is_kept(url: str) -> None:
-    """The outbox keeps all rows from the first undelivered one on."""
+    """The outbox keeps all rows that a subscription has not delivered yet."""
+    letters: list[Letter] = []
     with prepared(url, retain_rows=10) as host:
-        host._host.first_undelivered = lambda: 15  # noqa: SLF001 - subscriptions set it
+        host.subscribe("all", to=letters.append)
         fed(host, 50)
-        assert host.sql("SELECT min(number) AS first FROM outbox").column(0)[0].as_py() in (14, 15)
+        assert count(host, "outbox") == 50
+        assert host.deliver()
+        assert [letter.number for letter in letters] == [*range(1, 51)]
+        fed(host, 2, first=50)
+        assert 10 <= count(host, "outbox") <= 13
+        with pytest.raises(SchemaError, match=r"after: the outbox has no rows before number 4\d any more, got 3"):
+            host.subscribe("later", to=letters.append, after=3)
 
 
 def test_wrong_arguments(url: str) -> None:

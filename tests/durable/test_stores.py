@@ -236,3 +236,18 @@ def execute(url: str, kind: str, statement: str) -> None:
         other.execute(statement)
         other.commit()
         other.close()
+
+
+def test_text_with_nul(postgres: Server) -> None:
+    """PostgreSQL has no NUL in texts: its rows have U+FFFD in its place, and what is found is the same."""
+    users = ["u\0", "u\0", "\\u0000", "\\u0000"]
+    rows = [
+        {"id": i, "at": START + timedelta(minutes=i), "user": user, "what": "ab"[i % 2]} for i, user in enumerate(users)
+    ]
+    with prepared(postgres.url("with_nul")) as host:
+        host.feed(pa.Table.from_pylist(rows[:1], SCHEMA), input="events")
+        assert host.sql('SELECT "user" FROM open_pairs').column(0).to_pylist() == ["u\N{REPLACEMENT CHARACTER}"]
+        found = host.feed(pa.Table.from_pylist(rows[1:], SCHEMA), input="events").rows["pairs"]
+        assert found.column("user").to_pylist() == [users[0], users[2]]
+        query = "SELECT stages->'a'->0->>'user' AS inside FROM matches_pairs ORDER BY match_start"
+        assert host.sql(query).column(0).to_pylist() == ["u\N{REPLACEMENT CHARACTER}", "\\u0000"]

@@ -12,8 +12,8 @@ from tests.kernel.strategies import BOOL, COLUMNS, DOUBLE, INT
 
 from cepheid.compile.arrays import Ints
 from cepheid.events.batch import Schema
-from cepheid.kernel.stages.heap import add_up_to, push, take_out
 from cepheid.kernel.stages.layout import PLACE, START_ROW
+from cepheid.kernel.stages.lookup.heap import add_up_to, push, take_out
 from cepheid.lang.expression import Name
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions.script import CurrentValue, Operation, Operator, Script, StageValue

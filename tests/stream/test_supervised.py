@@ -61,8 +61,6 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
     }
     written([events(*parts[2])], tmp_path / "events", first=2)
     supervisor.query.processAllAvailable()
-    listed = partial_matches(tmp_path / "checkpoint", "ab@1").collect()
-    assert all(row.stages["a"][0].id < cuts[2] for row in listed)
 
     put(files, new)
     looked_until(supervisor, lambda: any(one.name == "ac" for one in supervisor.patterns.draining))
@@ -119,7 +117,8 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
 
 def test_a_pattern_that_fails_is_mended(streams: SparkSession, tmp_path: Path) -> None:
     """A micro-batch that fails with its set of patterns is repeated with the set that is in the folder when the next
-    supervisor starts. What stays has each row once.
+    supervisor starts. The pattern that fails must be dropped: draining, it would fail again. What stays has each row
+    once.
     """
     rows, files, news = random_events(8, 60, 3), tmp_path / "patterns", list[Any]()
     bad = pair("bad", "c' AND 1 / (id - 40) > 0 AND x <> '")
@@ -133,7 +132,7 @@ def test_a_pattern_that_fails_is_mended(streams: SparkSession, tmp_path: Path) -
     with pytest.raises(StreamingQueryException, match="Division by zero"):
         supervisor.run()
     put(files, AB, AC.named("bad", version=2))
-    supervisor = supervised(streams, tmp_path, news)
+    supervisor = supervised(streams, tmp_path, news, old="drop")
     assert news[-1].patterns.first == news[-2].patterns.first
     supervisor.query.processAllAvailable()
     supervisor.stop()

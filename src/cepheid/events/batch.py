@@ -15,7 +15,10 @@ END = "_end"
 SEQUENCE_PREFIX = "_sequence"
 MASK = "_mask"
 ORDINAL = "_ordinal"
+AFTER = "_after"
+"""Whether a row stands directly after the event whose place it has; see `TierOrdering`."""
 KEY_PREFIX = "_key"
+SUB_KEY_PREFIX = "_subkey"
 VALUE_PREFIX = "_value"
 EVENT_PREFIX = "_event."
 ROW_PREFIX = "_row."
@@ -89,6 +92,8 @@ class Batch:
     `data` has these columns:
 
     - _key0, _key1, …: the key.
+    - _subkey0, _subkey1, …: values by which the events of a key are divided further (`plan.tiers`), without being part
+      of it. Usually there are none.
     - _time: event time (TIME_TYPE, no NULLs).
     - _sequence0, _sequence1, …: the sequence.
     - _mask: lifted conditions as a 64-bit integer, bit i for Plan.bits[i].
@@ -122,6 +127,10 @@ class Batch:
     @property
     def keys(self) -> list[pa.Array]:
         return self._prefixed(KEY_PREFIX)
+
+    @property
+    def sub_keys(self) -> list[pa.Array]:
+        return self._prefixed(SUB_KEY_PREFIX)
 
     @property
     def values(self) -> list[pa.Array]:

@@ -19,16 +19,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events.batch import MASK, ORDINAL, TIME, Batch, join, python_values
+from cepheid.events.batch import AFTER, MASK, ORDINAL, TIME, Batch, join, python_values
 from cepheid.events.identity import canonical_bytes, digests
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Rows: TypeAlias = npt.NDArray[np.int64]
+
+CONTENT = b"content"
+"""The purpose of the digests that order events of equal rank. They may never change."""
 
 
 @dataclass(frozen=True)
 class Ordered:
-    """Events in their final order, with ordinals. `key_start` flags each event whose key differs from that of the event
-    before.
+    """Events in their final order, with ordinals. `key_start` flags each event whose key or sub-key differs from that
+    of the event before.
     """
 
     batch: Batch
@@ -87,7 +91,7 @@ class Ordering:
         return self._ordered(self._waiting, key_start, group_start)
 
     def _borders(self, batch: Batch) -> tuple[Flags, Flags]:
-        """Flags of the events at which a key begins, and at which a group of events of equal rank begins."""
+        """Flags of the events at which a key or sub-key begins, and at which a group of events of equal rank begins."""
         if self._waiting is None:
             key_start, group_start = _borders_within(batch)
             key_start[0] = group_start[0] = True
@@ -105,15 +109,46 @@ class Ordering:
         if len(tied):
             self.ties += len(tied)
             rows, ordinals[tied] = _by_content(batch.take(pa.array(tied)), group[tied])
-            order = np.arange(len(batch))
-            order[tied] = tied[rows]
-            batch = batch.take(pa.array(order))
+            batch = _rearranged(batch, tied, rows)
         return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start)
 
 
-def _by_content(tied: Batch, group: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+class TierOrdering(Ordering):
+    """As Ordering, for a later tier: events that have ordinals already, among partial matches (`AFTER`) at the place of
+    their last event, and directly after it.
+    """
+
+    def _ordered(self, batch: Batch, key_start: Flags, group_start: Flags) -> Ordered:
+        group = np.cumsum(group_start, dtype=np.int64)
+        is_event = ~_flags(batch.column(AFTER))
+        # The order of partial matches among themselves does not matter.
+        tied = np.flatnonzero((np.bincount(group)[group] > 1) & (np.bincount(group, is_event)[group] > 0))
+        if len(tied):
+            rows = _by_ordinal(batch.take(pa.array(tied)), group[tied])
+            batch = _rearranged(batch, tied, rows)
+        return Ordered(batch, key_start)
+
+
+def _rearranged(batch: Batch, tied: Rows, rows: Rows) -> Batch:
+    """The batch with the rows at `tied`, which is ascending, in the order `rows`, which are indices of `tied`."""
+    order = np.arange(len(batch))
+    order[tied] = tied[rows]
+    return batch.take(pa.array(order))
+
+
+def _by_ordinal(tied: Batch, group: Rows) -> Rows:
+    """The rows in the order of groups, then that of `_by_content`, then with events before partial matches."""
+    contents = canonical_bytes(tied.chosen, len(tied)).dictionary_encode()
+    distinct = digests(contents.dictionary, range(1, len(contents.dictionary) + 1), CONTENT)
+    places = np.empty(len(distinct), np.int64)
+    places[sorted(range(len(distinct)), key=distinct.__getitem__)] = np.arange(len(distinct))
+    ordinals, after = tied.column(ORDINAL).to_numpy(), _flags(tied.column(AFTER))
+    return np.lexsort((after, ordinals, places[contents.indices.to_numpy()], group))
+
+
+def _by_content(tied: Batch, group: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
     """The rows of `tied` in their final order, group by group, and the ordinal of each."""
-    content = _row_digests(tied.chosen, len(tied), b"content")
+    content = _row_digests(tied.chosen, len(tied), CONTENT)
     lifted = _row_digests([tied.column(MASK), *tied.values], len(tied), b"lifted")
     rows = sorted(range(len(tied)), key=lambda row: (group[row], content[row], lifted[row]))
     ordinals = np.zeros(len(tied), np.int32)
@@ -133,7 +168,7 @@ def _borders_within(batch: Batch) -> tuple[Flags, Flags]:
     for the first event.
     """
     key_start = np.zeros(len(batch), np.bool_)
-    for column in batch.keys:
+    for column in (*batch.keys, *batch.sub_keys):
         key_start[1:] |= differs(column)
     group_start = key_start.copy()
     for column in batch.order:

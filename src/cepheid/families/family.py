@@ -19,10 +19,12 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, Words
+from cepheid.plan.tiers import Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, PatternRunner, ServiceMatcher
+    from cepheid.matchers.shipped_events import ShippedEvents
 
 LateBy: TypeAlias = Literal["start", "end"]
 """The time of an event that decides whether it is late; "start" for an event with a single time."""
@@ -153,6 +155,18 @@ class Family(Protocol):
 
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
+
+    def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002
+        """The tiers in which a pattern without key can be found; none if all events must be in one sequence."""
+        return ()
+
+    def tier_schema(self, plans: Any, number: int, shipped: ShippedEvents) -> pa.Schema:  # noqa: ARG002
+        """The columns of the rows of the tier with this number, which is one of several."""
+        raise AssertionError(f"{self.noun} has no tiers")
+
+    def tier_matcher(self, plans: Any, number: int, shipped: ShippedEvents, until: int | None) -> FiniteMatcher:  # noqa: ARG002
+        """The matcher of the tier with this number."""
+        raise AssertionError(f"{self.noun} has no tiers")
 
     def ties_matter(self, plans: Any) -> bool:
         """Whether matches may depend on the order of events with equal times."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,16 @@ from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans, build_plans
+from cepheid.plan.stages.tier_plans import TierPlan
+from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
 from cepheid.plan.taxonomy import taxonomy_warnings
+from cepheid.plan.tiers import Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, ServiceMatcher
+    from cepheid.matchers.shipped_events import ShippedEvents
     from cepheid.matchers.stages.runner import StagesRunner
 
 
@@ -77,6 +81,7 @@ class Stages(Family):
             compiled = compile_plan(plan)
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
             text += lookups_text(compiled)
+            text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002
@@ -98,6 +103,20 @@ class Stages(Family):
         from cepheid.matchers.stages.finite import SortedMatchers
 
         return SortedMatchers(compiled, until=until)
+
+    def tiers(self, plans: Plans) -> Sequence[Tier]:
+        found = tiers_of_all(plans)
+        return () if isinstance(found, str) else found
+
+    def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
+        from cepheid.matchers.stages.tiers import tier_schema
+
+        return tier_schema(TierPlan(plans.only, self.tiers(plans)[number]), shipped)
+
+    def tier_matcher(self, plans: Plans, number: int, shipped: ShippedEvents, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.stages.tiers import TierMatcher
+
+        return TierMatcher(TierPlan(plans.only, self.tiers(plans)[number]), shipped, until=until)
 
     def ties_matter(self, plans: Plans) -> bool:  # noqa: ARG002
         return True

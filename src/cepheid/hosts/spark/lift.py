@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DateType, TimestampNTZType
 
 from cepheid.events import batch as names
@@ -18,6 +20,7 @@ from cepheid.hosts.spark.engine import expression
 from cepheid.lang.expression import Name
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import LiftedFor, words_of
+from cepheid.plan.tiers import Side
 from cepheid.requests.request import Nulls
 
 _WITHOUT_CHANGES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT"})
@@ -189,6 +192,28 @@ class Lift:
 
     def __getitem__(self, name: str) -> Column:
         return F.col(self.layout[name])
+
+    @property
+    def sub_keys(self) -> list[Column]:
+        """The columns that divide the events of a key."""
+        return [self[name] for name in self.layout if name.startswith(names.SUB_KEY_PREFIX)]
+
+    def add_sub_keys(self, plan: LiftedFor, sides: Iterable[Side]) -> None:
+        """Adds the values by which events without key are divided."""
+        for number, side in enumerate(sides):
+            name, value = f"{names.SUB_KEY_PREFIX}{number}", plan.values[side.column]
+            if value.type == side.type and not pa.types.is_floating(side.type):
+                self.layout[name] = self.layout[f"{names.VALUE_PREFIX}{side.column}"]
+            else:
+                self.add(name, compared(expression(value.sql), side))
+
+
+def compared(value: Column, side: Side) -> Column:
+    """The value so that Spark groups exactly the values that are equal: in the type of the comparison, and without
+    -0.0.
+    """
+    cast = value.cast(from_arrow_type(side.type, prefer_timestamp_ntz=True))
+    return F.when(cast == 0, F.lit(0.0)).otherwise(cast) if pa.types.is_floating(side.type) else cast
 
 
 def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:

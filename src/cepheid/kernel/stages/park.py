@@ -7,8 +7,8 @@ from typing import Any
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, Events
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.stages.deadline import deadline_of
 from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
+from cepheid.kernel.stages.lookup.deadline import deadline_of
 
 
 @kernel

@@ -10,8 +10,8 @@ from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import sum_overflows
-from cepheid.kernel.stages.index import unplace
 from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
+from cepheid.kernel.stages.lookup.index import unplace
 
 
 @inlined

@@ -21,8 +21,10 @@ from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPE
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.deadline import deadline_of
-from cepheid.kernel.stages.index import (
+from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
+from cepheid.kernel.stages.lookup.deadline import deadline_of
+from cepheid.kernel.stages.lookup.index import (
     find_candidates,
     first_deadline,
     first_to_end,
@@ -31,8 +33,6 @@ from cepheid.kernel.stages.index import (
     place,
     unplace,
 )
-from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, Cursor, Output, PartialMatches
-from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, complete, release, time_out
 from cepheid.kernel.stages.rows import (

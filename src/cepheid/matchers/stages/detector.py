@@ -132,7 +132,7 @@ class Detector(Replays):
         rows = [self._rows(part) for part in parts_of(emitted) if not self._was_reported(part)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
-        return [pa.Table.from_batches(rows, row_schema(self.pattern.plan))]
+        return [pa.Table.from_batches(rows, self.schemas[0])]
 
     def idle_from(self, keys: Int32s) -> Ints:
         """FOREVER for each key: only deadlines end partial matches, if anything does."""
@@ -161,7 +161,7 @@ class Detector(Replays):
         with nullcontext() if keys is None else self.only(keys):
             listed = self.kernel.listed(self.working_set.events.time, now, most)
         for part in parts_of(listed):
-            used, position = _places(part.event, len(self.working_set))
+            used, position = places(part.event, len(self.working_set))
             rows.append(rows_of(plan, part, self.working_set.take(used), position, self.ids))
         return pa.Table.from_batches(rows, schema)
 
@@ -191,7 +191,7 @@ class Detector(Replays):
 
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
-        used, position = _places(emitted.event, len(self.working_set))
+        used, position = places(emitted.event, len(self.working_set))
         rows = rows_of(plan, emitted, self.working_set.take(used), position, self.ids)
         if timeouts:
             rows = self.reported.new(rows)
@@ -239,7 +239,7 @@ def _timeout_log(detector: Detector) -> TimeoutLog:
     )
 
 
-def _places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
+def places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
     """`events` has positions in a working set of this length. Returns the distinct positions, ascending, and for each
     event the index of its position among them.
     """

@@ -1,9 +1,9 @@
 """Which patterns can store more and more partial matches, and what would bound them.
 
 Every event may start a partial match, so their number is bounded only if each of them ends. A partial match ends by
-time (`within`, a window of its stage), by an event that does not match where the pattern is strict, or by completing.
-Nothing is known here about the events: a stage with a condition may wait for ever, and one without takes the next
-event.
+time (`within`, `max_gap`, a window of its stage), by an event that does not match where the pattern is strict, or by
+completing. Nothing is known here about the events: a stage with a condition may wait for ever, and one without takes
+the next event.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
     """
     if pattern.window is not None:
         return ()
-    return tuple(_warnings(pattern.stages, _Whole(pattern), bounded=False))
+    return tuple(_warnings(pattern.stages, _Whole(pattern), bounded=pattern.gap is not None))
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
 
 
 def _warnings(stages: Sequence[Stage], whole: _Whole, *, bounded: bool) -> Iterator[str]:
-    """Warnings for the stages of a pattern or a group. `bounded`: a window around them bounds every gap."""
+    """Warnings for the stages of a pattern or a group. `bounded`: something around them bounds every gap."""
     for number, stage in enumerate(stages):
         if stage.contiguity.negated:
             continue  # the stage after it waits; as the last stage it has a window

@@ -162,4 +162,12 @@ def _after(host: DurableHost, given: object, faults: list[str]) -> int:
     number = _count("after", given, 0, faults)
     if number > host.sent:
         faults.append(f"after: the last number in the outbox is {host.sent}, got {number}")
+    elif number < host.sent and (first := _first(host)) > number + 1:
+        faults.append(f"after: the outbox has no rows before number {first} any more, got {number}")
     return number
+
+
+def _first(host: DurableHost) -> int:
+    """The number of the first row in the outbox."""
+    ((first,),) = host.read("SELECT min(number) AS first FROM outbox").to_pydict().values()
+    return host.sent + 1 if first is None else int(first)

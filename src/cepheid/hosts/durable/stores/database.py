@@ -23,6 +23,8 @@ class Database(Protocol):
     """The mark of a parameter in a statement."""
     errors: tuple[type[Exception], ...]
     """What the driver raises."""
+    place: str
+    """The column that says where a row is, within a transaction."""
     has_indexes: bool
     """Whether tables for users get indexes. Not where they cost more at a write than they save at a query."""
 
@@ -43,8 +45,8 @@ class Database(Protocol):
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         """Removes the rows whose column has one of the values, and that fit the condition."""
 
-    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
-        """Removes the rows whose two columns have one of the pairs of values."""
+    def delete_places(self, table: str, places: Sequence[Any]) -> None:
+        """Removes the rows at these places."""
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str

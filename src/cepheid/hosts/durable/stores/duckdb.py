@@ -39,6 +39,7 @@ class DuckDbDatabase:
 
     mark = "?"
     errors: tuple[type[Exception], ...] = (duckdb.Error,)
+    place = "rowid"
     has_indexes = False  # a query over a million rows takes some milliseconds, and indexes slow writes down fivefold
 
     def __init__(self, path: Path | None, readable: Path | None = None) -> None:
@@ -91,14 +92,9 @@ class DuckDbDatabase:
             where = f"{quoted(column)} IN (SELECT value FROM {given}){' AND ' if condition else ''}{condition}"
             self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
 
-    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
-        first, second = columns
-        given = pa.table(
-            {name: pa.array([*values]) for name, values in zip(columns, zip(*pairs, strict=True), strict=True)}
-        )
-        with self._registered(given) as wanted:
-            where = f"({quoted(first)}, {quoted(second)}) IN (SELECT ({quoted(first)}, {quoted(second)}) FROM {wanted})"
-            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}")
+    def delete_places(self, table: str, places: Sequence[Any]) -> None:
+        with self._registered(pa.table({"place": pa.array(places, pa.int64())})) as given:
+            self._connection.execute(f"DELETE FROM {quoted(table)} WHERE rowid IN (SELECT place FROM {given})")
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
@@ -10,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg.types.json import Jsonb
 
 from cepheid.errors import StoreError
@@ -32,6 +34,7 @@ class PostgresDatabase:
 
     mark = "%s"
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
+    place = "ctid::text"
     has_indexes = True
 
     def __init__(self, url: str) -> None:
@@ -93,16 +96,13 @@ class PostgresDatabase:
         where = f"{quoted(column)} = ANY(%s){' AND ' if condition else ''}{condition}"
         self.execute(f"DELETE FROM {quoted(table)} WHERE {where}", ([*values],))
 
-    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
-        first, second = map(quoted, columns)
-        given = "unnest(%s::text[], %s::text[]) AS given (a, b)"
-        statement = f"DELETE FROM {quoted(table)} USING {given} WHERE {first} = given.a AND {second} = given.b"
-        self.execute(statement, [[*values] for values in zip(*pairs, strict=True)])
+    def delete_places(self, table: str, places: Sequence[Any]) -> None:
+        self.execute(f"DELETE FROM {quoted(table)} WHERE ctid = ANY(%s::tid[])", ([*places],))
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
     ) -> list[tuple[Any, ...]]:
-        where = f"{quoted(column)} = ANY(%s) AND {condition}"
+        where = f"{quoted(column)} = ANY(%b) AND {condition}"
         return self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}", ([*values],))
 
     def type_name(self, type_: pa.DataType) -> str:
@@ -180,9 +180,20 @@ _TYPES: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], str]]
 """The first type whose test fits."""
 
 
+_NUL, _IN_ITS_PLACE = "\0", "\N{REPLACEMENT CHARACTER}"
+"""PostgreSQL's texts cannot have this character. The state of the matchers has it, as it is stored as bytes."""
+_NUL_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+
+
 def _values(column: pa.ChunkedArray) -> list[Any]:
     """The values as psycopg takes them."""
     if pa.types.is_nested(column.type):
         texts = json_texts(column.combine_chunks()).to_pylist()
-        return [None if text is None else Jsonb(text, dumps=str.encode) for text in texts]
+        return [None if text is None else Jsonb(_json(text), dumps=str.encode) for text in texts]
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = pc.replace_substring(column, _NUL, _IN_ITS_PLACE)
     return python_values(column)
+
+
+def _json(text: str) -> str:
+    return _NUL_IN_JSON.sub(rf"\1{_IN_ITS_PLACE}", text) if "\\u0000" in text else text

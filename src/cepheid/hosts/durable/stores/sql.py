@@ -153,11 +153,11 @@ class SqlStore:
 
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
         condition = f"version = {literal(version)}"
-        known = self._database.rows_where_in("key_id, id", table.name, "key_id", keys, condition)
+        known = self._database.rows_where_in(f"{self._database.place}, id", table.name, "key_id", keys, condition)
         before, now = {id_ for _, id_ in known}, rows.column("id").to_pylist()
         stays = before.intersection(now)
-        if gone := [pair for pair in known if pair[1] not in stays]:
-            self._database.delete_pairs(table.name, ("key_id", "id"), gone)
+        if gone := [place for place, id_ in known if id_ not in stays]:
+            self._database.delete_places(table.name, gone)
         new = [row for row, id_ in enumerate(now) if id_ not in before]
         if new:
             self._database.insert(table.name, rows if len(new) == len(now) else rows.take(new))

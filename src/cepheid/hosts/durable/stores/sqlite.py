@@ -35,6 +35,7 @@ class SqliteDatabase:
 
     mark = "?"
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    place = "rowid"
     has_indexes = True
 
     def __init__(self, path: Path) -> None:
@@ -73,9 +74,9 @@ class SqliteDatabase:
             where = f"{quoted(column)} IN ({marks}){' AND ' if condition else ''}{condition}"
             self._connection.execute(f"DELETE FROM {quoted(table)} WHERE {where}", some)
 
-    def delete_pairs(self, table: str, columns: tuple[str, str], pairs: Sequence[tuple[str, str]]) -> None:
-        where = " AND ".join(f"{quoted(column)} = ?" for column in columns)
-        self._connection.executemany(f"DELETE FROM {quoted(table)} WHERE {where}", pairs)
+    def delete_places(self, table: str, places: Sequence[Any]) -> None:
+        statement = f"DELETE FROM {quoted(table)} WHERE rowid = ?"
+        self._connection.executemany(statement, ((place,) for place in places))
 
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str

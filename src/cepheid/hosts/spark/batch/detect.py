@@ -21,9 +21,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cepheid.errors import SchemaError
-from cepheid.events.batch import KEY_PREFIX, SEQUENCE_PREFIX, TIME, Schema, mask_column
+from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
-from cepheid.hosts.spark.batch.worker import output_schema, rows_of_all
+from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
+from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
 from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark.lift import Lift, Times, counts_read, lifting, named, raised, session_zone, usable
 from cepheid.hosts.spark.shipping import mapped, packed
@@ -58,14 +59,21 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         request.report.set(lambda: counts_of(family.counts, read_counts.get | matcher_counts.get))
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     lift = lifting(plans, times)
+    tiers = () if plans.schema.key else family.tiers(plans)
+    if tiers:
+        lift.add_sub_keys(plans, (link.value for link in tiers[0].links))
     read_events = events if until is None else events.where(times[0].until(until))
     usable_events = counted(read_events, request, times, read_counts)
     shipped = with_any(usable_events.select(*lift.shipped), lift, relevant_to_any(family.compile(plans).relevant_to))
     rows = rows_of_all(family, plans)
-    spark_rows = row_type(rows)
-    task = (family.kind, packed(plans), tuple(lift.layout.items()), until and microseconds(until), zone)
-    by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
-    from_workers = by_key.mapInArrow(mapped(WORK, task, spark_rows), spark_rows)
+    ended = None if until is None else microseconds(until)
+    task = Task(family.kind, packed(plans), tuple(lift.layout.items()), ended, zone)
+    if len(tiers) > 1:
+        from_workers = from_tiers(shipped, tiers, lift, task)
+    else:
+        shipped, spark_rows = with_sub_keys(shipped, lift), row_type(rows)
+        by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
+        from_workers = by_key.mapInArrow(mapped(WORK, tuple(task), spark_rows), spark_rows)
     return without_worker_messages(from_workers, matcher_counts).select(
         *output_columns(plans, rows.names, family.last_columns)
     )
@@ -133,6 +141,18 @@ def with_any(events: DataFrame, lift: Lift, relevant: Words | None) -> DataFrame
     return events.where(reduce(Column.__or__, words))
 
 
+def with_sub_keys(events: DataFrame, lift: Lift) -> DataFrame:
+    """The events that have all sub-keys. Others are in no match, as NULL equals nothing."""
+    if not lift.sub_keys:
+        return events
+    known = reduce(Column.__and__, [column.isNotNull() for column in lift.sub_keys])
+    # Conditions that fail on an event must fail on these events, too. So Spark must not filter before it computes them:
+    # that the mask is not -1 is always true, but Spark does not know it.
+    masks = [lift[name] for name in lift.layout if name.startswith(MASK)]
+    computed = reduce(Column.__and__, [mask != F.lit(-1) for mask in masks])
+    return events.where(F.when(computed, known))
+
+
 def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     """Each key's events in one partition, by time and sequence.
 
@@ -145,18 +165,15 @@ def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
 
 
 def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
-    """Each key's events in one partition."""
+    """Each key's events in one partition. Without key they are divided by their sub-keys, if they have them."""
     key = _key(schema, lift)
     if not key:
         warn("no key: all events are one sequence, which a single Spark task processes")
-    by_key = shipped.repartition(*key) if key else shipped.repartition(1)
-    # If no event is left to sort, Spark's adaptive execution replaces the sort and everything before it by an empty
-    # relation. The counts of events read would then be lost. It does not replace an observation.
-    return by_key.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
+    return counted_before_sort(shipped.repartition(*key) if key else shipped.repartition(1))
 
 
 def _key(schema: Schema, lift: Lift) -> list[Column]:
-    return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))]
+    return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))] or lift.sub_keys
 
 
 def row_type(rows: pa.Schema) -> StructType:

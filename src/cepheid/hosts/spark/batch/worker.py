@@ -7,9 +7,9 @@ other columns are NULL. The host removes these rows. An exception would reach th
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -20,11 +20,14 @@ from cepheid.families import family_named
 from cepheid.families.family import CompiledSet, Family
 from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.matchers.counts import MATCHER_COUNTS
+from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.output.common import filled, merged
 from cepheid.output.times import given_rows, given_schema
 from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.request import COUNTS, ERROR
 
+FoundRows: TypeAlias = Callable[[list[pa.Table]], list[pa.Table]]
+"""Converts the tables that a matcher returns."""
 _OUTPUT_ROWS = 1 << 16
 
 
@@ -51,19 +54,37 @@ def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
     plans, compiled = compiled_plans(task.kind, task.plans)
     matcher = family.finite(compiled, task.until)
     schema = output_schema(rows_of_all(family, plans))
+    yield from found_in(
+        batches, matcher, schema, lambda rows: batch_of_layout(rows, task.layout), given_to_user(plans, task.zone)
+    )
 
-    def as_users_have_them(found: list[pa.Table]) -> list[pa.Table]:
-        return [given_rows(plan, rows, task.zone) for plan, rows in zip(plans.each, found, strict=False) if len(rows)]
 
+def given_to_user(plans: PlanSet[Any], zone: str) -> FoundRows:
+    """Gives times in the matchers' rows the types that users have."""
+
+    def rows_of_each(found: list[pa.Table]) -> list[pa.Table]:
+        return [given_rows(plan, rows, zone) for plan, rows in zip(plans.each, found, strict=False) if len(rows)]
+
+    return rows_of_each
+
+
+def found_in(
+    batches: Iterator[pa.RecordBatch],
+    matcher: FiniteMatcher,
+    schema: pa.Schema,
+    batch_of: Callable[[pa.RecordBatch], Batch],
+    rows_of: FoundRows,
+) -> Iterator[pa.RecordBatch]:
+    """What the matcher finds in the batches as rows of `schema`, and the worker's messages."""
     try:
         for events in coalesced(batches):
-            yield from _rows(as_users_have_them(matcher.process(_batch(events, task.layout))), schema)
-        yield from _rows(as_users_have_them(matcher.finish()), schema)
+            yield from _rows(rows_of(matcher.process(batch_of(events))), schema)
+        yield from _rows(rows_of(matcher.finish()), schema)
     except (ConditionError, EventError, LimitExceeded, SkipError) as error:
-        yield _message(schema, ERROR, str(error))
+        yield message(schema, ERROR, str(error))
         return
     if any(matcher.counts.values()):
-        yield _message(schema, COUNTS, matcher.counts)
+        yield message(schema, COUNTS, matcher.counts)
 
 
 def rows_of_all(family: Family, plans: PlanSet[Any]) -> pa.Schema:
@@ -79,7 +100,7 @@ def compiled_plans(kind: str, packed: bytes) -> tuple[PlanSet[Any], CompiledSet]
     return plans, family_named(kind).compile(plans)
 
 
-def _batch(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:
+def batch_of_layout(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:
     columns = {name: events.column(shipped) for name, shipped in layout}
     for name in (TIME, END):
         if name in columns:
@@ -92,7 +113,7 @@ def _rows(found: list[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield from pa.concat_tables(rows).combine_chunks().to_batches(max_chunksize=_OUTPUT_ROWS)
 
 
-def _message(schema: pa.Schema, column: str, value: str | dict[str, int]) -> pa.RecordBatch:
+def message(schema: pa.Schema, column: str, value: str | dict[str, int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([{column: value}], schema=schema)
 
 

@@ -141,6 +141,8 @@ class LookingBackKernel(CompiledKernel):
         ends = np.cumsum(entries["end"] - entries["first"])
         self.earlier.keys["first"][keys] = ends - (entries["end"] - entries["first"])
         self.earlier.keys["end"][keys] = ends
+        if len(events) > len(self.earlier.events):  # copies of a key had the same entries, now each has its own
+            self.earlier = self.earlier._replace(events=np.zeros(2 * len(events), np.int64))
         self.earlier.events[: len(events)] = events
         self._used = len(events)
 

@@ -26,9 +26,9 @@ from cepheid.compile.stages.tables import ALWAYS, Lookup, Tables
 from cepheid.kernel.arrays import FOREVER, Events, Flags
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, evaluate
-from cepheid.kernel.stages.deadline import deadline_of
-from cepheid.kernel.stages.heap import add_up_to, push, take_out
 from cepheid.kernel.stages.layout import ALL_VISITED, NOWHERE, START_ROW, Cursor, Index, PartialMatches
+from cepheid.kernel.stages.lookup.deadline import deadline_of
+from cepheid.kernel.stages.lookup.heap import add_up_to, push, take_out
 
 FOUND, MISSING, FAILED = range(3)
 """Whether a side of the ties has a key, is NULL, or cannot be computed."""

@@ -1,0 +1,137 @@
+"""Spark divides a pattern without key by the values that tie its stages, and finds what one sequence has."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from tests.hosts.tiered_patterns import FIRST, tied_events, tied_pattern
+
+from cepheid import CepheidWarning, Limits, Pattern, Report, detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+ONE_TASK = "no key: all events are one sequence, which a single Spark task processes"
+EVENTS = tied_events(5, 240)
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession) -> DataFrame:
+    """The events in several partitions."""
+    return spark.createDataFrame(EVENTS).repartition(3)
+
+
+def rows(matches: Any) -> list[str]:
+    arrow = matches if isinstance(matches, pa.Table) else matches.toArrow()
+    return sorted(map(repr, arrow.to_pylist()))
+
+
+def in_process(pattern: Pattern, **options: Any) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)  # of ties
+        return rows(detect(EVENTS, pattern, time="at", **options))
+
+
+def tiers_pattern() -> Pattern:
+    """The values of the second tier are of different types, and its condition reads all earlier stages."""
+    return (
+        Pattern.begin("a")
+        .where("kind <> 'C'")
+        .followed_by_any("b")
+        .where("x = a.x AND s = a.s")
+        .followed_by_any("c")
+        .where("y = b.small AND n > a.n AND n <> b.n")
+        .followed_by("last")
+        .where("d = c.d AND count(b) = 1")
+        .within_previous("40 seconds")
+        .within("90 seconds")
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options"),
+    [
+        (tiers_pattern(), {}),
+        (tiers_pattern(), {"sequence": "id", "measures": {"gap": "last.at - a.at", "n": "sum(b.n)"}}),
+        (tiers_pattern(), {"columns": ["x", "s"], "outputs": "matches"}),
+        (
+            Pattern.begin("a").followed_by("b").where("y = a.y AND n > a.n"),
+            {"sequence": "id", "as_of": FIRST + timedelta(seconds=150)},
+        ),
+        (Pattern.begin("a").followed_by("b").where("x = a.small AND n > a.n"), {"columns": ["kind"]}),
+        (tied_pattern(54, same=True), {}),  # FLOAT
+        (tied_pattern(33), {"sequence": "id"}),  # three tiers
+        (tied_pattern(17), {}),
+    ],
+)
+def test_the_matches_are_those_of_one_sequence(events: DataFrame, pattern: Pattern, options: dict[str, Any]) -> None:
+    """All rows are equal, ids included, and no task has all events: there is no warning."""
+    expected = in_process(pattern, **options)
+    assert len(expected) > 5
+    assert rows(detect(events, pattern, time="at", **options)) == expected
+
+
+def test_ids_do_not_depend_on_the_zone_of_the_session(spark: SparkSession) -> None:
+    """In a session of another zone, times come back from workers in that zone. They are the same instants."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
+    found = detect(session.createDataFrame(EVENTS), tiers_pattern(), time="at").select("match_id").toArrow()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        expected = detect(EVENTS, tiers_pattern(), time="at").select(["match_id"])
+    assert rows(found) == rows(expected)
+
+
+def test_several_patterns_share_a_value(events: DataFrame) -> None:
+    """Patterns that have an equality in common are divided by it, each with its own matches."""
+    first = Pattern.begin("a").followed_by("b").where("x = a.x AND s = a.s")
+    second = (
+        Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("n > a.n AND x = a.x").within("9 seconds")
+    )
+    patterns = {"first": first, "second": second}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        expected = rows(detect(EVENTS, patterns, time="at"))
+    assert rows(detect(events, patterns, time="at")) == expected
+
+
+def test_counts_are_those_of_all_tiers(events: DataFrame) -> None:
+    """A report has the events read, once, and the matches of the whole pattern."""
+    report, limits = Report(), Limits(max_partial_matches=1000)
+    matches = detect(events, tiers_pattern(), time="at", limits=limits, report=report).toArrow().num_rows
+    assert (report.counts.events, report.counts.matches, report.counts.timeouts) == (len(EVENTS), matches, 0)
+
+
+def test_an_error_in_the_first_tier_is_reported(events: DataFrame) -> None:
+    """A worker's error passes through the tiers after it."""
+    found = detect(events, tiers_pattern(), time="at", limits=Limits(max_partial_matches=1))
+    with pytest.raises(Exception, match=r"more than 1 partial matches are open for one key \(max_partial_matches\)"):
+        found.toArrow()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "shuffles"),
+    [(Pattern.begin("a").followed_by("b").where("x = a.x"), 1), (tiers_pattern(), 3)],
+)
+def test_there_is_a_shuffle_for_each_tier(
+    events: DataFrame, pattern: Pattern, shuffles: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each tier's rows are divided by its values."""
+    detect(events, pattern, time="at").explain()
+    plan = capsys.readouterr().out
+    assert plan.count("Exchange hashpartitioning") == shuffles
+    assert "SinglePartition" not in plan
+
+
+def test_a_pattern_that_cannot_be_divided_is_one_task(events: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    """A warning says that a single task has all events."""
+    with pytest.warns(CepheidWarning, match=ONE_TASK):
+        found = detect(events, Pattern.begin("a").next("b").where("x = a.x"), time="at")
+    found.explain()
+    assert "SinglePartition" in capsys.readouterr().out
