@@ -21,7 +21,7 @@ def locked(path: Path, lock: Path | None = None) -> TextIOWrapper:
         StoreError: another host has the store open, or the file cannot be made.
     """
     try:
-        file = (lock or Path(f"{path}-host-lock")).open("w", encoding="utf-8")  # noqa: SIM115 - open until the lock is given up
+        file = (lock or Path(f"{path}-host-lock")).open("w", encoding="utf-8")
     except OSError as error:
         raise StoreError(f"the store {path} cannot be opened: {error}") from error
     until = time.monotonic() + _PATIENCE

@@ -29,7 +29,6 @@ from cepheid.hosts.durable.stores.files.disk import TEMPORARY, Disk, Sync
 from cepheid.hosts.durable.stores.files.records import (
     Change,
     FileHeader,
-    Kind,
     damaged,
     encode,
     has_record_after,
@@ -142,13 +141,16 @@ class Journal:
         self._tidy()
 
     def _newest(self) -> int:
-        """The number of the newest snapshot."""
-        numbers = self._numbers("snapshot")
+        """The number of the newest snapshot that has a log. A crash may have left files of the next ones, without
+        anything in them that was acknowledged.
+        """
+        snapshots, logs = self._numbers("snapshot"), self._numbers("log")
+        newest = max({*snapshots} & {*logs}, default=0)
         acknowledged, _ = self._acknowledged()
-        later = [number for number in self._numbers("log") if self._has_records(number)]
-        newest = max([0, *numbers])
-        if (needed := max([1, acknowledged, *later])) > newest:
-            raise damaged(self._path("snapshot", needed), "is missing")
+        needed = max([1, acknowledged, *filter(self._has_records, logs)])
+        if newest < needed:
+            number = max(needed, *snapshots, *logs)
+            raise damaged(self._path("log" if number in snapshots else "snapshot", number), "is missing")
         return newest
 
     def _read_snapshot(self, number: int) -> Contents:
@@ -222,8 +224,8 @@ class Journal:
 
     @property
     def is_long(self) -> bool:
-        """Whether a snapshot is due. Between two snapshots as much is logged as one writes, so that each byte is written
-        a bounded number of times.
+        """Whether a snapshot is due. Between two of them at least as much is logged as one has, so that each byte is
+        written a bounded number of times.
         """
         return self._end > max(self._log_size, self._snapshot_size)
 

@@ -9,7 +9,6 @@ its events and snapshots have the matcher's state, from which they are listed wh
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -18,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.errors import SnapshotError, StoreError
+from cepheid.errors import StoreError
 from cepheid.hosts.durable.documents import (
     deployment_from_json,
     deployment_to_json,
