@@ -124,7 +124,7 @@ class DiskModel:
                         _rename(self.synced_names, change)
                 self.pending = [change for change in self.pending if change[0] != one.path]
 
-    def _rename(self, change: dict[Path, File | None | Literal["gone"]]) -> None:
+    def _rename(self, change: dict[Path, File | Literal["gone"] | None]) -> None:
         _rename(self.names, change)
         self.pending.append((next(iter(change)).parent, change))
 
@@ -179,7 +179,7 @@ def _written(content: bytes, writes: Sequence[Write]) -> bytes:
     return content
 
 
-def _rename(names: Names, change: dict[Path, File | None | Literal["gone"]]) -> None:
+def _rename(names: Names, change: dict[Path, File | Literal["gone"] | None]) -> None:
     for path, file in change.items():
         if file == "gone":
             names.pop(path, None)

@@ -120,7 +120,7 @@ def history(folder: Path) -> History:
         with closing(opened(folder, disk)) as host:
             acknowledged.append((len(operations), shown(host)))
             for _ in feed_rest(host, until):
-                acknowledged.append((len(operations), shown(host)))
+                acknowledged.append((len(operations), shown(host)))  # noqa: PERF401 - each while the host is there
             if killed_at is not None:
                 disk.killed_at = killed_at
                 with pytest.raises(Killed):
