@@ -69,7 +69,7 @@ Write: TypeAlias = tuple[int, bytes | None]
 """Where what is written; or None, and the size to which the file is cut."""
 Names: TypeAlias = dict[Path, "File | None"]
 """The file of each name; None: a folder."""
-NameChange: TypeAlias = tuple[Path, dict[Path, "File | None | Literal['gone']"]]
+NameChange: TypeAlias = tuple[Path, dict[Path, "File | Literal['gone'] | None"]]
 """A folder, and what becomes of its names."""
 
 
