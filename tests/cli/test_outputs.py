@@ -184,3 +184,9 @@ def test_times_beyond_pythons(folder: Path, cepheid: Cepheid) -> None:
     ]
     assert [row["match_start"] for row in rows] == ["1970-01-01T00:00:00", "38504-08-17T21:30:06.846976"]
     assert rows[1]["a"] == {"at": "38504-08-17T21:30:06.846976", "n": 2}
+
+
+def test_advice_to_say_what_becomes_of_the_old_version_names_the_option() -> None:
+    """A refused deployment advises the option --old, not Python's argument."""
+    message = "Say what becomes of what is open of it: old='drain' or old='drop'"
+    assert in_options(message) == "Say what becomes of what is open of it: --old drain or --old drop"

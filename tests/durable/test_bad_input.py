@@ -242,9 +242,12 @@ def test_columns_of_another_version(url: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"key": "id"}, "key: 'id' is the name of a column that the host's tables have; rename the key's"),
+        (
+            {"key": "id"},
+            "key: the tables of a pattern have a column 'id' of their own. Rename the column of the events",
+        ),
         ({"key": "usr"}, "key: no column named 'usr'. Did you mean 'user'?"),
-        ({"measures": {"Version": "a.id"}}, "measures: 'version' is the name of a column that the host's tables have"),
+        ({"measures": {"Version": "a.id"}}, "measure 'Version' has the name of another column of the table of matches"),
         ({"measures": "a.id"}, "measures: names and their SQL are expected"),
         ({"promote": {"first": 1}}, "promote: names and their SQL are expected"),
         ({"old": "stop"}, "old: 'stop' is not one of 'drain', 'drop'"),

@@ -124,7 +124,7 @@ def sql_patterns(draw: st.DrawFn) -> Pattern:
 
     skip = replace(pattern.skip_strategy, error_on_miss=False)
     window = timedelta(minutes=draw(st.integers(5, 30)))
-    return Pattern(tuple(map(with_sql, pattern.stages)), window, skip)
+    return Pattern(tuple(map(with_sql, pattern.stages)), window, skip_strategy=skip)
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

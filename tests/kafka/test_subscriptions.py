@@ -62,7 +62,7 @@ def test_refused_message(broker: str, topic: str, tmp_path: Path) -> None:
     """A message that Kafka does not take becomes a dead letter at once; those around it arrive in order."""
     with opened(f"sqlite:///{tmp_path}/alerts.db", f"kafka://{broker}") as host:
         long = cepheid.Pattern.begin("x", name="long").where("what = 'b'")
-        host.deploy(long, input="events", measures={"id": "x.id", "text": "repeat(x.what, 3000)"})
+        host.deploy(long, input="events", measures={"id": "x.id", "text": "rpad(x.what, 3000, 'b')"})
         host.subscribe("topic", to=f"kafka://{broker}/{topic}", timeout="20 seconds")
         find(host, 1, 3)
         assert host.deliver("1 minute")

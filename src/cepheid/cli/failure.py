@@ -64,6 +64,7 @@ _ADVICE = {
     ", as in time=('start', 'end')": " by --start and --end",
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
     ", which counts them in the report": ", which counts them",
+    ": old='drain' or old='drop'": ": --old drain or --old drop",
     "Say which it is: .taxonomy('kind').": "Name it by --type, or in the taxonomy of the file.",
 }
 """Advice in messages → the advice for the command line."""

@@ -138,25 +138,31 @@ def test_hangs(host: Host, receiver: Receiver) -> None:
     assert dead(host) == ["no answer within 0.2 seconds"]
 
 
-def test_drips(tmp_path: Path) -> None:
-    """The timeout is for the whole attempt: a server that answers byte by byte is given up, too."""
+@pytest.mark.parametrize(("scheme", "begin"), [("http", b"H"), ("https", b"\x16\x03\x03\x40\x00")])
+def test_drips(scheme: str, begin: bytes, tmp_path: Path) -> None:
+    """The timeout is for the whole attempt: a server that answers byte by byte is given up, too, also while it begins
+    TLS.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        Thread(target=_drip, args=(listener,), daemon=True).start()
-        origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        Thread(target=_drip, args=(listener, begin), daemon=True).start()
+        origin = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
         with opened(f"sqlite:///{tmp_path}/alerts.db", origin, LOOPBACK) as host:
             host.subscribe("hook", to=origin, timeout="500 milliseconds", attempts=1)
             find(host, 1)
+            began = time.monotonic()
             assert host.deliver()
+            assert time.monotonic() - began < 3
             assert dead(host) == ["no answer within 0.5 seconds"]
 
 
-def _drip(listener: socket.socket) -> None:
+def _drip(listener: socket.socket, begin: bytes) -> None:
     connection, _ = listener.accept()
     with connection:
         try:
-            while True:
-                connection.sendall(b"H")
+            connection.sendall(begin)
+            for _ in range(100):
                 time.sleep(0.05)
+                connection.sendall(b"H")
         except OSError:
             return
 

@@ -14,7 +14,6 @@ from cepheid.hosts.durable.host import Old
 from cepheid.hosts.durable.state import MatchesOf
 from cepheid.lang.arguments import brief
 from cepheid.plan.problems import schema_faults
-from cepheid.plan.reserved import RESERVED_OPEN
 from cepheid.requests.arguments import checked_key, checked_measures
 from cepheid.requests.patterns import asked_patterns
 
@@ -54,13 +53,9 @@ def checked_source(given: object, faults: list[str]) -> str | MatchesOf:
 def checked_columns(
     key: object, measures: object, promoted: object, faults: list[str]
 ) -> tuple[tuple[str, ...], dict[str, str] | None, dict[str, str] | None]:
-    """The key, the measures and the promoted columns of a deployment. Its tables have columns of their own."""
+    """The key, the measures and the promoted columns of a deployment."""
     names = checked_key(key, faults, with_outputs=True)
-    own = [name for name in names if name.lower() in RESERVED_OPEN]
-    faults += [f"key: {name!r} is the name of a column that the host's tables have; rename the key's" for name in own]
     asked = None if measures is None else checked_measures(measures, faults)
-    if any(name.lower() == "version" for name in asked or ()):
-        faults.append("measures: 'version' is the name of a column that the host's tables have; choose another name")
     return names, asked, None if promoted is None else checked_measures(promoted, faults, "promote")
 
 

@@ -95,7 +95,7 @@ class KafkaSource:
         """Reads from the position on. The client is told only where it reads elsewhere, or has new partitions."""
         assert isinstance(position, Mapping)
         following = {int(partition): offset for partition, offset in position.items()}
-        before = self._partitions
+        before = {*self._partitions}
         if time.monotonic() - self._looked >= _LOOK:
             self._look_for_partitions()
         if following == self._next and self._partitions == before:

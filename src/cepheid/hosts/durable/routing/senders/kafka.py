@@ -44,6 +44,16 @@ class KafkaSender:
             raise SchemaError(f"Kafka's client refuses its options: {error.args[0].str()}") from error
 
     def send(self, letters: Sequence[Letter]) -> None:
+        done, error = self._written(letters)
+        if error is not None and error.code() in _REFUSED and len(letters) > 1:
+            # Kafka's limit is for all messages that are written at once, so each may be small enough alone.
+            while done < len(letters) and (error := self._written(letters[done : done + 1])[1]) is None:
+                done += 1
+        if error is not None:
+            raise Undelivered(f"Kafka: {error.str()}", done=done, is_refused=error.code() in _REFUSED)
+
+    def _written(self, letters: Sequence[Letter]) -> tuple[int, KafkaError | None]:
+        """How many of the letters Kafka has before the first that failed, and why that one failed."""
         errors: list[KafkaError | None] = [_UNKNOWN] * len(letters)
         for i, letter in enumerate(letters):
             try:
@@ -60,13 +70,11 @@ class KafkaSender:
         self._producer.flush(self._timeout + 1)
         done = next((i for i, error in enumerate(errors) if error is not None), len(letters))
         if done == len(letters):
-            return
-        first = errors[done]
-        assert first is not None
+            return done, None
         # What is still in the queue would come after what is tried again. After a fatal error nothing comes any more.
         self._producer.purge()
         self._producer = Producer(self._settings)
-        raise Undelivered(f"Kafka: {first.str()}", done=done, is_refused=first.code() in _REFUSED)
+        return done, errors[done]
 
     def close(self) -> None:
         self._producer.purge()

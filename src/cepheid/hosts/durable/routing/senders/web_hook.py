@@ -155,7 +155,12 @@ class _CheckedHttps(_CheckedHttp):
 
     def connect(self) -> None:
         super().connect()
-        self.sock = ssl.create_default_context().wrap_socket(self.sock, server_hostname=self.host)
+        # Wrapping detaches the plain socket: only if the new one is known before the handshake can `_ended` reach it.
+        wrapped = ssl.create_default_context().wrap_socket(
+            self.sock, server_hostname=self.host, do_handshake_on_connect=False
+        )
+        self.sock = wrapped
+        wrapped.do_handshake()
 
 
 def _ended(connection: http.client.HTTPConnection) -> None:
