@@ -19,8 +19,9 @@ from tests.durable.crashes import Killed, Operation, RecordingDisk, states_after
 import cepheid
 from cepheid import detect
 from cepheid.errors import SnapshotError, StoreError
-from cepheid.host import Host
+from cepheid.host import Host, open_host
 from cepheid.hosts.durable.host import DurableHost
+from cepheid.hosts.durable.routing.reach import Reach
 from cepheid.hosts.durable.stores.files.disk import Disk, Sync
 from cepheid.hosts.durable.stores.files.store import FileStore
 
@@ -52,7 +53,7 @@ def feed(number: int) -> pa.Table:
 
 
 def opened(folder: Path, disk: Disk) -> Host:
-    return Host(DurableHost(FileStore(folder, disk, LOG_SIZE)))
+    return Host(DurableHost(FileStore(folder, disk, LOG_SIZE)), Reach((), {}, open_host))
 
 
 def fed_from(host: Host) -> int:

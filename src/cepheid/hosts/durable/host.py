@@ -66,7 +66,11 @@ class DurableHost:
         """Held by what changes this object: a query of a store that lists when asked reads it, too."""
         self.commits = 0
         self.commit_seconds = 0.0
-        self._read()
+        try:
+            self._read()
+        except BaseException:
+            store.close()
+            raise
 
     # Inputs and patterns
 

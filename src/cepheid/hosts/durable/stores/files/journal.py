@@ -83,7 +83,7 @@ class Journal:
         self._disk.close_all()
         with _failing(self._folder, "opened"):
             there = (self._folder / STORE).exists()
-            is_ours = there and self._identity == (self._folder / STORE).read_bytes()
+            is_ours = there and (self._folder / STORE).read_bytes() == (self._identity or None)
             if not there:
                 self._make()
             if not is_ours:
