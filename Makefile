@@ -69,6 +69,7 @@ conformance: $(READY) ## ask all cases on every host, and try thousands of rando
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/algebra/*.jsonl
+	@$(BIN)/python tests/conformance/run.py --host file tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
 	@$(BIN)/python tests/conformance/run.py --host sqlite tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
 	@$(BIN)/python tests/conformance/run.py --host duckdb tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
 	@$(BIN)/python tests/conformance/run.py --host postgresql tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl

@@ -63,8 +63,8 @@ def open_host(
 
     Args:
         url: file:///var/lib/alerts (a folder), sqlite:///alerts.db, duckdb:///alerts.duckdb or postgresql:///alerts.
-            For files, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
-            sqlite:////var/alerts.db is /var/alerts.db.
+            For SQLite and DuckDB, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
+            sqlite:////var/alerts.db is /var/alerts.db. The folder of file:// is always absolute.
         retain: For how long, in event time, matches, timeouts and late events are kept in their tables; None: for ever.
         retain_rows: How many of them each table keeps, and how many rows the outbox keeps; None: all. Rows of the
             outbox that a subscription has not delivered are always kept.
@@ -388,7 +388,8 @@ class Host:
     def backup(self, path: str | Path) -> None:
         """Writes all that is stored to a new file, from which `restore_host` makes a store. Feeds wait meanwhile.
 
-        For SQLite and DuckDB the file is a database like that of the host, for PostgreSQL it is one of pg_dump.
+        For SQLite and DuckDB the file is a database like that of the host, for PostgreSQL it is one of pg_dump; for
+        files it is a folder.
 
         Raises:
             StoreError: there is something at the path already, or it cannot be written.

@@ -25,7 +25,7 @@ LATENESS = timedelta(days=100 * 365)
 """More than the distance of any two events: time advances only where a case says so."""
 END = "9999-01-01"
 MOST_CASES = 50
-STORES = ("sqlite", "duckdb", "postgresql")
+STORES = ("file", "sqlite", "duckdb", "postgresql")
 _NUMBERS = count()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.durable.postgres import Server, find_programs, running_server
 
-STORES = ("sqlite", "duckdb", "postgresql")
+STORES = ("file", "sqlite", "duckdb", "postgresql")
 _NUMBERS = count()
 
 

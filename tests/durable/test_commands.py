@@ -33,7 +33,7 @@ def said(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.fixture(params=["sqlite", "duckdb"])
+@pytest.fixture(params=["file", "sqlite", "duckdb"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"{request.param}:///{tmp_path}/alerts"
 

@@ -231,8 +231,10 @@ class LiveMatcher(Protocol):
     def now(self) -> int:
         """The watermark, in microseconds."""
 
-    def watch(self) -> None:
-        """From now on, remembers which keys it visits, for `open_changes`."""
+    def watch(self, *, all_open: bool = False) -> None:
+        """From now on, remembers which keys it visits, for `open_changes`. With `all_open` those that have something
+        open count as visited.
+        """
 
     def open_changes(self, most: int) -> OpenChanges | None:
         """The open partial matches of the keys that were visited since the last call; None if the pattern has none that

@@ -152,8 +152,8 @@ class OrderedLiveMatcher:
     def partial_matches(self, most: int) -> pa.Table:
         return self.live.partial_matches(most)
 
-    def watch(self) -> None:
-        self.live.visited = {}
+    def watch(self, *, all_open: bool = False) -> None:
+        self.live.visited = dict.fromkeys(self.live.keys.number_of) if all_open else {}
 
     def open_changes(self, most: int) -> OpenChanges | None:  # noqa: ARG002
         return None

@@ -148,6 +148,10 @@ class Deployed:
         after._continues_log = False
         return after
 
+    def relist(self) -> None:
+        """Makes all open partial matches count as changed."""
+        self._matcher.watch(all_open=True)
+
     @property
     def is_idle(self) -> bool:
         """Whether nothing is open and no event waits."""

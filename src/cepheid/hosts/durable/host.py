@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import RLock
 from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -61,9 +62,15 @@ class DurableHost:
         """By input; made anew when the running deployments have changed."""
         self._sent, self._ids = 0, Ids.SIPHASH
         self._is_current = True
+        self._lock = RLock()
+        """Held by what changes this object: a query of a store that lists when asked reads it, too."""
         self.commits = 0
         self.commit_seconds = 0.0
-        self._read()
+        try:
+            self._read()
+        except BaseException:
+            store.close()
+            raise
 
     # Inputs and patterns
 
@@ -197,7 +204,7 @@ class DurableHost:
         transaction.save_deployment(ended)
         self._screens = {}
         if drains:
-            self._running[at] = running.draining(ended)
+            self._running[at] = self._listed_anew(running.draining(ended))
             # A log that was written before must not be replayed by a matcher that starts nothing.
             self._running[at].save(transaction.shard(ended.number))
             return
@@ -279,11 +286,18 @@ class DurableHost:
                 self._retained.cut(transaction, table, len(mine), self._reached(deployment.input).time)
         if gone := retracted(rows):
             transaction.delete(tables[MATCH], gone)
-        open_, changes = open_table(running), running.open_changes()
-        if open_ is not None and changes is not None:
-            transaction.replace_open(open_, changes.keys, deployment.version, changes.rows)
-            transaction.delete_expired(open_, deployment.version, self._reached(deployment.input).time)
+        if not self._store.lists_when_asked:
+            self._list_open(running)
         outbox.add(deployment, rows)
+
+    def _list_open(self, *deployed: Deployed) -> None:
+        """Writes the rows of the open partial matches that have changed."""
+        with self._store.listing() as to:
+            for running in deployed:
+                open_, changes, version = open_table(running), running.open_changes(), running.deployment.version
+                if open_ is not None and changes is not None:
+                    to.replace_open(open_, changes.keys, version, changes.rows)
+                    to.delete_expired(open_, version, self._reached(running.deployment.input).time)
 
     def _concerned(self, source: str, events: TimedEvents | None) -> set[Deployed]:
         """The deployments with this input that the events may concern, and those that drain."""
@@ -350,16 +364,30 @@ class DurableHost:
 
     def query(self, sql: str) -> pa.Table:
         """The result of a query over the host's tables. This and `read`, and only they, may be called by any thread."""
-        return self._store.query(sql)
+        return self._reader(lists_open=True)(sql)
 
     def read(self, sql: str) -> pa.Table:
         """The result of a query that does not concern open partial matches. It may be called by any thread, too."""
-        return self._store.query(sql)
+        return self._reader(lists_open=False)(sql)
+
+    def _reader(self, *, lists_open: bool) -> Callable[[str], pa.Table]:
+        """Gives the result of one query, as things are now."""
+        if not self._store.lists_when_asked:
+            return self._store.reader()
+        with self._lock:
+            self._ensure_current()
+            try:
+                self._list_open(*(self._running if lists_open else ()))
+                return self._store.reader()
+            except StoreError:
+                self._is_current = False  # what was not listed counts as listed, so all is read anew
+                raise
 
     def backup(self, path: Path) -> None:
         """Writes all that is stored to a new file or folder."""
-        self._ensure_current()
-        self._store.backup(path)
+        with self._lock:
+            self._ensure_current()
+            self._store.backup(path)
 
     def close(self) -> None:
         self._store.close()
@@ -376,18 +404,19 @@ class DurableHost:
     @contextmanager
     def _changing(self) -> Iterator[Transaction]:
         """A transaction. If it fails, this object becomes what the store has."""
-        try:
-            with self._store.transaction() as transaction:
-                yield transaction
-                started = perf_counter()
-            self.commits += 1
-            self.commit_seconds += perf_counter() - started
-        except StoreError:
-            self._is_current = False  # the connection may be gone, so it is made anew when it is needed
-            raise
-        except BaseException:
-            self._read()
-            raise
+        with self._lock:
+            try:
+                with self._store.transaction() as transaction:
+                    yield transaction
+                    started = perf_counter()
+                self.commits += 1
+                self.commit_seconds += perf_counter() - started
+            except StoreError:
+                self._is_current = False  # the connection may be gone, so it is made anew when it is needed
+                raise
+            except BaseException:
+                self._read()
+                raise
 
     def _ensure_current(self) -> None:
         """Reads the state anew after the store has failed.
@@ -395,9 +424,10 @@ class DurableHost:
         Raises:
             StoreError: the store still fails.
         """
-        if not self._is_current:
-            self._store.reopen()
-            self._read()
+        with self._lock:
+            if not self._is_current:
+                self._store.reopen()
+                self._read()
 
     def _read(self) -> None:
         """Reads the whole state from the store."""
@@ -411,8 +441,14 @@ class DurableHost:
             deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
             shard = self._store.shard(deployment.number)
             deployed.recover(shard, shard.head())
-            self._running.append(deployed)
+            self._running.append(self._listed_anew(deployed))
         self._is_current = True
+
+    def _listed_anew(self, deployed: Deployed) -> Deployed:
+        """The same; a store that lists when asked has no rows of it yet, or not all that have changed."""
+        if self._store.lists_when_asked:
+            deployed.relist()
+        return deployed
 
 
 def _is_running(one: Deployed, name: str) -> bool:

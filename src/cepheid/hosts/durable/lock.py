@@ -13,15 +13,15 @@ _PATIENCE = 5.0
 """Seconds: a command has a store open only for a moment."""
 
 
-def locked(path: Path) -> TextIOWrapper:
-    """The lock of the store at the path: a file beside it, which is open until the lock is given up. The system gives
-    it up when the process ends, in whatever way.
+def locked(path: Path, lock: Path | None = None) -> TextIOWrapper:
+    """The lock of the store at the path: the file `lock`, by default one beside the store. It is open until the lock is
+    given up. The system gives it up when the process ends, in whatever way.
 
     Raises:
         StoreError: another host has the store open, or the file cannot be made.
     """
     try:
-        file = Path(f"{path}-host-lock").open("w", encoding="utf-8")  # noqa: SIM115 - open until the lock is given up
+        file = (lock or Path(f"{path}-host-lock")).open("w", encoding="utf-8")
     except OSError as error:
         raise StoreError(f"the store {path} cannot be opened: {error}") from error
     until = time.monotonic() + _PATIENCE

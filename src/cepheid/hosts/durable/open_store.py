@@ -82,7 +82,7 @@ def path_of(url: str) -> Path | None:
     scheme, _, place = url.partition("://")
     if scheme == "postgresql":
         return None
-    return _path(place)
+    return _folder(place) if scheme == "file" else _path(place)
 
 
 def _sqlite(path: Path) -> Database:
@@ -95,6 +95,18 @@ def _duckdb(path: Path) -> Database:
     from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
 
     return DuckDbDatabase(path)
+
+
+def _files(place: str) -> HostStore:
+    from cepheid.hosts.durable.stores.files.store import FileStore
+
+    return FileStore(_folder(place))
+
+
+def _restore_files(backup: Path, place: str) -> None:
+    from cepheid.hosts.durable.stores.files.store import restore as restore_files
+
+    restore_files(backup, _folder(place))
 
 
 def _in_file(connect: Callable[[Path], Database]) -> _Kind:
@@ -150,7 +162,19 @@ def _path(place: str) -> Path:
     return path
 
 
+def _folder(place: str) -> Path:
+    """The folder in what follows `file://`, which is an absolute path.
+
+    Raises:
+        StoreError: it is none.
+    """
+    if not place.startswith("/"):
+        raise StoreError(f"file:// is followed by an absolute path, as in file:///var/lib/alerts, not by {place!r}")
+    return Path("/" + place.lstrip("/"))
+
+
 _KINDS = {
+    "file": _Kind(_files, _restore_files),
     "sqlite": _in_file(_sqlite),
     "duckdb": _in_file(_duckdb),
     "postgresql": _Kind(lambda place: SqlStore(lambda: _postgresql(place)), _restore_postgresql),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
+
 import numpy as np
 import pyarrow as pa
 
 from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable.state import Deployment
-from cepheid.hosts.durable.store import OUTBOX, Transaction
+from cepheid.hosts.durable.store import OUTBOX, Sent, Transaction
 
 
 class Outbox:
@@ -15,27 +18,40 @@ class Outbox:
 
     def __init__(self, sent: int) -> None:
         """`sent` is the number of the last row before."""
-        self._sent = sent
-        self._rows: list[pa.Table] = []
+        self._number = sent
+        self._sent: list[Sent] = []
 
     def add(self, deployment: Deployment, rows: pa.Table) -> None:
         """Adds what a deployment has found."""
-        count = rows.num_rows
-        if not count:
-            return
+        if rows.num_rows:
+            self._sent.append(Sent(self._number + 1, deployment.name, deployment.version, rows))
+            self._number += rows.num_rows
+
+    def sent_to(self, transaction: Transaction) -> int:
+        """Writes the rows; returns the number of the last one."""
+        if self._sent:
+            transaction.send(self._sent)
+        return self._number
+
+
+def outbox_rows(sent: Sequence[Sent]) -> pa.Table:
+    """The rows of the outbox, with each whole row that was found as JSON."""
+    tables = []
+    for (pattern, version), mine in groupby(sorted(sent, key=_version), _version):
+        some = [*mine]
+        rows = pa.concat_tables(one.rows for one in some)
+        numbers = [one.first + np.arange(one.rows.num_rows) for one in some]
         columns = {
-            "number": self._sent + 1 + np.arange(count),
-            "pattern": [deployment.name] * count,
-            "version": [deployment.version] * count,
+            "number": np.concatenate(numbers),
+            "pattern": [pattern] * rows.num_rows,
+            "version": [version] * rows.num_rows,
             "kind": rows.column("kind"),
             "match_id": rows.column("match_id"),
             "content": json_texts(rows.to_struct_array().combine_chunks()),
         }
-        self._rows.append(pa.table(columns, schema=OUTBOX))
-        self._sent += count
+        tables.append(pa.table(columns, schema=OUTBOX))
+    return pa.concat_tables(tables)
 
-    def sent_to(self, transaction: Transaction) -> int:
-        """Writes the rows; returns the number of the last one."""
-        if self._rows:
-            transaction.send(pa.concat_tables(self._rows))
-        return self._sent
+
+def _version(sent: Sent) -> tuple[str, str]:
+    return sent.pattern, sent.version

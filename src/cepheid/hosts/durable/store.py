@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -37,6 +37,28 @@ class ShardStore(Store, Protocol):
         """Makes the parts written the snapshot, in place of the one before and the first `since` entries of its
         log. `head` is that of the new state, `before` the one that it replaces.
         """
+
+
+class Sent(NamedTuple):
+    """What a step of a pattern has found, for the outbox."""
+
+    first: int
+    """The number of the first row; the others follow without gaps."""
+    pattern: str
+    version: str
+    rows: pa.Table
+
+
+class OpenRows(Protocol):
+    """Writes rows of open partial matches."""
+
+    def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
+        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids (`id`) are
+        there already are not written again.
+        """
+
+    def delete_expired(self, table: RowTable, version: str, until: int) -> None:
+        """Removes the version's rows with a `wakeup` up to `until` (microseconds)."""
 
 
 class Transaction(Protocol):
@@ -76,19 +98,11 @@ class Transaction(Protocol):
     def keep_latest(self, table: RowTable, rows: int) -> None:
         """Removes all but so many rows with the greatest `detected_at`, and those of the time of the last of these."""
 
-    def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids (`id`) are
-        there already are not written again.
-        """
-
-    def delete_expired(self, table: RowTable, version: str, until: int) -> None:
-        """Removes the version's rows with a `wakeup` up to `until` (microseconds)."""
-
     def clear(self, table: RowTable, version: str) -> None:
-        """Removes all of the version's rows."""
+        """Removes all rows of open partial matches that the version has."""
 
-    def send(self, rows: pa.Table) -> None:
-        """Adds rows of OUTBOX."""
+    def send(self, sent: Sequence[Sent]) -> None:
+        """Adds what was found to the outbox."""
 
     def forget_sent(self, first: int) -> None:
         """Removes the rows of the outbox before this number."""
@@ -120,11 +134,19 @@ class HostStore(Protocol):
             StoreError: another host has taken over the store, or it cannot be written.
         """
 
-    def query(self, sql: str) -> pa.Table:
-        """The result of a query; it can change nothing.
+    lists_when_asked: bool
+    """Whether rows of open partial matches are written only before a query, and not in each transaction. Only a store
+    that nobody but its host can query may do so. After `load` it has none.
+    """
 
-        Raises:
-            StoreError: the database refuses the query.
+    def listing(self) -> AbstractContextManager[OpenRows]:
+        """Writes rows of open partial matches: in the transaction that is open, or, if the store lists when asked, for
+        the next reader.
+        """
+
+    def reader(self) -> Callable[[str], pa.Table]:
+        """Gives the result of one query, as things are now; the query can change nothing. The result may be called by
+        any thread, and raises StoreError if the database refuses the query.
         """
 
     def backup(self, path: Path) -> None:

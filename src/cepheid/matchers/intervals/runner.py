@@ -136,7 +136,7 @@ class IntervalRowsMatcher:
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)
 
-    def watch(self) -> None:
+    def watch(self, *, all_open: bool = False) -> None:
         """Nothing can be listed."""
 
     def open_changes(self, most: int) -> OpenChanges | None:  # noqa: ARG002

@@ -17,17 +17,19 @@ _LONGEST = 100
 
 
 def socket_of(url: str) -> Path:
-    """The socket of the host with the store at `url`: in the folder `<store>.host` beside the store. A database of a
-    server has no such place, and the path may be too long for a socket; then it is in the user's runtime folder, under
-    a digest.
+    """The socket of the host with the store at `url`: in the folder `<store>.host` beside the file of the store, or in
+    the folder `host` of a store that is a folder. A database of a server has no such place, and the path may be too
+    long for a socket; then it is in the user's runtime folder, under a digest.
     """
     path = path_of(url)
     if path is None:
         parts = urlsplit(url)
         where = parts.netloc.rpartition("@")[2]
         return _in_runtime_folder(f"{parts.scheme}://{where}{parts.path}?{parts.query}")
-    beside = path.absolute().with_name(f"{path.name}.host") / "socket"
-    return beside if len(os.fsencode(beside)) <= _LONGEST else _in_runtime_folder(str(path.absolute()))
+    is_folder = url.startswith("file:")
+    folder = path / "host" if is_folder else path.absolute().with_name(f"{path.name}.host")
+    socket = folder / "socket"
+    return socket if len(os.fsencode(socket)) <= _LONGEST else _in_runtime_folder(str(path.absolute()))
 
 
 def _in_runtime_folder(name: str) -> Path:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Timer
 from typing import Any
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, quoted, reason
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, literal, quoted, reason
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -41,10 +42,18 @@ class DuckDbDatabase:
     place = "rowid"
     has_indexes = False  # a query over a million rows takes some milliseconds, and indexes slow writes down fivefold
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None, readable: Path | None = None) -> None:
+        """Without a path the database is in memory. `readable` is a folder of files that it may read, and only these.
+
+        Raises:
+            StoreError: it cannot be opened.
+        """
         self._path = path
+        self._type_names: dict[pa.DataType, str] = {}
         try:
-            self._connection = _connected(path)
+            self._connection = duckdb.connect(":memory:") if path is None else _connected(path)
+            if readable is not None:
+                self._connection.execute(f"SET allowed_directories = [{literal(f'{readable}/')}]")
             for setting, value in _SETTINGS.items():
                 self._connection.execute(f"SET {setting} = '{value}'")
         except duckdb.Error as error:
@@ -65,6 +74,18 @@ class DuckDbDatabase:
         conflict = "" if key is None else " ON CONFLICT DO NOTHING"
         with self._registered(_with_texts(rows)) as given:
             self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given}{conflict}")
+
+    def insert_new(self, table: str, rows: pa.Table, key: str, known: str) -> None:
+        """Adds the rows whose value in `key` is not in the table `known`."""
+        with self._registered(_with_texts(rows)) as given:
+            there = f"SELECT {quoted(key)} FROM {quoted(known)}"
+            where = f"WHERE {quoted(key)} NOT IN ({there})"
+            self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given} {where}")
+
+    def table(self, query: str) -> pa.Table:
+        """The result of a query of ours."""
+        with failing(self, "read"):
+            return self._connection.sql(query).to_arrow_table()
 
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         with self._registered(pa.table({"value": pa.array(values, pa.string())})) as given:
@@ -88,9 +109,11 @@ class DuckDbDatabase:
         """
         if pa.types.is_nested(type_):
             return "JSON"
-        with self._registered(pa.table({"value": pa.array([], type_)})) as given:
-            ((_, name, *_),) = self.rows(f"DESCRIBE SELECT value FROM {given}")
-            return str(name)
+        if type_ not in self._type_names:
+            with self._registered(pa.table({"value": pa.array([], type_)})) as given:
+                ((_, name, *_),) = self.rows(f"DESCRIBE SELECT value FROM {given}")
+            self._type_names[type_] = str(name)
+        return self._type_names[type_]
 
     def time_literal(self, time: int) -> str:
         return f"make_timestamptz({time:d})"
@@ -109,23 +132,20 @@ class DuckDbDatabase:
 
     def query(self, sql: str) -> pa.Table:
         reader = self._connection.cursor()
-        watch = Timer(LONGEST_QUERY, reader.interrupt)
-        watch.daemon = True
-        try:
-            statements = reader.extract_statements(sql)
-            if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
-                raise StoreError("a query is one SELECT; this is something else, or several statements")
-            reader.execute("BEGIN TRANSACTION READ ONLY")
-            watch.start()
-            return reader.sql(statements[0]).to_arrow_table()
-        except duckdb.Error as error:
-            raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
-        finally:
-            watch.cancel()
-            reader.close()
+        reader.execute("BEGIN TRANSACTION READ ONLY")
+        return _answer(reader, sql)
+
+    def reader(self, table: str) -> Callable[[str], pa.Table]:
+        """Answers one query over what is there now; `table` is any table. It may be called by another thread."""
+        reader = self._connection.cursor()
+        reader.execute("BEGIN TRANSACTION READ ONLY")
+        # A transaction sees what is there at its first read.
+        reader.execute(f"SELECT 1 FROM {quoted(table)} LIMIT 1").fetchall()
+        return partial(_answer, reader)
 
     def backup(self, path: Path) -> None:
         self._connection.execute("CHECKPOINT")  # then the file has everything, and its log is empty
+        assert self._path is not None
         shutil.copyfile(self._path, path)
 
     def close(self) -> None:
@@ -139,6 +159,23 @@ class DuckDbDatabase:
             yield "cepheid_rows"
         finally:
             self._connection.unregister("cepheid_rows")
+
+
+def _answer(reader: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """The result of a user's query in a transaction that only reads. The cursor is closed."""
+    watch = Timer(LONGEST_QUERY, reader.interrupt)
+    watch.daemon = True
+    try:
+        statements = reader.extract_statements(sql)
+        if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+            raise StoreError("a query is one SELECT; this is something else, or several statements")
+        watch.start()
+        return reader.sql(statements[0]).to_arrow_table()
+    except duckdb.Error as error:
+        raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
+    finally:
+        watch.cancel()
+        reader.close()
 
 
 def _why(error: duckdb.Error) -> str:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.documents import (
-    deployment_from_json,
-    deployment_to_json,
-    input_from_json,
-    input_to_json,
-)
-from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, Stored
-from cepheid.hosts.durable.store import RowTable
+from cepheid.hosts.durable.documents import deployment_from_json, input_from_json
+from cepheid.hosts.durable.outbox import outbox_rows
+from cepheid.hosts.durable.state import Deployment, Input, Stored
+from cepheid.hosts.durable.store import RowTable, Sent
 from cepheid.hosts.durable.stores.database import Database, create_table, failing, literal, quoted
 from cepheid.hosts.durable.stores.layout import (
     EVENTS,
@@ -30,6 +26,7 @@ from cepheid.hosts.durable.stores.layout import (
     PATTERNS,
     TABLES,
 )
+from cepheid.hosts.durable.stores.listed import input_row, pattern_row
 from cepheid.hosts.durable.stores.migrations import MIGRATIONS
 from cepheid.hosts.durable.stores.script_rows import save_scripts
 from cepheid.hosts.durable.stores.sql_shard import SqlShard, flush
@@ -40,6 +37,8 @@ from cepheid.output.ids import Ids
 
 class SqlStore:
     """A HostStore, and its Transaction, in a SQL database."""
+
+    lists_when_asked = False
 
     def __init__(self, connect: Callable[[], Database]) -> None:
         """`connect` opens the database for writing. Makes the host's tables if there are none.
@@ -95,8 +94,11 @@ class SqlStore:
                 self._database.rollback()
             raise
 
-    def query(self, sql: str) -> pa.Table:
-        return self._database.query(sql)
+    def listing(self) -> AbstractContextManager[SqlStore]:
+        return nullcontext(self)
+
+    def reader(self) -> Callable[[str], pa.Table]:
+        return self._database.query
 
     def backup(self, path: Path) -> None:
         with failing(self._database, "copied"), whole_file(path) as new:
@@ -111,19 +113,10 @@ class SqlStore:
         return self._shards[deployment]
 
     def save_input(self, given: Input) -> None:
-        content = input_to_json(given)
-        position = None if given.position is None else json.dumps(given.position)
-        watermark = None if given.reached == BEFORE_ALL else given.reached.time
-        self._replace(INPUTS, {"name": given.name}, (position, watermark, given.events, json.dumps(content)))
+        self._replace(INPUTS, "name", input_row(given))
 
     def save_deployment(self, deployment: Deployment) -> None:
-        content = deployment_to_json(deployment)
-        about = (deployment.name, deployment.version, deployment.status, json.dumps(content["input"]))
-        tables = (f"open_{deployment.slug}", f"matches_{deployment.slug}")
-        documents = (json.dumps(content["pattern"]), json.dumps(content))
-        position = None if deployment.position is None else json.dumps(deployment.position)
-        notes = ("\n".join(deployment.problems) or None, position)
-        self._replace(PATTERNS, {"number": deployment.number}, (*about, *tables, *documents, *notes))
+        self._replace(PATTERNS, "number", pattern_row(deployment))
         save_scripts(self._database, deployment)
 
     def keep(self, source: str, number: int, latest: int, events: bytes) -> None:
@@ -177,7 +170,8 @@ class SqlStore:
     def clear(self, table: RowTable, version: str) -> None:
         self._database.execute(f"DELETE FROM {quoted(table.name)} WHERE version = {literal(version)}")
 
-    def send(self, rows: pa.Table) -> None:
+    def send(self, sent: Sequence[Sent]) -> None:
+        rows = outbox_rows(sent)
         self._database.insert(OUTBOX_TABLE, rows)
         self._database.execute(f"UPDATE {HOST} SET sent = sent + {rows.num_rows}")
 
@@ -214,8 +208,8 @@ class SqlStore:
     def _rows(self, columns: str, table: str, order: str = "1") -> list[tuple[Any, ...]]:
         return self._database.rows(f"SELECT {columns} FROM {table} ORDER BY {order}")
 
-    def _replace(self, table: str, key: dict[str, Any], values: Sequence[Any]) -> None:
-        ((column, value),) = key.items()
-        self._database.execute(f"DELETE FROM {table} WHERE {column} = {self._database.mark}", (value,))
-        columns = [pa.array([item], field.type) for item, field in zip((value, *values), TABLES[table], strict=True)]
+    def _replace(self, table: str, key: str, row: Sequence[Any]) -> None:
+        """Makes the row the only one with its key, which is the first column."""
+        self._database.execute(f"DELETE FROM {table} WHERE {key} = {self._database.mark}", row[:1])
+        columns = [pa.array([value], field.type) for value, field in zip(row, TABLES[table], strict=True)]
         self._database.insert(table, pa.Table.from_arrays(columns, schema=TABLES[table]))

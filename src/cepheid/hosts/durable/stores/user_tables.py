@@ -24,7 +24,7 @@ def make_table(database: Database, table: RowTable) -> None:
     if there is None:
         _create(database, table)
     else:
-        _check_types(table.name, there, types)
+        check_types(table.name, there, types)
         for name in types.keys() - there:
             database.execute(f"ALTER TABLE {quoted(table.name)} ADD COLUMN {quoted(name)} {types[name]}")
     if types.keys() - (there or {}):
@@ -55,7 +55,11 @@ def _save_types(database: Database, table: str, types: Mapping[str, str]) -> Non
     database.insert(USER_TABLES, pa.table(row, schema=TABLES[USER_TABLES]))
 
 
-def _check_types(table: str, there: Mapping[str, str], types: Mapping[str, str]) -> None:
+def check_types(table: str, there: Mapping[str, str], types: Mapping[str, str]) -> None:
+    """
+    Raises:
+        StoreError: a column that is there has another type now.
+    """
     changed = [
         f"{name!r} is {there[name]} there, not {types[name]}"
         for name in sorted(types.keys() & there)

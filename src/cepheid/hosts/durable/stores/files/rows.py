@@ -1,0 +1,351 @@
+"""The rows that users query, in a DuckDB database in memory, made anew from the files when a store is opened.
+
+Rows that were found stay in memory only until the next snapshot; then they are written to files that DuckDB reads. So
+memory is bounded, however much was found. Open partial matches follow from the state of the matchers: they are listed
+when a query comes, for the keys that have changed since the last one. So a feed pays for neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cepheid.hosts.durable.documents import deployment_from_json, input_from_json
+from cepheid.hosts.durable.outbox import outbox_rows
+from cepheid.hosts.durable.store import OUTBOX, RowTable, Sent
+from cepheid.hosts.durable.stores.database import create_table, failing, literal, quoted
+from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
+from cepheid.hosts.durable.stores.files.contents import Contents, RowFile, StoredTable
+from cepheid.hosts.durable.stores.files.disk import Disk, Sync
+from cepheid.hosts.durable.stores.files.records import Blob, Change, damaged, digest_of
+from cepheid.hosts.durable.stores.layout import INPUTS, KEYS, OUTBOX_TABLE, PATTERNS, SCRIPTS, TABLES
+from cepheid.hosts.durable.stores.listed import input_row, pattern_row
+from cepheid.hosts.durable.stores.script_rows import save_scripts
+from cepheid.hosts.shards.arrow_stream import UNPACKED
+
+LARGE = 128 << 20
+"""Bytes: files of rows are joined up to this size."""
+
+
+_OUTBOX = StoredTable(OUTBOX, None)
+
+
+class RowTables:
+    """The database. All methods but the functions that `reader` returns are called by one thread at a time."""
+
+    def __init__(self, folder: Path, contents: Contents) -> None:
+        """`folder` has the files of rows.
+
+        Raises:
+            SnapshotError: a file is missing.
+        """
+        self._folder = folder
+        self._verified: set[str] = set()
+        self._check_files(contents)
+        self._database = DuckDbDatabase(None, folder)
+        for name in (INPUTS, PATTERNS, SCRIPTS):
+            create_table(self._database, name, TABLES[name], KEYS[name])
+        self._types: dict[str, dict[str, str]] = {}
+        self._ids: dict[str, str] = {}
+        """The columns with the ids of rows."""
+        self._applied = 0
+        self._open: set[str] = set()
+        """The tables of open partial matches."""
+        self._filled: set[str] = set()
+        """The tables with recent rows that are in no file yet."""
+        self._gone: set[str] = set()
+        """The tables with rows that were removed since they were written to files."""
+        self._floors: dict[str, int] = {}
+        """Rows of files are removed if their number in the outbox, or their `detected_at` (microseconds), is less."""
+        self._reading: set[object] = set()
+        self._files: Mapping[str, Sequence[RowFile]] = {}
+        contents.changed |= {INPUTS, PATTERNS}
+
+    def type_names(self, columns: pa.Schema) -> dict[str, str]:
+        """The types of columns in the database."""
+        return {field.name: self._database.type_name(field.type) for field in columns}
+
+    def reader(self) -> Callable[[str], pa.Table]:
+        """Answers one query over what is in the database now. May be called by any thread.
+
+        Raises:
+            SnapshotError: a file of rows is damaged.
+        """
+        for name, files in self._files.items():
+            self._verify(name, files)
+        answer, reading = self._database.reader(INPUTS), object()
+        self._reading.add(reading)
+
+        def answered(sql: str) -> pa.Table:
+            try:
+                return answer(sql)
+            finally:
+                self._reading.discard(reading)
+
+        return answered
+
+    def close(self) -> None:
+        self._database.close()
+
+    # From the contents to the database
+
+    def refresh(self, contents: Contents) -> None:
+        """Brings the database to the contents, but for open partial matches."""
+        with self.changing():
+            for name, table in {OUTBOX_TABLE: _OUTBOX, **contents.tables}.items():
+                self._make(name, table)
+            if self._files != contents.files:
+                self._files = dict(contents.files)
+                self._make_views(contents.files)
+            self._write_listed(contents)
+            tail = sorted(contents.tail[self._applied :], key=_table_name)  # stable: in order for each table
+            for name, changes in groupby(tail, _table_name):
+                for kind, some in groupby(changes, lambda change: change.kind):
+                    self._apply(kind, name, [*some], contents)
+            self._applied = len(contents.tail)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        with failing(self._database, "listed"):
+            self._database.begin()
+            try:
+                yield
+                self._database.commit()
+            except BaseException:
+                self._database.rollback()
+                raise
+
+    def _make(self, name: str, table: StoredTable) -> None:
+        """Makes a table, or adds the columns that it lacks."""
+        there = self._types.get(name)
+        if there is not None and not set(table.columns.names) - there.keys():
+            return
+        types, recent = self.type_names(table.columns), quoted(_recent(name))
+        if there is None:
+            listed = ", ".join(f"{quoted(column)} {type_}" for column, type_ in types.items())
+            self._database.execute(f"CREATE TABLE {recent} ({listed})")
+            if table.id is not None:
+                create_table(self._database, _gone(name), pa.schema([(table.id, pa.string())]), ())
+                self._ids[name] = table.id
+        else:
+            for column in types.keys() - there:
+                self._database.execute(f"ALTER TABLE {recent} ADD COLUMN {quoted(column)} {types[column]}")
+        self._types[name] = {**(there or {}), **types}
+        self._make_view(name)
+
+    def _make_views(self, files: Mapping[str, Sequence[RowFile]]) -> None:
+        for name in files:
+            self._make_view(name)
+
+    def _make_view(self, name: str) -> None:
+        """The view of all rows of a table: the recent ones, and those in files."""
+        types = self._types[name]
+        parts = [f"SELECT {', '.join(map(quoted, types))} FROM {quoted(_recent(name))}"]
+        for file in self._files.get(name, ()):
+            listed = ", ".join(
+                f"CAST({quoted(column)} AS {types[column]}) AS {quoted(column)}" for column in file.columns
+            )
+            path = literal(str(self._folder / file.name))
+            parts.append(f"SELECT {listed} FROM read_parquet({path}) WHERE {self._remains(name)}")
+        self._database.execute(f"CREATE OR REPLACE VIEW {quoted(name)} AS {' UNION ALL BY NAME '.join(parts)}")
+
+    def _remains(self, name: str) -> str:
+        """The condition for the rows in files that were not removed since."""
+        conditions = ["TRUE"]
+        if name in self._gone:
+            id_ = quoted(self._ids[name])
+            conditions.append(f"{id_} NOT IN (SELECT {id_} FROM {quoted(_gone(name))})")
+        if (floor := self._floors.get(name)) is not None:
+            conditions.append(f"NOT {self._is_below(name, floor)}")
+        return " AND ".join(conditions)
+
+    def _is_below(self, name: str, floor: int) -> str:
+        return f"number < {floor:d}" if name == OUTBOX_TABLE else f"detected_at < {self._database.time_literal(floor)}"
+
+    def _write_listed(self, contents: Contents) -> None:
+        """Writes the inputs and the patterns, if they have changed."""
+        deployments = [deployment_from_json(one) for one in contents.deployments.values()]
+        rows: dict[str, Callable[[], Iterable[tuple[Any, ...]]]] = {
+            INPUTS: lambda: (input_row(input_from_json(one)) for one in contents.inputs.values()),
+            PATTERNS: lambda: map(pattern_row, deployments),
+        }
+        for name in contents.changed:
+            self._database.execute(f"DELETE FROM {name}")
+            columns = [*zip(*rows[name](), strict=True)] or [()] * len(TABLES[name])
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, TABLES[name], strict=True)]
+            self._database.insert(name, pa.Table.from_arrays(arrays, schema=TABLES[name]))
+        if PATTERNS in contents.changed:
+            self._database.execute(f"DELETE FROM {SCRIPTS}")
+            for deployment in deployments:
+                save_scripts(self._database, deployment)
+        contents.changed.clear()
+
+    def _apply(self, kind: str, name: str, changes: Sequence[Change], contents: Contents) -> None:
+        recent = _recent(name)
+        match kind:
+            case "gone":
+                self._remove(name, [id_ for change in changes for id_ in change.value["ids"]])
+            case "older":
+                self._raise_floor(name, max(change.value["time"] for change in changes))
+            case "forget_sent":
+                self._raise_floor(name, max(change.value["first"] for change in changes))
+            case "latest":
+                last = f"SELECT detected_at FROM {quoted(name)} ORDER BY 1 DESC LIMIT 1 OFFSET {{:d}}"
+                offset = min(change.value["rows"] for change in changes) - 1
+                for (time,) in self._database.rows(f"SELECT epoch_us(detected_at) FROM ({last.format(offset)})"):
+                    self._raise_floor(name, time)
+            case "outbox":
+                self._filled.add(name)
+                self._database.insert(recent, outbox_rows([_sent(change) for change in changes]))
+            case _:
+                self._filled.add(name)
+                self._insert(name, changes, has_new_ids=contents.has_new_ids(name))
+
+    def _insert(self, name: str, changes: Sequence[Change], *, has_new_ids: bool) -> None:
+        """Adds rows; one whose id is there already is left out."""
+        if has_new_ids:
+            self._database.insert(_recent(name), pa.concat_tables(map(_rows, changes), promote_options="default"))
+            return
+        for change in changes:
+            self._database.insert_new(_recent(name), _rows(change), self._ids[name], known=name)
+
+    def _remove(self, name: str, ids: Sequence[str]) -> None:
+        """Removes rows by their ids."""
+        self._database.delete_where_in(_recent(name), self._ids[name], ids)
+        if self._files.get(name):
+            self._database.insert(_gone(name), pa.table({self._ids[name]: pa.array(ids, pa.string())}))
+            if name not in self._gone:
+                self._gone.add(name)
+                self._make_view(name)
+
+    def _raise_floor(self, name: str, floor: int) -> None:
+        """Removes rows that are older."""
+        self._database.execute(f"DELETE FROM {quoted(_recent(name))} WHERE {self._is_below(name, floor)}")
+        if self._files.get(name):
+            self._floors[name] = max(floor, self._floors.get(name, floor))
+            self._make_view(name)
+
+    # Open partial matches
+
+    def forget_open(self) -> None:
+        """Removes all of them."""
+        with self.changing():
+            for name in self._open:
+                self._database.execute(f"DELETE FROM {quoted(_recent(name))}")
+        self._open = set()
+
+    def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
+        name = _recent(table.name)
+        self._open.add(table.name)
+        if keys:
+            self._database.delete_where_in(name, "key_id", keys, f"version = {literal(version)}")
+        if rows.num_rows:
+            self._database.insert(name, rows)
+
+    def delete_expired(self, table: RowTable, version: str, until: int) -> None:
+        condition = f"version = {literal(version)} AND wakeup <= {self._database.time_literal(until)}"
+        self._database.execute(f"DELETE FROM {quoted(_recent(table.name))} WHERE {condition}")
+
+    def clear(self, table: RowTable, version: str) -> None:
+        self._database.execute(f"DELETE FROM {quoted(_recent(table.name))} WHERE version = {literal(version)}")
+
+    # From the database to files
+
+    def flush(self, contents: Contents, disk: Disk, number: int) -> dict[str, list[RowFile]]:
+        """Writes all rows to files; returns what there is then. `flushed` follows, unless the store is opened anew.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        self.refresh(contents)
+        files = dict(contents.files)
+        if not self._folder.exists():
+            disk.make_folder(self._folder)
+        for name in sorted(self._filled | self._gone | self._floors.keys()):
+            files[name] = self._written(name, files.get(name, []), disk, number)
+        if files != contents.files:
+            disk.sync_folder(self._folder, Sync.ROWS_NAMES)
+        return files
+
+    def flushed(self, contents: Contents, disk: Disk) -> None:
+        """The files of rows are now those of the contents."""
+        with self.changing():
+            for name in self._filled:
+                self._database.execute(f"DELETE FROM {quoted(_recent(name))}")
+            for name in self._gone:
+                self._database.execute(f"DELETE FROM {quoted(_gone(name))}")
+            self._filled, self._gone, self._floors, self._applied = set(), set(), {}, 0
+        self.refresh(contents)
+        if not self._reading:  # else they are removed after the next snapshot
+            used = {file.name for files in contents.files.values() for file in files}
+            for path in [*self._folder.iterdir()]:
+                if path.name not in used:
+                    disk.unlink(path)
+
+    def _written(self, name: str, files: Sequence[RowFile], disk: Disk, number: int) -> list[RowFile]:
+        """The table's files after its recent rows were written to one of them. It also takes the rows of files that are
+        not much larger, so that there are few files, and a row is written a few times.
+        """
+        older = [*files]
+        self._verify(name, files)
+        if name in self._gone or name in self._floors:
+            older, rows = [], self._database.table(f"SELECT * FROM {quoted(name)}")
+        else:
+            rows = self._database.table(f"SELECT * FROM {quoted(_recent(name))}")
+        while older and older[-1].rows < 2 * rows.num_rows and older[-1].size < LARGE:
+            before = pq.read_table(self._folder / older.pop().name)
+            rows = pa.concat_tables([before, rows], promote_options="default")
+        if not rows.num_rows:
+            return older
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows, sink, compression="zstd", compression_level=1)
+        content, path = bytes(sink.getvalue()), self._folder / f"{name}-{number:08d}.parquet"
+        disk.write_whole(path, [content], Sync.ROWS)
+        self._verified.add(path.name)
+        return [*older, RowFile(path.name, rows.num_rows, len(content), digest_of(path), rows.schema.names)]
+
+    def _check_files(self, contents: Contents) -> None:
+        for file in (file for files in contents.files.values() for file in files):
+            path = self._folder / file.name
+            if not path.exists():
+                raise damaged(path, "is missing")
+            if path.stat().st_size != file.size:
+                raise damaged(path, "is damaged")
+
+    def _verify(self, name: str, files: Iterable[RowFile]) -> None:
+        """Checks the digests of the files that were not checked before."""
+        for file in files:
+            if file.name not in self._verified:
+                path = self._folder / file.name
+                if digest_of(path) != file.digest:
+                    raise damaged(path, f"is damaged, and has rows of table {name}")
+                self._verified.add(file.name)
+
+
+def _recent(name: str) -> str:
+    """The table with the rows of a table that are in no file."""
+    return f"recent_{name}"
+
+
+def _gone(name: str) -> str:
+    """The table with the ids of a table's rows that were removed since they were written to files."""
+    return f"gone_{name}"
+
+
+def _table_name(change: Change) -> str:
+    return str(change.value["table"])
+
+
+def _rows(change: Change) -> pa.Table:
+    assert isinstance(change.content, Blob)
+    return pa.ipc.open_stream(change.content.read(), options=UNPACKED).read_all()
+
+
+def _sent(change: Change) -> Sent:
+    return Sent(change.value["first"], change.value["pattern"], change.value["version"], _rows(change))
