@@ -59,8 +59,13 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
         ("ab", "2"): False,
         ("ab", "1"): True,
     }
+    before = partial_matches(tmp_path / "checkpoint", "ab@1").count()  # the new version has had no events yet
+    assert before
     written([events(*parts[2])], tmp_path / "events", first=2)
     supervisor.query.processAllAvailable()
+    listed = partial_matches(tmp_path / "checkpoint", "ab@1").collect()
+    assert all(row.stages["a"][0].id < cuts[2] for row in listed)
+    assert partial_matches(tmp_path / "checkpoint", "ab@2").count()
 
     put(files, new)
     looked_until(supervisor, lambda: any(one.name == "ac" for one in supervisor.patterns.draining))
