@@ -45,8 +45,9 @@ def partial_matches(
 
     Args:
         checkpoint: The query's checkpointLocation.
-        pattern: The pattern's name, if the query has several patterns, in one tier or in several; the pattern itself,
-            if it has conditions in Python, which a checkpoint does not store.
+        pattern: The pattern's name, if the query has several patterns, in one tier or in several; "name@version" for a
+            version in a supervised query, such as one that drains; the pattern itself, if it has conditions in
+            Python, which a checkpoint does not store.
         most: The maximum number of partial matches to list per key: those that started last. A few events may make very
             many.
 

@@ -18,12 +18,18 @@ if TYPE_CHECKING:
 
 
 def written(batches: Sequence[pa.Table], folder: Path, first: int = 0) -> None:
-    """Writes the batches as files, whose modification times give the order in which a stream reads them."""
+    """Writes the batches as files, whose modification times give the order in which a stream reads them.
+
+    A file gets its name, without which Spark does not see it, when it is whole and has its time. A running query that
+    found it before that would know it as a file of today, and then take later ones with their old times as too old.
+    """
     folder.mkdir(exist_ok=True)
     for number, batch in enumerate(batches, first):
         file = folder / f"{number:05}.parquet"
-        pq.write_table(batch, file)
-        os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
+        unfinished = folder / f".{file.name}"
+        pq.write_table(batch, unfinished)
+        os.utime(unfinished, (1_000_000_000 + number, 1_000_000_000 + number))
+        unfinished.rename(file)
 
 
 def streamed(spark: SparkSession, folder: Path) -> DataFrame:

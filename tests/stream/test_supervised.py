@@ -26,6 +26,7 @@ pytestmark = pytest.mark.spark
 AB, AC = pair("ab", "b"), pair("ac", "c")
 
 
+@pytest.mark.slow
 def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
     """A new pattern takes the events from its first micro-batch on; a pattern that stays keeps what is open; a version
     that is replaced drains while the new one runs; so does a pattern whose file is removed. A wrong file changes
@@ -59,8 +60,11 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
         ("ab", "2"): False,
         ("ab", "1"): True,
     }
+    assert partial_matches(tmp_path / "checkpoint", "ab@1").count()  # the new version has had no events yet
     written([events(*parts[2])], tmp_path / "events", first=2)
     supervisor.query.processAllAvailable()
+    listed = partial_matches(tmp_path / "checkpoint", "ab@1").collect()
+    assert all(row.stages["a"][0].id < cuts[2] for row in listed)
 
     put(files, new)
     looked_until(supervisor, lambda: any(one.name == "ac" for one in supervisor.patterns.draining))
@@ -78,6 +82,7 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: Path) -> None:
     """With `drop`, nothing more is found of a version that is replaced, and its state is cleared. A new supervisor goes
     on with the former patterns; if files have changed meanwhile, it deploys them first, and wrong ones change nothing.
@@ -115,6 +120,7 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     assert of_old == [row for row in expected(AB, rows[:30]) if row in of_old]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_fails_is_mended(streams: SparkSession, tmp_path: Path) -> None:
     """A micro-batch that fails with its set of patterns is repeated with the set that is in the folder when the next
     supervisor starts. The pattern that fails must be dropped: draining, it would fail again. What stays has each row

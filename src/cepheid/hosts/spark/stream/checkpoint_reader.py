@@ -61,7 +61,8 @@ class CheckpointedPattern(NamedTuple):
 
 
 def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:
-    """What is stored for the pattern with this name; None: for the only pattern.
+    """What is stored for the pattern with this name, or with this name and version, as name@version; None: for the only
+    pattern. A plain name is that of the newest version that has had events.
 
     Raises:
         SnapshotError: there is no checkpoint with that pattern.
@@ -73,13 +74,14 @@ def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPatte
         )
     if name is None and len(found) == 1:
         return found[next(iter(found))]
-    if name not in found:
+    each = {stored.versioned: stored for stored in found.values()} | found
+    if name not in each:
         known = ", ".join(sorted(map(repr, found)))
         problem = "" if name is None else f"; {name!r} is none of them"
         raise SnapshotError(
             f"the checkpoint at {checkpoint!r} has the patterns {known}{problem}. Choose one: pattern=…"
         )
-    return found[name]
+    return each[name]
 
 
 def open_partial_matches(stored: CheckpointedPattern, request: Request, most: int) -> DataFrame:
