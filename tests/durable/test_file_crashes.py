@@ -53,7 +53,12 @@ def feed(number: int) -> pa.Table:
 
 
 def opened(folder: Path, disk: Disk) -> Host:
-    return Host(DurableHost(FileStore(folder, disk, LOG_SIZE)), Reach((), {}, open_host))
+    host = DurableHost(FileStore(folder, disk, LOG_SIZE))
+    try:
+        return Host(host, Reach((), {}, open_host))
+    except BaseException:
+        host.close()
+        raise
 
 
 def fed_from(host: Host) -> int:

@@ -42,7 +42,6 @@ BOUNDED = [
     A.followed_by_any("b").one_or_more().allow_combinations().within("1 hour"),
     AB.within_previous("1 hour"),
     AB.max_gap("1 hour"),
-    LOOP.until("x = 3").followed_by("c").where("x = 3").max_gap("1 hour"),
     A.not_followed_by("n").where("x = 3").within_previous("1 hour"),
     A.times(3, window="1 hour").allow_combinations(),
     A.next(Pattern.begin("c").followed_by("d").where("x = 2")).within_previous("1 hour"),
