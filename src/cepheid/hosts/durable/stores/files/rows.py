@@ -170,7 +170,8 @@ class RowTables:
 
     def _write_listed(self, contents: Contents) -> None:
         """Writes the inputs and the patterns, if they have changed."""
-        deployments = [deployment_from_json(one) for one in contents.deployments.values()]
+        parsed = contents.deployments.values() if PATTERNS in contents.changed else ()
+        deployments = [deployment_from_json(one) for one in parsed]
         rows: dict[str, Callable[[], Iterable[tuple[Any, ...]]]] = {
             INPUTS: lambda: (input_row(input_from_json(one)) for one in contents.inputs.values()),
             PATTERNS: lambda: map(pattern_row, deployments),
