@@ -262,7 +262,7 @@ class Host:
                 events already, nothing happens, and the result says so.
 
         Raises:
-            SchemaError: the events have other columns than the input, or the position is none.
+            SchemaError: the events have other columns than the input, or the position is of a wrong type.
             EventError: some of the events are stored already, or cannot be ordered.
             ConditionError, LimitExceeded, SkipError: as `detect`.
             StoreError: the transaction failed. After any error the host is as before the call.
@@ -341,7 +341,7 @@ class Host:
         """Ends a subscription, and forgets its dead letters.
 
         Raises:
-            SchemaError: there is none of this name.
+            SchemaError: no subscription has this name.
         """
         self._routing.remove(name)
 

@@ -103,7 +103,7 @@ class Deployed:
         self._relevant = None if "late" in deployment.outputs else relevant
         fails = self._engine.may_fail([*self.plan.bits, *self.plan.values], self.plan.schema.columns)
         self.comparisons = None if self._relevant is None or fails else comparisons_of(self.plan, self._relevant)
-        """The comparisons of which an event must pass those of one condition to matter; None: any event may matter."""
+        """For each condition, its comparisons. An event must pass those of one to matter. None: any may."""
         self._conditions = only_comparisons(self.plan)
         """The conditions, if they are so simple that no query is needed, which would take a millisecond."""
         self._used = used_columns(self.plan)

@@ -89,7 +89,7 @@ class Routing:
         """Removes a subscription and its dead letters.
 
         Raises:
-            SchemaError: there is none of this name.
+            SchemaError: no subscription has this name.
         """
         self._known(name)
         self._stop(name)
