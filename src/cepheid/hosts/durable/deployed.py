@@ -172,7 +172,7 @@ class Deployed:
 
     def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> pa.Table | None:
         """Processes events that come when time has reached `before`, then advances time to `after`. Returns the rows
-        that this makes certain; None if there was nothing to do.
+        that this makes certain, in the order of `in_order`; None if there was nothing to do.
 
         Raises:
             ConditionError, EventError, LimitExceeded, SkipError: the object cannot be used afterwards.
@@ -248,16 +248,16 @@ class Deployed:
         return batch
 
     def _finished(self, rows: pa.Table) -> pa.Table:
-        return in_order(finished_rows(self.plan, rows, self._engine))
+        return finished_rows(self.plan, in_order(rows), self._engine)
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """The rows in the order of their detection; those of one instant stay as they are. So do rows in real time, as a
-    retraction follows its insertion.
+    """The rows in the order of `detected_at`, then of `match_id`. Rows in real time stay as they are, as a retraction
+    follows its insertion.
     """
     if pc.any(pc.is_in(rows.column("kind"), value_set=pa.array([INSERTION, RETRACTION]))).as_py():
         return rows
-    return rows.take(pc.sort_indices(rows.column("detected_at")))  # the sort is stable
+    return rows.take(pc.sort_indices(rows, sort_keys=[("detected_at", "ascending"), ("match_id", "ascending")]))
 
 
 def _taken_names(deployment: Deployment, *, lists_open: bool) -> list[str]:

@@ -42,8 +42,8 @@ class ShardStore(Store, Protocol):
 class Sent(NamedTuple):
     """What a step of a pattern has found, for the outbox."""
 
-    first: int
-    """The number of the first row; the others follow without gaps."""
+    numbers: Sequence[int]
+    """The numbers of the rows in the outbox, ascending. Those of other patterns may lie between them."""
     pattern: str
     version: str
     rows: pa.Table
@@ -102,7 +102,7 @@ class Transaction(Protocol):
         """Removes all rows of open partial matches that the version has."""
 
     def send(self, sent: Sequence[Sent]) -> None:
-        """Adds what was found to the outbox."""
+        """Adds what was found to the outbox. The numbers follow those in the outbox without gaps."""
 
     def forget_sent(self, first: int) -> None:
         """Removes the rows of the outbox before this number."""
