@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.durable.killed import CARTS, REGIONS, end_of, feed_of, prepare
-from tests.durable.routing.hosts import TIER, opened, tier_opened
+from tests.durable.routing.hosts import opened, tier_opened
 from tests.durable.test_stores import PAIRS, events
 
 import cepheid
@@ -22,7 +22,8 @@ OTHERS = PAIRS.named("others")
 def order_of(host: Host) -> list[tuple[str, ...]]:
     """By what the rows of the outbox are ordered, in the order of their numbers."""
     rows = host.sql("SELECT pattern, version, match_id, content FROM outbox ORDER BY number").to_pylist()
-    return [(json.loads(row["content"])["detected_at"], row["pattern"], row["version"], row["match_id"]) for row in rows]
+    names = ("pattern", "version", "match_id")
+    return [(json.loads(row["content"])["detected_at"], *(row[name] for name in names)) for row in rows]
 
 
 def test_order(url: str) -> None:

@@ -53,8 +53,8 @@ def places(tables: Sequence[pa.Table]) -> npt.NDArray[np.int64]:
 
 
 def _times(rows: pa.Table) -> npt.NDArray[np.int64]:
-    """The microseconds by which the rows of several tables are ordered. They never decrease within a table, so that rows
-    in real time, which may have been detected before those in front of them, keep their order.
+    """The microseconds by which the rows of several tables are ordered. They never decrease in a table: a row in real
+    time may have an earlier `detected_at` than the one before it, and stays after it.
     """
     times: npt.NDArray[np.int64] = rows.column("detected_at").cast(pa.int64()).to_numpy()
     return np.maximum.accumulate(times)
