@@ -112,6 +112,8 @@ class Deployed:
         self.schema = finished_rows(self.plan, self._runner.schema.empty_table(), self._engine).schema
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
+        self.correlated: tuple[str, ...] = ()
+        """When it is deployed: the promoted columns that are correlations of its pattern."""
         self._matcher: LiveMatcher = self._runner.matcher(ids)
         self._matcher.watch()
         self._head: Head | None = None
@@ -121,6 +123,16 @@ class Deployed:
         """The events of the step since `save`."""
         self._reached = Reached(self._matcher.now)
         self._due = FOREVER
+
+    def with_correlations(self) -> Deployed:
+        """The same, before it has run, with the correlations of its pattern among the promoted columns."""
+        more = known_family_of(self.deployment.pattern).correlations(self.plan)
+        if not more:
+            return self
+        promoted = {**(self.deployment.promoted or {}), **more}
+        correlated = Deployed(replace(self.deployment, promoted=promoted), self._table, self._ids)
+        correlated.correlated = tuple(more)
+        return correlated
 
     def recover(self, stored: ShardState, head: Head | None) -> pa.Table | None:
         """Continues from what is stored; returns the rows that result from changed arguments."""

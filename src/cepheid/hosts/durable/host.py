@@ -123,9 +123,9 @@ class DurableHost:
         """
         self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
-        deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
+        deployed = Deployed(deployment, self._table_of(deployment.input), self._ids).with_correlations()
         position = self._inputs[deployment.input].position if isinstance(deployment.input, str) else None
-        deployed.deployment = deployment = replace(deployment, problems=deployed.problems, position=position)
+        deployed.deployment = deployment = replace(deployed.deployment, problems=deployed.problems, position=position)
         former = self._former(deployment, since, old)
         events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:
