@@ -206,7 +206,7 @@ class Host:
         Args:
             input: The name of an input; or `MatchesOf`, for the matches of deployed patterns.
             promote: Column → SQL over the events taken so far, as in {"state": "login.State"}: further columns of the
-                table of open partial matches.
+                table of open partial matches. Attributes that conditions equate (`x = a.x`) are added, as `a_x`.
             since: Kept events from this time on are taken first.
             old: What becomes of what is open of the version that runs: "drain" lets it go on, but starts nothing more;
                 "drop" forgets it. Needed where another version runs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.durable.test_stores import PAIRS, events, prepared
+from tests.durable.test_stores import PAIRS, events
 
 from cepheid.host import open_host
 from cepheid.hosts.durable.stores.layout import TABLES
@@ -14,6 +14,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "host_tables
 PLACES = {
     "the key's columns": ["user"],
     "promoted columns": ["first"],
+    "correlation values": ["a_id"],
     "measures": [],
 }
 
@@ -34,7 +35,10 @@ def documented() -> dict[str, list[str]]:
 def test_documented_tables(url: str) -> None:
     """Each table for users is on the page, with all of its columns and no others."""
     outputs = ("matches", "timeouts", "late")
-    with prepared(url, promote={"first": "a.id"}, outputs=outputs) as host:
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id")
+        pattern = PAIRS.followed_by("c").where("id = a.id")
+        host.deploy(pattern, input="events", key="user", promote={"first": "a.at"}, outputs=outputs)
         host.feed(events("a", "b", "a"), input="events")
         tables = documented()
         own = {name for name in TABLES if not name.startswith("cepheid_")}

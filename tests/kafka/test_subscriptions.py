@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from itertools import count
 from pathlib import Path
@@ -10,11 +11,15 @@ import pytest
 
 pytest.importorskip("confluent_kafka")
 
-from confluent_kafka import Consumer, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from tests.durable.routing.hosts import find, opened, subscriptions
 
 import cepheid
+from cepheid.hosts.durable.routing.sender import Undelivered
+from cepheid.hosts.durable.routing.senders import kafka
+from cepheid.hosts.durable.routing.senders.kafka import KafkaSender
+from cepheid.hosts.durable.routing.subscription import Letter
 
 _NUMBERS = count()
 
@@ -72,6 +77,32 @@ def test_refused_message(broker: str, topic: str, tmp_path: Path) -> None:
         numbers = host.sql("SELECT number FROM outbox WHERE pattern = 'pairs' ORDER BY number").column(0).to_pylist()
     found = read(broker, topic, 2)
     assert [int(dict(message.headers() or [])["cepheid-number"]) for message in found] == numbers
+
+
+def test_no_new_client(broker: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the client cannot be made anew after a refused message, those written before it count as delivered, and the
+    next attempt goes on behind them.
+    """
+    sender = KafkaSender(broker, topic, "topic", timeout=20, options={})
+    letters = [
+        Letter(number, "p", "1", "match", f"id{number}", json.dumps({"text": "x" * size}))
+        for number, size in ((1, 10), (2, 3000), (3, 10))
+    ]
+    with monkeypatch.context() as broken, pytest.raises(Undelivered) as caught:
+        broken.setattr(kafka, "Producer", _fails)
+        sender.send(letters)
+    assert (caught.value.done, caught.value.is_refused, caught.value.problem) == (1, False, "Kafka: no more threads")
+    with pytest.raises(Undelivered) as caught:
+        sender.send(letters[1:])
+    assert (caught.value.done, caught.value.is_refused) == (0, True)
+    sender.send(letters[2:])
+    sender.close()
+    sender.close()
+    assert [message.key() for message in read(broker, topic, 2)] == [b"id1", b"id3"]
+
+
+def _fails(_: object) -> None:
+    raise KafkaException(KafkaError(KafkaError._CRIT_SYS_RESOURCE, "no more threads"))
 
 
 def test_no_broker(tmp_path: Path) -> None:

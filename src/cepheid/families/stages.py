@@ -60,6 +60,11 @@ class Stages(Family):
 
         return steps_in_words(pattern)
 
+    def correlations(self, plan: Plan) -> Mapping[str, str]:
+        from cepheid.plan.stages.correlations import correlations
+
+        return correlations(plan)
+
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return growth_warnings(plan.pattern)
 

@@ -78,3 +78,22 @@ def test_in_order(failures: list[int], at_once: int, attempts: int, gives_up: bo
     given_up = {n for n, left in numbers.items() if left < 0 or (gives_up and left >= attempts)}
     assert sorted(dead) == sorted(given_up)
     assert target.got == sorted(numbers.keys() - given_up)
+
+
+def test_failed_again() -> None:
+    """A dead letter that has failed again, or has arrived, is not sent once more before that is stored."""
+    subscription = Subscription("s", ("*",), None, "x", None, 1, 1, 0, pa.schema([]), delivered=4)
+    target = Faulty({2: 1, 4: 0}, 1, gives_up=True)
+    line = Line(subscription, Numbers(), target)
+    again = [Letter(number, "p", "1", "match", f"id{number}", "{}", out_of_order=True) for number in (2, 4)]
+    line.send_again(again)
+    line.step()
+    line.step()
+    line.send_again(again)
+    assert line.is_done
+    progress = line.progress
+    assert ([one.letter.number for one in progress.dead], [one.number for one in progress.sent_again]) == ([2], [4])
+    line.stored(progress)
+    line.send_again(again[:1])
+    line.step()
+    assert target.got == [4, 2]

@@ -112,6 +112,8 @@ class Deployed:
         self.schema = finished_rows(self.plan, self._runner.schema.empty_table(), self._engine).schema
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
+        self.correlated: tuple[str, ...] = ()
+        """When it is deployed: the promoted columns that are correlations of its pattern."""
         self._matcher: LiveMatcher = self._runner.matcher(ids)
         self._matcher.watch()
         self._head: Head | None = None
@@ -121,6 +123,16 @@ class Deployed:
         """The events of the step since `save`."""
         self._reached = Reached(self._matcher.now)
         self._due = FOREVER
+
+    def with_correlations(self) -> Deployed:
+        """The same, before it has run, with the correlations of its pattern among the promoted columns."""
+        more = known_family_of(self.deployment.pattern).correlations(self.plan)
+        if not more:
+            return self
+        promoted = {**(self.deployment.promoted or {}), **more}
+        correlated = Deployed(replace(self.deployment, promoted=promoted), self._table, self._ids)
+        correlated.correlated = tuple(more)
+        return correlated
 
     def recover(self, stored: ShardState, head: Head | None) -> pa.Table | None:
         """Continues from what is stored; returns the rows that result from changed arguments."""
@@ -172,7 +184,7 @@ class Deployed:
 
     def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> pa.Table | None:
         """Processes events that come when time has reached `before`, then advances time to `after`. Returns the rows
-        that this makes certain; None if there was nothing to do.
+        that this makes certain, in the order of `in_order`; None if there was nothing to do.
 
         Raises:
             ConditionError, EventError, LimitExceeded, SkipError: the object cannot be used afterwards.
@@ -248,16 +260,16 @@ class Deployed:
         return batch
 
     def _finished(self, rows: pa.Table) -> pa.Table:
-        return in_order(finished_rows(self.plan, rows, self._engine))
+        return finished_rows(self.plan, in_order(rows), self._engine)
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """The rows in the order of their detection; those of one instant stay as they are. So do rows in real time, as a
-    retraction follows its insertion.
+    """The rows in the order of `detected_at`, then of `match_id`. Rows in real time stay as they are, as a retraction
+    follows its insertion.
     """
     if pc.any(pc.is_in(rows.column("kind"), value_set=pa.array([INSERTION, RETRACTION]))).as_py():
         return rows
-    return rows.take(pc.sort_indices(rows.column("detected_at")))  # the sort is stable
+    return rows.take(pc.sort_indices(rows, sort_keys=[("detected_at", "ascending"), ("match_id", "ascending")]))
 
 
 def _taken_names(deployment: Deployment, *, lists_open: bool) -> list[str]:

@@ -123,9 +123,9 @@ class DurableHost:
         """
         self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
-        deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
+        deployed = Deployed(deployment, self._table_of(deployment.input), self._ids).with_correlations()
         position = self._inputs[deployment.input].position if isinstance(deployment.input, str) else None
-        deployed.deployment = deployment = replace(deployment, problems=deployed.problems, position=position)
+        deployed.deployment = deployment = replace(deployed.deployment, problems=deployed.problems, position=position)
         former = self._former(deployment, since, old)
         events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:
@@ -244,7 +244,7 @@ class DurableHost:
             after = replace(known, reached=max(known.reached, Reached(time)))
             for name, rows in self._step(after, None).items():
                 found.setdefault(name, []).append(rows)
-        return Fed(skipped=False, rows={name: pa.concat_tables(rows) for name, rows in found.items()})
+        return Fed(skipped=False, rows={name: _joined(rows) for name, rows in found.items()})
 
     def _step(self, after: Input, events: TimedEvents | None) -> dict[str, pa.Table]:
         """One transaction: the input becomes `after`, and all patterns that depend on it take its events and time."""
@@ -274,7 +274,7 @@ class DurableHost:
             self._sent = outbox.sent_to(transaction)
             if self._retained is not None:
                 self._retained.cut_outbox(transaction, self._sent, self.first_undelivered())
-        return {name: pa.concat_tables(rows) for name, rows in found.items() if any(map(len, rows))}
+        return {name: _joined(rows) for name, rows in found.items() if any(map(len, rows))}
 
     def _write(self, transaction: Transaction, running: Deployed, rows: pa.Table, outbox: Outbox) -> None:
         """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
@@ -449,6 +449,11 @@ class DurableHost:
         if self._store.lists_when_asked:
             deployed.relist()
         return deployed
+
+
+def _joined(rows: Sequence[pa.Table]) -> pa.Table:
+    """The rows of all versions of a pattern. A column that a version does not have is NULL."""
+    return pa.concat_tables(rows, promote_options="default")
 
 
 def _is_running(one: Deployed, name: str) -> bool:

@@ -1,4 +1,8 @@
-"""The outbox: what was found, numbered, for those who subscribe to it."""
+"""The outbox: what was found, numbered, for those who subscribe to it.
+
+The rows of one step are in the order of `detected_at`, then of pattern and version, then of `match_id`: so a subscriber
+that takes the matches of several patterns as events gets none of them late.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.hosts.duckdb.json_text import json_texts
@@ -18,20 +23,41 @@ class Outbox:
 
     def __init__(self, sent: int) -> None:
         """`sent` is the number of the last row before."""
-        self._number = sent
-        self._sent: list[Sent] = []
+        self._before = sent
+        self._found: list[tuple[str, str, pa.Table]] = []
 
     def add(self, deployment: Deployment, rows: pa.Table) -> None:
-        """Adds what a deployment has found."""
+        """Adds what a deployment has found, in the order of `Deployed.step`."""
         if rows.num_rows:
-            self._sent.append(Sent(self._number + 1, deployment.name, deployment.version, rows))
-            self._number += rows.num_rows
+            self._found.append((deployment.name, deployment.version, rows))
 
     def sent_to(self, transaction: Transaction) -> int:
         """Writes the rows; returns the number of the last one."""
-        if self._sent:
-            transaction.send(self._sent)
-        return self._number
+        found = sorted(self._found, key=lambda one: one[:2])
+        if found:
+            numbers = self._before + 1 + places([rows for _, _, rows in found])
+            starts = np.cumsum([rows.num_rows for _, _, rows in found])[:-1]
+            parts = [part.tolist() for part in np.split(numbers, starts)]
+            transaction.send([Sent(part, *one) for part, one in zip(parts, found, strict=True)])
+        return self._before + sum(rows.num_rows for _, _, rows in found)
+
+
+def places(tables: Sequence[pa.Table]) -> npt.NDArray[np.int64]:
+    """The place of each row among the rows of all tables. Each table is in order already."""
+    total = sum(rows.num_rows for rows in tables)
+    places = np.arange(total)
+    if len(tables) > 1:
+        order = np.argsort(np.concatenate([_times(rows) for rows in tables]), kind="stable")
+        places[order] = np.arange(total)
+    return places
+
+
+def _times(rows: pa.Table) -> npt.NDArray[np.int64]:
+    """The microseconds by which the rows of several tables are ordered. They never decrease in a table: a row in real
+    time may have an earlier `detected_at` than the one before it, and stays after it.
+    """
+    times: npt.NDArray[np.int64] = rows.column("detected_at").cast(pa.int64()).to_numpy()
+    return np.maximum.accumulate(times)
 
 
 def outbox_rows(sent: Sequence[Sent]) -> pa.Table:
@@ -40,9 +66,8 @@ def outbox_rows(sent: Sequence[Sent]) -> pa.Table:
     for (pattern, version), mine in groupby(sorted(sent, key=_version), _version):
         some = [*mine]
         rows = pa.concat_tables(one.rows for one in some)
-        numbers = [one.first + np.arange(one.rows.num_rows) for one in some]
         columns = {
-            "number": np.concatenate(numbers),
+            "number": np.concatenate([one.numbers for one in some]),
             "pattern": [pattern] * rows.num_rows,
             "version": [version] * rows.num_rows,
             "kind": rows.column("kind"),

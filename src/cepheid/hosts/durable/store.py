@@ -21,6 +21,8 @@ class RowTable(NamedTuple):
     id: str | None
     """The column with the primary key. None: rows are found by their indexes, as each index costs a write per row."""
     indexes: tuple[tuple[str, ...], ...] = ()
+    looked_up: tuple[str, ...] = ()
+    """Columns with an index for equality alone. Their values may be of any length."""
     is_small: bool = False
     """Whether it has few rows, which are replaced often."""
 
@@ -42,8 +44,8 @@ class ShardStore(Store, Protocol):
 class Sent(NamedTuple):
     """What a step of a pattern has found, for the outbox."""
 
-    first: int
-    """The number of the first row; the others follow without gaps."""
+    numbers: Sequence[int]
+    """The numbers of the rows in the outbox, ascending. Those of other patterns may lie between them."""
     pattern: str
     version: str
     rows: pa.Table
@@ -102,7 +104,7 @@ class Transaction(Protocol):
         """Removes all rows of open partial matches that the version has."""
 
     def send(self, sent: Sequence[Sent]) -> None:
-        """Adds what was found to the outbox."""
+        """Adds what was found to the outbox. The numbers follow those in the outbox without gaps."""
 
     def forget_sent(self, first: int) -> None:
         """Removes the rows of the outbox before this number."""

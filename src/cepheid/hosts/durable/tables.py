@@ -35,12 +35,12 @@ def open_table(deployed: Deployed) -> RowTable | None:
     if columns is None:
         return None
     keys = tuple(deployed.deployment.key)
-    asked = (columns.field(name) for name in deployed.deployment.promoted or ())
+    asked = [columns.field(name) for name in deployed.deployment.promoted or () if name not in deployed.correlated]
     promoted = tuple(
         (field.name,) for field in asked if not pa.types.is_duration(field.type)
     )  # DuckDB has no such index
     indexes = (("key_id",), ("status", "wakeup"), *([keys] if keys else []), *promoted)
-    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes)
+    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes, deployed.correlated)
 
 
 def found_tables(deployed: Deployed) -> dict[str, RowTable]:

@@ -83,9 +83,10 @@ class Line:
         self._outlet = outlet
 
     def send_again(self, letters: list[Letter]) -> None:
-        """Sends dead letters again, except for those that are being sent again anyway."""
+        """Sends dead letters again, except for those whose sending is going on, or has ended and is not stored yet."""
         with self._lock:
             known = {letter.number for letter in (*self._again.letters, *self._sent_again)}
+            known |= {one.letter.number for one in self._dead}
             self._again.letters += [letter for letter in letters if letter.number not in known]
 
     @property

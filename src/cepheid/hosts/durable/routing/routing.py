@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import Event
@@ -35,8 +35,9 @@ _INLINE = 0.25
 """Seconds for which the host's thread writes tables at a time."""
 _AGAIN = 1.0
 """Seconds until a table is written again after that has failed."""
-_CLOSING = 2.0
-"""Seconds for which a host that closes waits for attempts to end."""
+_PATIENCE = 2.0
+"""Seconds for which the host waits for attempts to end, when it stops deliveries."""
+_HANGS = "the attempt during which this delivery was stopped has not ended"
 
 
 class Routing:
@@ -50,6 +51,8 @@ class Routing:
         self._subscriptions = stored_subscriptions(host)
         self._given: dict[str, Given] = {}
         self._running: dict[str, Running] = {}
+        self._ending: dict[str, Running] = {}
+        """Deliveries that were stopped. As long as one is here, no other one of its name is started."""
         self._tables: dict[str, TableWriter] = {}
         self._seen: tuple[int, ...] = ()
         """The numbers of the deployments whose columns the subscriptions have."""
@@ -96,6 +99,8 @@ class Routing:
         remove(self._host, name)
         del self._subscriptions[name]
         self._given.pop(name, None)
+        if name in self._ending:
+            self._ending[name].is_wanted = False
 
     def resend(self, name: str, numbers: tuple[int, ...] | None) -> int:
         """Marks dead letters of the subscription, by default all, to be sent again. Returns how many.
@@ -122,9 +127,9 @@ class Routing:
             StoreError: what was delivered cannot be stored; it will be delivered again, or stored by a later call.
         """
         until = time.monotonic() + wait
-        self._start()
         while True:
             self._progressed.clear()
+            self._start()
             is_done = self._deliver_once()
             now = time.monotonic()
             if is_done or now >= until:
@@ -138,7 +143,7 @@ class Routing:
     def _deliver_once(self) -> bool:
         """Delivers what the host's thread delivers, and lets the others go on; whether nothing is left to do."""
         sent, until = self._host.sent, time.monotonic() + _INLINE
-        is_done = True
+        is_done = self._ending.keys().isdisjoint(self._subscriptions)
         for writer in self._tables.values():
             if writer.due <= time.monotonic():
                 self._write_table(writer, sent, until)
@@ -167,17 +172,12 @@ class Routing:
         return self._tables[name].given.delivered if name in self._tables else self._subscriptions[name].delivered
 
     def close(self) -> None:
-        """Ends all deliveries, and stores what they have done. What hangs is left alone, and is delivered again."""
-        for running in self._running.values():
-            running.stop()
-        until = time.monotonic() + _CLOSING
-        for running in self._running.values():
-            running.join(until - time.monotonic())
+        """Ends all deliveries, and stores what they have done. An attempt that hangs is left alone: when it ends, its
+        target is closed. The next host sends its letter again.
+        """
+        self._end([*self._running])
         with suppress(StoreError):  # then it is delivered again
             self._store()
-        for running in self._running.values():
-            running.close()
-        self._running.clear()
 
     # Starting and storing
 
@@ -185,7 +185,10 @@ class Routing:
         """Starts what is not running, and takes dead letters that are to be sent again."""
         self._join_columns()
         for name, given in [*self._subscriptions.items()]:
-            if name not in self._running and name not in self._tables and name not in self._waiting:
+            if name in self._ending:
+                if self._hangs(name):
+                    self._note(given, "failing", _HANGS)
+            elif name not in self._running and name not in self._tables and name not in self._waiting:
                 self._start_one(given)
         if self._looks_for_resent:
             for name, letters in to_send_again(self._host).items():
@@ -213,19 +216,33 @@ class Routing:
         self._running[given.name] = Running(line, given.name, self._progressed, has_thread=has_thread)
 
     def _stop(self, name: str) -> None:
-        """Ends a delivery. The next one begins at what is stored."""
+        """Ends a delivery, and stores what it has done. The next one goes on from there."""
         self._waiting.discard(name)
         self._looks_for_resent = True
-        writer, running = self._tables.pop(name, None), self._running.pop(name, None)
-        if writer is not None:
-            self._save([Changed(writer.given)])
-        if running is not None:
+        if name in self._running:
+            self._end([name])
+        self._store()
+        self._tables.pop(name, None)
+
+    def _end(self, names: Sequence[str]) -> None:
+        """Ends deliveries, and waits for the attempts that are being made; but not for long, as one may hang."""
+        ending = {name: self._running.pop(name) for name in names}
+        self._ending |= ending
+        for running in ending.values():
             running.stop()
-            self._store_progress({name: running.line})
+        until = time.monotonic() + _PATIENCE
+        for running in ending.values():
+            running.join(until - time.monotonic())
+
+    def _hangs(self, name: str) -> bool:
+        return name in self._ending and not self._ending[name].has_ended
 
     def _wait(self, given: Subscription, problem: str) -> None:
         self._waiting.add(given.name)
-        after = replace(given, status="waiting", problem=problem)
+        self._note(given, "waiting", problem)
+
+    def _note(self, given: Subscription, status: Status, problem: str) -> None:
+        after = replace(given, status=status, problem=problem)
         if after != given:
             self._save([Changed(after)])
 
@@ -234,7 +251,12 @@ class Routing:
         self._stored_at = time.monotonic()
         stale = [one.given for one in self._tables.values() if one.given != self._subscriptions[one.given.name]]
         self._save([Changed(given) for given in stale])
-        self._store_progress({name: running.line for name, running in self._running.items()})
+        ended = [name for name, one in self._ending.items() if one.has_ended]
+        moved = {**self._running, **self._ending}
+        self._store_progress({name: one.line for name, one in moved.items() if one.is_wanted})
+        for name in ended:
+            del self._ending[name]
+            self._looks_for_resent = True
 
     def _store_progress(self, lines: Mapping[str, Line]) -> None:
         done: list[tuple[Line, Progress, Changed]] = []
@@ -242,6 +264,8 @@ class Routing:
             progress, before = line.progress, self._subscriptions[name]
             status: Status = "failing" if progress.is_failing else "active"
             after = replace(before, delivered=progress.through, status=status, problem=progress.problem)
+            if self._hangs(name):
+                after = replace(after, status="failing", problem=_HANGS)
             if after != before or progress.dead or progress.sent_again:
                 done.append((line, progress, Changed(after, progress.dead, progress.sent_again)))
         self._save([change for _, _, change in done])
@@ -259,7 +283,6 @@ class Routing:
         seen = tuple(one.deployment.number for one in self._host.running)
         if seen == self._seen:
             return
-        self._seen = seen
         for name, given in [*self._subscriptions.items()]:
             schemas = [one.schema for one in self._host.running if given.covers(one.deployment.name)]
             columns, faults = joined_columns([given.columns, *schemas])
@@ -268,6 +291,7 @@ class Routing:
                 self._wait(self._subscriptions[name], "; ".join(faults))
             elif not columns.equals(given.columns):
                 self._widen(name, columns)
+        self._seen = seen
 
     def _widen(self, name: str, columns: pa.Schema) -> None:
         """The subscription has these columns from now on."""

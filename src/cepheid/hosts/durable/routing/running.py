@@ -29,14 +29,19 @@ MakeSender: TypeAlias = Callable[[Subscription, Target], Sender]
 
 
 class Running:
-    """Moves a line in a thread of its own; or, if only the host's thread may use the target, in that one."""
+    """Moves a line in a thread of its own; or, if only the host's thread may use the target, in that one. The thread
+    that moves the line also closes it, so a target is never closed during an attempt.
+    """
 
     def __init__(self, line: Line, name: str, progressed: Event, *, has_thread: bool) -> None:
-        """`progressed` is set after each step of the thread."""
+        """`progressed` is set after each step of the thread, and at its end."""
         self.line = line
+        self.is_wanted = True
+        """Whether what is delivered still concerns the subscription of this name."""
         self._progressed = progressed
         self._wake = Event()
         self._is_stopped = False
+        self._ended = Event()
         self._thread = Thread(target=self._run, name=f"cepheid to {name}", daemon=True) if has_thread else None
         if self._thread is not None:
             self._thread.start()
@@ -52,27 +57,38 @@ class Running:
         return self.line.is_done
 
     def stop(self) -> None:
-        """Ends it after the attempt that is being made. If that hangs, it is left alone."""
+        """Ends it after the attempt that is being made, and closes the target."""
         self._is_stopped = True
         self._wake.set()
+        if self._thread is None and not self.has_ended:
+            self._close()
 
     def join(self, seconds: float) -> None:
         """Waits until it has ended, for at most so long."""
-        if self._thread is not None:
-            self._thread.join(max(0.0, seconds))
+        self._ended.wait(max(0.0, seconds))
 
-    def close(self) -> None:
-        """Gives up the target, unless an attempt hangs."""
-        if self._thread is None or not self._thread.is_alive():
-            self.line.close()
+    @property
+    def has_ended(self) -> bool:
+        """Whether there will be no further attempt, and the target is closed."""
+        return self._ended.is_set()
 
     def _run(self) -> None:
-        while not self._is_stopped:
-            wait = self.line.step()
+        try:
+            while not self._is_stopped:
+                wait = self.line.step()
+                self._progressed.set()
+                if wait != 0.0:
+                    self._wake.wait(wait)
+                    self._wake.clear()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        try:
+            self.line.close()
+        finally:
+            self._ended.set()
             self._progressed.set()
-            if wait != 0.0:
-                self._wake.wait(wait)
-                self._wake.clear()
 
 
 def sender_of(given: Subscription, target: Target, own: Given | None, make: MakeSender) -> Sender:

@@ -32,14 +32,14 @@ class KafkaSender:
         self._topic = topic
         self._subscription = subscription
         self._timeout = timeout
-        self._settings = {
+        self._settings: dict[str, Any] = {
             **options,
             "bootstrap.servers": servers,
             "enable.idempotence": True,
             "message.timeout.ms": max(1, int(timeout * 1000)),
         }
         try:
-            self._producer = Producer(self._settings)
+            self._producer: Producer | None = Producer(self._settings)
         except KafkaException as error:
             raise SchemaError(f"Kafka's client refuses its options: {error.args[0].str()}") from error
 
@@ -54,10 +54,14 @@ class KafkaSender:
 
     def _written(self, letters: Sequence[Letter]) -> tuple[int, KafkaError | None]:
         """How many of the letters Kafka has before the first that failed, and why that one failed."""
+        try:
+            self._producer = producer = self._producer or Producer(self._settings)
+        except KafkaException as error:
+            return 0, error.args[0]
         errors: list[KafkaError | None] = [_UNKNOWN] * len(letters)
         for i, letter in enumerate(letters):
             try:
-                self._producer.produce(
+                producer.produce(
                     self._topic,
                     letter.content.encode(),
                     letter.id,
@@ -67,17 +71,19 @@ class KafkaSender:
             except (BufferError, KafkaException) as error:
                 errors[i] = error.args[0] if isinstance(error, KafkaException) else _UNKNOWN
                 break
-        self._producer.flush(self._timeout + 1)
+        producer.flush(self._timeout + 1)
         done = next((i for i, error in enumerate(errors) if error is not None), len(letters))
         if done == len(letters):
             return done, None
         # What is still in the queue would come after what is tried again. After a fatal error nothing comes any more.
-        self._producer.purge()
-        self._producer = Producer(self._settings)
+        # So the next attempt has a new producer.
+        self.close()
         return done, errors[done]
 
     def close(self) -> None:
-        self._producer.purge()
+        if self._producer is not None:
+            self._producer.purge()
+            self._producer = None
 
     def _headers(self, letter: Letter) -> list[tuple[str, str | bytes | None]]:
         about: list[tuple[str, str | bytes | None]] = [

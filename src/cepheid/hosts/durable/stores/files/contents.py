@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -194,6 +194,17 @@ def head_of(value: list[Any]) -> Head:
 
 def table_to_json(name: str, columns: pa.Schema, id_: str | None) -> JsonValue:
     return {"name": name, "id": id_, "columns": b64encode(columns.serialize().to_pybytes()).decode()}
+
+
+def numbers_to_json(numbers: Sequence[int]) -> JsonValue:
+    """Numbers of the outbox, ascending: the first one, or all of them if numbers between them are missing."""
+    has_all = numbers[-1] - numbers[0] == len(numbers) - 1
+    return {"first": numbers[0]} if has_all else {"numbers": [*numbers]}
+
+
+def numbers_from_json(value: JsonValue, count: int) -> Sequence[int]:
+    """The numbers of `count` rows, as `numbers_to_json` has written them."""
+    return value["numbers"] if "numbers" in value else range(value["first"], value["first"] + count)
 
 
 def _schema_of(text: str) -> pa.Schema:

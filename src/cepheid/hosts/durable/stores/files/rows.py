@@ -21,7 +21,7 @@ from cepheid.hosts.durable.outbox import outbox_rows
 from cepheid.hosts.durable.store import OUTBOX, RowTable, Sent
 from cepheid.hosts.durable.stores.database import create_table, failing, literal, quoted
 from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
-from cepheid.hosts.durable.stores.files.contents import Contents, RowFile, StoredTable
+from cepheid.hosts.durable.stores.files.contents import Contents, RowFile, StoredTable, numbers_from_json
 from cepheid.hosts.durable.stores.files.disk import Disk, Sync
 from cepheid.hosts.durable.stores.files.records import Blob, Change, damaged, digest_of
 from cepheid.hosts.durable.stores.layout import INPUTS, KEYS, OUTBOX_TABLE, PATTERNS, SCRIPTS, TABLES
@@ -349,4 +349,5 @@ def _rows(change: Change) -> pa.Table:
 
 
 def _sent(change: Change) -> Sent:
-    return Sent(change.value["first"], change.value["pattern"], change.value["version"], _rows(change))
+    rows, value = _rows(change), change.value
+    return Sent(numbers_from_json(value, rows.num_rows), value["pattern"], value["version"], rows)

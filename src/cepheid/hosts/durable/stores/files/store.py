@@ -33,6 +33,7 @@ from cepheid.hosts.durable.stores.files.contents import (
     head_of,
     head_to_json,
     keep_change,
+    numbers_to_json,
     part_change,
     place_change,
     table_to_json,
@@ -202,9 +203,9 @@ class FileTransaction:
 
     def send(self, sent: Sequence[Sent]) -> None:
         for one in sent:
-            about = {"table": OUTBOX_TABLE, "first": one.first, "pattern": one.pattern, "version": one.version}
-            self._add("outbox", about, to_stream(one.rows))
-            self._add("sent", {"number": one.first + one.rows.num_rows - 1})
+            about = {"table": OUTBOX_TABLE, "pattern": one.pattern, "version": one.version}
+            self._add("outbox", about | numbers_to_json(one.numbers), to_stream(one.rows))
+        self._add("sent", {"number": max(one.numbers[-1] for one in sent)})
 
     def forget_sent(self, first: int) -> None:
         self._add("forget_sent", {"table": OUTBOX_TABLE, "first": first})
