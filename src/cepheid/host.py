@@ -65,7 +65,8 @@ def open_host(
         url: file:///var/lib/alerts (a folder), sqlite:///alerts.db, duckdb:///alerts.duckdb or postgresql:///alerts.
             For SQLite and DuckDB, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
             sqlite:////var/alerts.db is /var/alerts.db. The folder of file:// is always absolute.
-        retain: For how long, in event time, matches, timeouts and late events are kept in their tables; None: for ever.
+        retain: For how long, in event time, matches, timeouts and late events are kept in their tables, and rows in the
+            outbox; None: for ever.
         retain_rows: How many of them each table keeps, and how many rows the outbox keeps; None: all. Rows of the
             outbox that a subscription has not delivered are always kept.
         allow: What subscriptions may reach: functions as "module:function", the origins of web hooks as

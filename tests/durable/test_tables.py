@@ -64,3 +64,13 @@ def test_scripts_and_patterns(url: str) -> None:
             [None, "10 minutes since the first event", False, "ends the partial match as a timeout"],
         ]
         assert host.sql("SELECT position, problems FROM patterns").to_pylist() == [{"position": "2", "problems": None}]
+
+
+def test_a_feed_without_events(url: str) -> None:
+    """An empty feed, of an empty file say, is no error where events are kept, and moves the position."""
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id", keep="1 day")
+        for position in (1, 2):
+            host.feed(events().schema.empty_table(), input="events", position=position)
+        host.feed(events().schema.empty_table(), input="events", position=3)
+        assert host.inputs["events"].position == 3

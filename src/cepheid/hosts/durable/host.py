@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError, StoreError
 from cepheid.events.time import TIME_TYPE
-from cepheid.hosts.durable.deployed import Deployed, EventTable
+from cepheid.hosts.durable.deployed import Deployed, EventTable, Found
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
 from cepheid.hosts.durable.retention import Retained, Retention
@@ -23,7 +23,14 @@ from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.store import HostStore, Transaction
 from cepheid.hosts.durable.tables import found_rows, found_tables, open_table, retracted, tables_of
-from cepheid.hosts.durable.tiers import events_of_matches, tier_table
+from cepheid.hosts.durable.tiers import (
+    cycle_faults,
+    events_of_matches,
+    reader_faults,
+    sources_of,
+    tier_table,
+    upstream_first,
+)
 from cepheid.hosts.in_process.prepare import TimedEvents, instants
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.hosts.shards.arrow_stream import to_stream
@@ -98,6 +105,11 @@ class DurableHost:
         self._ensure_current()
         return self._sent
 
+    def time_zone_of(self, name: str, version: str) -> str:
+        """The zone of the local times that a version of a pattern has, if its events have no zone."""
+        (given,) = (one.input for one in self._deployments if (one.name, one.version) == (name, version))
+        return self._inputs[min(self._sources_of(given))].time_zone
+
     def add_input(self, given: Input) -> None:
         """Adds the input. If it is there already, with the same arguments, nothing changes.
 
@@ -115,7 +127,8 @@ class DurableHost:
 
     def deploy(self, deployment: Deployment, *, since: int | None = None, old: Old | None = None) -> Deployment:
         """Deploys the pattern. It takes the events that are fed from now on; before them, with `since` (microseconds),
-        the kept events from that time on. If another version of the pattern runs, `old` says what becomes of it.
+        the kept events from that time on. If other versions of the pattern run or drain, `old` says what becomes of
+        them.
 
         Raises:
             PatternError, SchemaError: the pattern does not fit its input, its version or what is kept; nothing has
@@ -123,59 +136,69 @@ class DurableHost:
         """
         self._ensure_current()
         deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
+        if faults := [*cycle_faults(deployment, self._running)]:
+            raise SchemaError("\n".join(faults))
         deployed = Deployed(deployment, self._table_of(deployment.input), self._ids).with_correlations()
         position = self._inputs[deployment.input].position if isinstance(deployment.input, str) else None
         deployed.deployment = deployment = replace(deployed.deployment, problems=deployed.problems, position=position)
-        former = self._former(deployment, since, old)
+        former = self._former(deployed, since, old)
         events = None if since is None else self._kept(deployment, since)
         with self._changing() as transaction:
             transaction.save_deployment(deployment)
             for table in tables_of(deployed):
                 transaction.create(table)
-            if former is not None and old is not None:
-                self._end(transaction, former, old)
+            for one in former:
+                self._end(transaction, one, old or "drain")
             self._deployments.append(deployment)
-            self._running.append(deployed)
-            self._screens = {}
+            self._running, self._screens = upstream_first([*self._running, deployed]), {}
             reached, outbox = self._reached(deployment.input), Outbox(self._sent)
-            rows = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
+            found = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
             deployed.start_at(reached)
-            if rows is not None:
-                self._write(transaction, deployed, rows, outbox)
+            if found is not None:
+                self._write(transaction, deployed, found, outbox)
             self._sent = outbox.sent_to(transaction)
         return deployment
 
     def retire(self, name: str, how: Old) -> None:
-        """Ends the running version of the pattern: drained, it starts nothing more and goes on until nothing of it is
-        open; dropped, what is open of it vanishes.
+        """Ends the pattern. Drained, it starts nothing more and goes on until nothing of it is open; dropped, what is
+        open of it vanishes, also of versions that drain.
 
         Raises:
-            SchemaError: no pattern of this name runs.
+            SchemaError: no version of the pattern runs, or drains and can be dropped.
         """
         self._ensure_current()
-        running = next((one for one in self._running if _is_running(one, name)), None)
-        if running is None:
-            known = ", ".join(one.deployment.name for one in self._running) or "none"
-            raise SchemaError(f"no pattern {name!r} runs. These do: {known}")
+        mine = self._versions(name)
+        if not mine or (how == "drain" and not any(map(_is_running, mine))):
+            known = ", ".join(one.deployment.name for one in self._running if _is_running(one)) or "none"
+            drains = " It drains already: drop it to end it now." if mine else ""
+            raise SchemaError(f"no pattern {name!r} runs.{drains} These do: {known}")
         with self._changing() as transaction:
-            self._end(transaction, running, how)
+            for one in mine:
+                self._end(transaction, one, how)
 
-    def _former(self, deployment: Deployment, since: int | None, old: Old | None) -> Deployed | None:
-        """The version of the pattern that runs now."""
-        former = next((one for one in self._running if _is_running(one, deployment.name)), None)
+    def _versions(self, name: str) -> list[Deployed]:
+        """The versions of the pattern that run or drain."""
+        return [one for one in self._running if one.deployment.name == name]
+
+    def _former(self, deployed: Deployed, since: int | None, old: Old | None) -> list[Deployed]:
+        """The versions of the pattern that run or drain now."""
+        deployment = deployed.deployment
+        former = self._versions(deployment.name)
         faults, name = [], deployment.name
         versions = [one.version for one in self._deployments if one.name == name]
         if deployment.version in versions:
             faults.append(
                 f"pattern {name!r} was deployed with version {deployment.version!r} before: give it another one"
             )
-        if former is not None and old is None:
+        if old is None and (now := [one.deployment.version for one in former if _is_running(one)]):
             faults.append(
-                f"version {former.deployment.version!r} of pattern {name!r} runs. Say what becomes of what is open of "
-                "it: old='drain' or old='drop'"
+                f"version {now[0]!r} of pattern {name!r} runs. Say what becomes of what is open of it: old='drain' or "
+                "old='drop'"
             )
-        if former is not None and since is not None and old == "drain":
+        if former and since is not None and old != "drop":
             faults.append("since= before the switch would find again what the old version finds: use old='drop'")
+        if versions:
+            faults += reader_faults(deployed, self._newest(name, deployment.number), self._running)
         if faults:
             raise SchemaError("\n".join(faults))
         return former
@@ -196,7 +219,9 @@ class DurableHost:
         return timed.filter(pc.greater_equal(times, pa.scalar(since, pa.int64()).cast(TIME_TYPE)))
 
     def _end(self, transaction: Transaction, running: Deployed, how: Old) -> None:
-        """Drains or drops what runs."""
+        """Drains or drops what runs. What drains already goes on."""
+        if how == "drain" and running.deployment.status == "draining":
+            return
         drains = how == "drain" and not running.is_idle
         ended = replace(running.deployment, status="draining" if drains else "retired")
         at = self._running.index(running)
@@ -233,62 +258,74 @@ class DurableHost:
         after = replace(known, events=known.events + table.num_rows, position=joined(known.position, position))
         if (latest := pc.max(timed.times[0].cast(pa.int64())).as_py()) is not None:
             after = _followed(after, latest)
-        return Fed(skipped=False, rows=self._step(after, timed))
+        return Fed(skipped=False, rows=self._step([after], timed))
 
     def advance_time(self, until: Mapping[str, int]) -> Fed:
         """Advances the time of inputs, each to its time (microseconds): events up to it are late from now on."""
         self._ensure_current()
-        found: dict[str, list[pa.Table]] = {}
-        for source, time in until.items():
-            known = self._input(source)
-            after = replace(known, reached=max(known.reached, Reached(time)))
-            for name, rows in self._step(after, None).items():
-                found.setdefault(name, []).append(rows)
-        return Fed(skipped=False, rows={name: _joined(rows) for name, rows in found.items()})
+        given = [(self._input(name), Reached(time)) for name, time in until.items()]
+        return Fed(
+            skipped=False, rows=self._step([replace(one, reached=max(one.reached, time)) for one, time in given], None)
+        )
 
-    def _step(self, after: Input, events: TimedEvents | None) -> dict[str, pa.Table]:
-        """One transaction: the input becomes `after`, and all patterns that depend on it take its events and time."""
-        found: dict[str, list[pa.Table]] = {}
+    def _step(self, changed: Sequence[Input], events: TimedEvents | None) -> dict[str, pa.Table]:
+        """One transaction: the inputs become those in `changed`, and all patterns that depend on them take the events,
+        which are of the only one, and the time.
+        """
+        found: dict[str, list[Found]] = {}
+        names = {one.name for one in changed}
         before = {one: self._reached(one.deployment.input) for one in self._running}
-        concerned = self._concerned(after.name, events)
+        concerned = self._concerned(changed[0].name, events) if events is not None else set()
         with self._changing() as transaction:
-            transaction.save_input(after)
-            if after.keep and events is not None:
-                transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
-                transaction.forget(after.name, after.latest - after.keep)
-            self._inputs[after.name] = after
+            for after in changed:
+                transaction.save_input(after)
+                if after.keep and events is not None and len(events):
+                    transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
+                    transaction.forget(after.name, after.latest - after.keep)
+                self._inputs[after.name] = after
             outbox = Outbox(self._sent)
             for running in [*self._running]:
-                given = running.deployment.input
-                if given == after.name and running not in concerned and not running.is_due(self._reached(given)):
+                given, drains = running.deployment.input, running.deployment.status == "draining"
+                reached = self._reached(given)
+                if not drains and given in names and running not in concerned and not running.is_due(reached):
                     continue
-                if after.name not in self._sources_of(given):
+                if names.isdisjoint(self._sources_of(given)):
                     continue
-                mine = self._events_for(running, after.name, events, found)
-                rows = running.step(mine, before[running], self._reached(given))
-                if rows is not None:
-                    self._write(transaction, running, rows, outbox)
-                    found.setdefault(running.deployment.name, []).append(rows)
-                if running.deployment.status == "draining" and running.is_idle:
+                mine = self._events_for(running, changed[0].name, events, found)
+                if (new := running.step(mine, before[running], reached)) is not None:
+                    self._write(transaction, running, new, outbox)
+                    found.setdefault(running.deployment.name, []).append(new)
+                if drains and running.is_idle:
                     self._end(transaction, running, "drop")
             self._sent = outbox.sent_to(transaction)
-            if self._retained is not None:
-                self._retained.cut_outbox(transaction, self._sent, self.first_undelivered())
-        return {name: _joined(rows) for name, rows in found.items() if any(map(len, rows))}
+            self._cut(transaction)
+        return {name: _joined(each) for name, each in found.items() if any(len(one.rows) for one in each)}
 
-    def _write(self, transaction: Transaction, running: Deployed, rows: pa.Table, outbox: Outbox) -> None:
+    def _write(self, transaction: Transaction, running: Deployed, found: Found, outbox: Outbox) -> None:
         """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
         deployment, tables = running.deployment, found_tables(running)
         running.save(transaction.shard(deployment.number))
-        for table, mine in found_rows(deployment, tables, rows):
+        for table, mine in found_rows(deployment, tables, found.rows):
             transaction.insert(table, mine)
             if self._retained is not None:
-                self._retained.cut(transaction, table, len(mine), self._reached(deployment.input).time)
-        if gone := retracted(rows):
+                self._retained.cut_added(transaction, table, len(mine))
+        if gone := retracted(found.rows):
             transaction.delete(tables[MATCH], gone)
         if not self._store.lists_when_asked:
             self._list_open(running)
-        outbox.add(deployment, rows)
+        outbox.add(deployment, found)
+
+    def _cut(self, transaction: Transaction) -> None:
+        """Removes what is not kept any longer."""
+        if self._retained is None:
+            return
+        for running in self._running:
+            reached = self._reached(running.deployment.input).time
+            if (oldest := self._retained.oldest(running.deployment.number, reached)) is not None:
+                for table in found_tables(running).values():
+                    transaction.remove_older(table, running.shown(oldest))
+        latest = max(one.reached.time for one in self._inputs.values())
+        self._retained.cut_outbox(transaction, self._sent, self.first_undelivered(), latest)
 
     def _list_open(self, *deployed: Deployed) -> None:
         """Writes the rows of the open partial matches that have changed."""
@@ -300,25 +337,24 @@ class DurableHost:
                     to.delete_expired(open_, version, self._reached(running.deployment.input).time)
 
     def _concerned(self, source: str, events: TimedEvents | None) -> set[Deployed]:
-        """The deployments with this input that the events may concern, and those that drain."""
+        """The deployments with this input that the events may concern."""
         mine = [one for one in self._running if one.deployment.input == source]
-        draining = {one for one in mine if one.deployment.status == "draining"}
         if events is None or not len(events):
-            return draining
+            return set()
         if source not in self._screens:
             self._screens[source] = Screen([one.comparisons for one in mine])
         numbers = self._screens[source].concerned(events.events)
         # Events without a key or a time are refused, or dropped and counted, by the pattern.
         unusable = {name for name in events.events.schema.names if events.events.column(name).null_count}
         timeless = any(times.null_count for times in events.times)
-        return draining | {
+        return {
             one
             for number, one in enumerate(mine)
             if number in numbers or timeless or not unusable.isdisjoint(one.deployment.key)
         }
 
     def _events_for(
-        self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[pa.Table]]
+        self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[Found]]
     ) -> TimedEvents | None:
         """The events of this step for a deployment; None if there are none."""
         given = deployed.deployment.input
@@ -326,15 +362,11 @@ class DurableHost:
             return events if given == source else None
         raw = events if given.raw == source else None
         matches = [(name, rows) for name in given.patterns for rows in found.get(name, ())]
-        return events_of_matches(self._table_of(given), raw, matches)
+        return events_of_matches(deployed.table, raw, matches)
 
     def _sources_of(self, given: str | MatchesOf) -> set[str]:
         """The inputs that a deployment depends on."""
-        if isinstance(given, str):
-            return {given}
-        raw = {given.raw} if given.raw is not None else set()
-        upstream = (one.input for one in self._deployments if one.name in given.patterns)
-        return raw.union(*(self._sources_of(one) for one in upstream))
+        return sources_of(given, self._deployments)
 
     def _reached(self, given: str | MatchesOf) -> Reached:
         """How far time has advanced in what a deployment reads: the least over its inputs. A match may still be found
@@ -345,14 +377,33 @@ class DurableHost:
             return reached
         return Reached(reached.time - 1)
 
-    def _table_of(self, given: str | MatchesOf) -> EventTable:
+    def _table_of(self, given: str | MatchesOf, number: int | None = None) -> EventTable:
+        """How the events of a deployment are read. With its number, it was deployed before: a tier keeps the columns
+        that the matches of the patterns had then.
+        """
         if isinstance(given, str):
             known = self._input(given)
             return EventTable(known.columns, known.time, known.sequence, known.time_zone, known.nulls)
         if given.raw is not None:
             self._input(given.raw)
-        upstream = [deployed for deployed in self._running if deployed.deployment.name in given.patterns]
+        if number is None:
+            upstream = [one for one in self._running if one.deployment.name in given.patterns and _is_running(one)]
+        else:
+            upstream = [one for name in given.patterns if (one := self._newest(name, number)) is not None]
         return tier_table(given, upstream, [self._inputs[name] for name in sorted(self._sources_of(given))])
+
+    def _newest(self, name: str, before: int) -> Deployed | None:
+        """The newest version of the pattern that was deployed before the deployment of this number, even if it has
+        been retired since.
+        """
+        versions = [one for one in self._deployments if one.name == name and one.number < before]
+        if not versions:
+            return None
+        running = [one for one in self._running if one.deployment == versions[-1]]
+        return running[0] if running else self._made(versions[-1])
+
+    def _made(self, deployment: Deployment) -> Deployed:
+        return Deployed(deployment, self._table_of(deployment.input, deployment.number), self._ids)
 
     def _input(self, name: str) -> Input:
         if name not in self._inputs:
@@ -438,10 +489,11 @@ class DurableHost:
         for deployment in self._deployments:
             if deployment.status == "retired":
                 continue
-            deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
+            deployed = self._made(deployment)
             shard = self._store.shard(deployment.number)
             deployed.recover(shard, shard.head())
             self._running.append(self._listed_anew(deployed))
+        self._running = upstream_first(self._running)
         self._is_current = True
 
     def _listed_anew(self, deployed: Deployed) -> Deployed:
@@ -451,13 +503,13 @@ class DurableHost:
         return deployed
 
 
-def _joined(rows: Sequence[pa.Table]) -> pa.Table:
+def _joined(found: Sequence[Found]) -> pa.Table:
     """The rows of all versions of a pattern. A column that a version does not have is NULL."""
-    return pa.concat_tables(rows, promote_options="default")
+    return pa.concat_tables([one.rows for one in found], promote_options="permissive")
 
 
-def _is_running(one: Deployed, name: str) -> bool:
-    return one.deployment.name == name and one.deployment.status == "running"
+def _is_running(one: Deployed) -> bool:
+    return one.deployment.status == "running"
 
 
 def _followed(given: Input, latest: int) -> Input:

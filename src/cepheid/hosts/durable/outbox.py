@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.hosts.duckdb.json_text import json_texts
+from cepheid.hosts.durable.deployed import Found
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import OUTBOX, Sent, Transaction
 
@@ -24,39 +25,42 @@ class Outbox:
     def __init__(self, sent: int) -> None:
         """`sent` is the number of the last row before."""
         self._before = sent
-        self._found: list[tuple[str, str, pa.Table]] = []
+        self._found: list[tuple[str, str, Found]] = []
 
-    def add(self, deployment: Deployment, rows: pa.Table) -> None:
+    def add(self, deployment: Deployment, found: Found) -> None:
         """Adds what a deployment has found, in the order of `Deployed.step`."""
-        if rows.num_rows:
-            self._found.append((deployment.name, deployment.version, rows))
+        if found.rows.num_rows:
+            self._found.append((deployment.name, deployment.version, found))
 
     def sent_to(self, transaction: Transaction) -> int:
         """Writes the rows; returns the number of the last one."""
         found = sorted(self._found, key=lambda one: one[:2])
         if found:
-            numbers = self._before + 1 + places([rows for _, _, rows in found])
-            starts = np.cumsum([rows.num_rows for _, _, rows in found])[:-1]
+            numbers = self._before + 1 + places([one.detected for _, _, one in found])
+            starts = np.cumsum([len(one.rows) for _, _, one in found])[:-1]
             parts = [part.tolist() for part in np.split(numbers, starts)]
-            transaction.send([Sent(part, *one) for part, one in zip(parts, found, strict=True)])
-        return self._before + sum(rows.num_rows for _, _, rows in found)
+            each = zip(parts, found, strict=True)
+            transaction.send([Sent(part, pattern, version, one.rows) for part, (pattern, version, one) in each])
+        return self._before + sum(len(one.rows) for _, _, one in found)
 
 
-def places(tables: Sequence[pa.Table]) -> npt.NDArray[np.int64]:
-    """The place of each row among the rows of all tables. Each table is in order already."""
-    total = sum(rows.num_rows for rows in tables)
+def places(detected: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int64]:
+    """The place of each row among the rows of all patterns, by the instants of their detection. Those of each pattern
+    are in order already.
+    """
+    total = sum(map(len, detected))
     places = np.arange(total)
-    if len(tables) > 1:
-        order = np.argsort(np.concatenate([_times(rows) for rows in tables]), kind="stable")
+    if len(detected) > 1:
+        order = np.argsort(np.concatenate([*map(_not_decreasing, detected)]), kind="stable")
         places[order] = np.arange(total)
     return places
 
 
-def _times(rows: pa.Table) -> npt.NDArray[np.int64]:
-    """The microseconds by which the rows of several tables are ordered. They never decrease in a table: a row in real
-    time may have an earlier `detected_at` than the one before it, and stays after it.
+def _not_decreasing(detected: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """The instants in microseconds, none before an earlier one: a row in real time may have been detected before the
+    row that it follows.
     """
-    times: npt.NDArray[np.int64] = rows.column("detected_at").cast(pa.int64()).to_numpy()
+    times: npt.NDArray[np.int64] = detected.cast(pa.int64()).to_numpy()
     return np.maximum.accumulate(times)
 
 
