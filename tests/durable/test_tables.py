@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from tests.durable.test_stores import PAIRS, events
 
+from cepheid.errors import PatternError
 from cepheid.host import open_host
 from cepheid.hosts.durable.stores.layout import TABLES
 
@@ -74,3 +76,26 @@ def test_a_feed_without_events(url: str) -> None:
             host.feed(events().schema.empty_table(), input="events", position=position)
         host.feed(events().schema.empty_table(), input="events", position=3)
         assert host.inputs["events"].position == 3
+
+
+def test_long_names_and_odd_versions(url: str) -> None:
+    """Patterns whose names begin alike have rows of their own, and a version may have any character that is shown."""
+    names = [f"{'a_name_as_long_as_tables_have_it_at_most_and_longer'}_{i}" for i in range(3)]
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id")
+        tables = []
+        for i, name in enumerate(names):
+            pattern = PAIRS.named(name, version="50% '\"\\é").within(f"{i + 1} minutes")
+            deployed = host.deploy(pattern, input="events", key="user", outputs=("matches", "timeouts"))
+            tables.append((f"matches_{deployed.slug}", f"timeouts_{deployed.slug}"))
+        host.feed(events(*"azb"), input="events")
+        host.feed(events("b", after=9), input="events")
+        found = [tuple(host.sql(f"SELECT * FROM {table}").num_rows for table in both) for both in tables]
+        assert found == [(0, 1), (0, 1), (1, 0)]
+        assert host.sql(f"SELECT version FROM {tables[2][0]}").column(0).to_pylist() == ["50% '\"\\é"]
+
+
+def test_a_version_that_cannot_be_shown() -> None:
+    """Databases do not have all characters."""
+    with pytest.raises(PatternError, match="version has a character that cannot be shown"):
+        PAIRS.named("pairs", version="1\0")

@@ -35,8 +35,8 @@ from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.ties import Tie
 
 INDEX_LEAST, INDEX_AFTER = 64, 2
-"""An index is made when a third event would visit at least 64 partial matches. To make it costs about as much as two
-such events.
+"""An index is made after three events have visited at least 64 partial matches each. To make it costs about as much as
+two of these visits.
 """
 
 

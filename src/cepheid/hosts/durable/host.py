@@ -334,7 +334,8 @@ class DurableHost:
                 open_, changes, version = open_table(running), running.open_changes(), running.deployment.version
                 if open_ is not None and changes is not None:
                     to.replace_open(open_, changes.keys, version, changes.rows)
-                    to.delete_expired(open_, version, self._reached(running.deployment.input).time)
+                    if (reached := self._reached(running.deployment.input)) != BEFORE_ALL:
+                        to.delete_expired(open_, version, reached.time)
 
     def _concerned(self, source: str, events: TimedEvents | None) -> set[Deployed]:
         """The deployments with this input that the events may concern."""
