@@ -135,6 +135,8 @@ class DuckDbDatabase:
         reader.execute("BEGIN TRANSACTION READ ONLY")
         return _answer(reader, sql)
 
+    own_query = query
+
     def reader(self, table: str) -> Callable[[str], pa.Table]:
         """Answers one query over what is there now; `table` is any table. It may be called by another thread."""
         reader = self._connection.cursor()

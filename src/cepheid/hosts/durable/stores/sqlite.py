@@ -128,6 +128,8 @@ class SqliteDatabase:
             reader.close()
         return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
 
+    own_query = query
+
     def backup(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as target:
             self._connection.backup(target)
