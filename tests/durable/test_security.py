@@ -112,6 +112,19 @@ def test_queries(url: str) -> None:
         assert host.sql("SELECT abs(-1), abs(-2)").num_columns == 2
 
 
+def test_table_that_does_not_exist(url: str) -> None:
+    """A query of a table that does not exist is answered with the tables that do."""
+    with prepared(url) as host:
+        host.feed(events("a", "b"), input="events")
+        there = "dead_letters, inputs, matches_pairs, open_pairs, outbox, patterns, scripts, subscriptions"
+        with pytest.raises(StoreError, match=rf"match_pairs.*\. There are: {there}$") as caught:
+            host.sql("SELECT * FROM match_pairs")
+        assert "!" not in str(caught.value)
+        with pytest.raises(StoreError) as caught:
+            host.sql("SELECT nothing FROM matches_pairs")
+        assert "There are" not in str(caught.value)
+
+
 PLANTED = [
     "CREATE EXTENSION tablefunc",
     "CREATE FUNCTION reads() RETURNS text LANGUAGE sql STABLE AS $$ SELECT pg_read_file('/etc/hostname') $$",

@@ -10,7 +10,7 @@ from threading import Event
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, SchemaError, StoreError, did_you_mean
+from cepheid.errors import PatternError, SchemaError, StoreError
 from cepheid.hosts.durable.host import DurableHost
 from cepheid.hosts.durable.routing.condition import joined_columns
 from cepheid.hosts.durable.routing.line import Line, Progress
@@ -18,6 +18,7 @@ from cepheid.hosts.durable.routing.outlet import Outlet
 from cepheid.hosts.durable.routing.running import Given, InputOf, MakeSender, Running, sender_of
 from cepheid.hosts.durable.routing.stored import (
     Changed,
+    check_name,
     dead_numbers,
     mark_for_sending,
     remove,
@@ -94,7 +95,7 @@ class Routing:
         Raises:
             SchemaError: no subscription has this name.
         """
-        self._known(name)
+        check_name(name, self._subscriptions)
         self._stop(name)
         remove(self._host, name)
         del self._subscriptions[name]
@@ -108,7 +109,7 @@ class Routing:
         Raises:
             SchemaError: there is no such subscription, or it has no dead letters of these numbers.
         """
-        self._known(name)
+        check_name(name, self._subscriptions)
         self._store()
         dead = dead_numbers(self._host, name)
         wanted = dead if numbers is None else [*numbers]
@@ -301,10 +302,6 @@ class Routing:
         self._save([Changed(after)])
         if name in self._running:
             self._running[name].line.read_by(Outlet(self._host.read, after))
-
-    def _known(self, name: str) -> None:
-        if name not in self._subscriptions:
-            raise SchemaError(f"there is no subscription {name!r}. {did_you_mean(name, [*self._subscriptions])}")
 
 
 def _differences(known: Subscription, given: Subscription) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,6 +80,8 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
+_MOST_SHOWN = 40
+"""Tables: a host with many patterns has thousands."""
 LONGEST_QUERY = 60
 """Seconds: a user's query that takes longer is ended."""
 
@@ -121,6 +123,13 @@ def failing(database: Database, what: str) -> Iterator[None]:
     except database.errors as error:
         lacks_rights = getattr(error, "sqlstate", None) == _NO_RIGHTS
         raise StoreError(f"the store cannot be {what}: {reason(error)}{_RIGHTS if lacks_rights else ''}") from error
+
+
+def tables_instead(names: Iterable[str]) -> str:
+    """What to add to the error about a table that does not exist: the tables that there are for users."""
+    shown = sorted(name for name in names if not name.startswith("cepheid_"))
+    more = f", and {len(shown) - _MOST_SHOWN:,} more" if len(shown) > _MOST_SHOWN else ""
+    return f". There are: {', '.join(shown[:_MOST_SHOWN])}{more}"
 
 
 def reason(error: Exception) -> str:

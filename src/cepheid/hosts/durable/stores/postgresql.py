@@ -17,7 +17,14 @@ from psycopg.types.json import Jsonb
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, quoted, reason
+from cepheid.hosts.durable.stores.database import (
+    LONGEST_QUERY,
+    column_names,
+    failing,
+    quoted,
+    reason,
+    tables_instead,
+)
 from cepheid.hosts.durable.stores.layout import TABLES, USER_TABLES
 from cepheid.hosts.durable.stores.postgresql_backup import dump, load
 from cepheid.hosts.durable.stores.postgresql_rights import check_calls
@@ -25,6 +32,7 @@ from cepheid.hosts.durable.stores.postgresql_rights import check_calls
 _PATIENCE = 5.0
 """Seconds."""
 _MOST_ACCEPTED = 256
+_TABLES = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
 _LOCK = 0x63657068
 """The first number of the advisory lock that the writing host has; the second one stands for the schema."""
 
@@ -112,8 +120,7 @@ class PostgresDatabase:
         return f"TIMESTAMPTZ 'epoch' + INTERVAL '{time:d} microseconds'"
 
     def tables(self) -> set[str]:
-        query = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
-        return {name for (name,) in self.rows(query)}
+        return {name for (name,) in self.rows(_TABLES)}
 
     def begin(self) -> None:
         self.execute("BEGIN")
@@ -145,8 +152,14 @@ class PostgresDatabase:
                 names = column_names(cursor.description)
                 rows = cursor.fetchall()
         except psycopg.Error as error:
-            raise StoreError(f"PostgreSQL refuses the query: {reason(error)}") from error
+            raise StoreError(f"PostgreSQL refuses the query: {reason(error)}{self._instead(error)}") from error
         return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
+
+    def _instead(self, error: psycopg.Error) -> str:
+        if not isinstance(error, psycopg.errors.UndefinedTable):
+            return ""
+        with psycopg.connect(self._url) as reader:
+            return tables_instead(name for (name,) in reader.execute(_TABLES).fetchall())
 
     def backup(self, path: Path) -> None:
         ((schema,),) = self.rows("SELECT current_schema()::text")
