@@ -33,13 +33,14 @@ class Outbox:
 
     def sent_to(self, transaction: Transaction) -> int:
         """Writes the rows; returns the number of the last one."""
+        if not self._found:
+            return self._before
         found = sorted(self._found, key=lambda one: one[:2])
-        if found:
-            numbers = self._before + 1 + places([rows for _, _, rows in found])
-            starts = np.cumsum([rows.num_rows for _, _, rows in found])[:-1]
-            parts = [part.tolist() for part in np.split(numbers, starts)]
-            transaction.send([Sent(part, *one) for part, one in zip(parts, found, strict=True)])
-        return self._before + sum(rows.num_rows for _, _, rows in found)
+        numbers = self._before + 1 + places([rows for _, _, rows in found])
+        starts = np.cumsum([rows.num_rows for _, _, rows in found])[:-1]
+        parts = [part.tolist() for part in np.split(numbers, starts)]
+        transaction.send([Sent(part, *one) for part, one in zip(parts, found, strict=True)])
+        return self._before + len(numbers)
 
 
 def places(tables: Sequence[pa.Table]) -> npt.NDArray[np.int64]:

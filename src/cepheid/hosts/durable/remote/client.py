@@ -23,7 +23,7 @@ from cepheid.hosts.durable.remote.frames import (
     send_json,
 )
 from cepheid.hosts.durable.remote.messages import failure_from_json, request_to_json
-from cepheid.hosts.durable.remote.place import socket_of
+from cepheid.hosts.durable.remote.place import check_owner, socket_of
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.lang.documents import AnyPattern
 from cepheid.plan.lifted import OutputName
@@ -35,9 +35,12 @@ def connect(url: str) -> RemoteHost | None:
     """The host that another process runs on the store at `url`; None if none runs.
 
     Raises:
-        StoreError: one runs, and this user may not talk to it.
+        StoreError: one runs, and this user may not talk to it; or another user has made something in its place.
     """
     path = socket_of(url)
+    if not path.exists():
+        return None
+    check_owner(path.parent)
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(path))
