@@ -38,19 +38,23 @@ def connect(url: str) -> RemoteHost | None:
         StoreError: one runs, and this user may not talk to it; or another user has made something in its place.
     """
     path = socket_of(url)
-    if not path.exists():
+    try:
+        check_owner(path.parent)
+        return RemoteHost(_connected(path))
+    except (FileNotFoundError, ConnectionRefusedError):  # the latter: a host was killed, and left its socket
         return None
-    check_owner(path.parent)
+    except OSError as error:
+        raise StoreError(f"the host's socket {path} cannot be used: {error.strerror}") from error
+
+
+def _connected(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(path))
-    except (FileNotFoundError, ConnectionRefusedError):  # the latter: a host was killed, and left its socket
+    except BaseException:
         connection.close()
-        return None
-    except OSError as error:
-        connection.close()
-        raise StoreError(f"the host's socket {path} cannot be used: {error.strerror}") from error
-    return RemoteHost(connection)
+        raise
+    return connection
 
 
 class RemoteHost:
