@@ -306,6 +306,27 @@ def test_later_patterns(url: str) -> None:
         assert rows == [{"id": 1, "first": None}, {"id": None, "first": 4}, {"id": 5, "first": None}]
 
 
+def test_later_pattern_that_does_not_fit(url: str) -> None:
+    """A condition that a later pattern's columns make ambiguous stops its own subscription, which says why, and nothing
+    else; what was found until then is delivered.
+    """
+    from tests.durable.test_stores import PAIRS
+
+    got: list[int] = []
+    with opened(url) as host:
+        host.subscribe("by_id", where="id > 1", to=lambda letter: got.append(letter.number))
+        host.subscribe("all", to=lambda letter: got.append(-letter.number))
+        find(host, 1, 3)
+        assert host.deliver()
+        host.deploy(PAIRS.named("others"), input="events", key="user", measures={"ID": "b.id"})
+        find(host, 5)
+        assert host.deliver()
+        assert sorted(got) == [-4, -3, -2, -1, 2]
+        one = subscriptions(host)["by_id"]
+        assert (one["status"], one["delivered"]) == ("waiting", 2)
+        assert "ambiguous column 'id'" in one["problem"]
+
+
 def test_problems_are_reported_at_once(url: str) -> None:
     """Wrong arguments are refused with all their problems, and nothing has changed."""
     with opened(url) as host:
