@@ -122,11 +122,11 @@ def in_pattern(name: str, *, named: bool = True) -> Iterator[None]:
         raise type(error)(f"{prefix}: {error}") from error
 
 
-def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """The hint for an unknown name: the most similar known names, or else all known names."""
+def did_you_mean(name: str, known: Sequence[str], *, if_none: str = "Nothing is known here.") -> str:
+    """The hint for an unknown name: the most similar known names, or else all known names, or `if_none`."""
     if close := closest(name, known):
         return f"Did you mean {' or '.join(map(repr, close))}?"
-    return f"Known here: {', '.join(known)}" if known else "Nothing is known here."
+    return f"Known here: {', '.join(known)}" if known else if_none
 
 
 def closest(name: str, known: Sequence[str]) -> list[str]:

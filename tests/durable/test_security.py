@@ -112,6 +112,70 @@ def test_queries(url: str) -> None:
         assert host.sql("SELECT abs(-1), abs(-2)").num_columns == 2
 
 
+def test_table_that_does_not_exist(url: str) -> None:
+    """A query of a table that does not exist is answered with the tables that do."""
+    with prepared(url) as host:
+        host.feed(events("a", "b"), input="events")
+        there = "dead_letters, inputs, matches_pairs, open_pairs, outbox, patterns, scripts, subscriptions"
+        with pytest.raises(StoreError, match=rf"match_pairs.*\. There are: {there}$") as caught:
+            host.sql("SELECT * FROM match_pairs")
+        assert "!" not in str(caught.value)
+        with pytest.raises(StoreError) as caught:
+            host.sql("SELECT nothing FROM matches_pairs")
+        assert "There are" not in str(caught.value)
+
+
+PLANTED = [
+    "CREATE EXTENSION tablefunc",
+    "CREATE FUNCTION reads() RETURNS text LANGUAGE sql STABLE AS $$ SELECT pg_read_file('/etc/hostname') $$",
+    "CREATE FUNCTION reads(outbox) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT reads()'",
+    "CREATE FUNCTION reads(a text, b text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT reads()'",
+    "CREATE OPERATOR @@@ (FUNCTION = reads, LEFTARG = text, RIGHTARG = text)",
+    "CREATE AGGREGATE all_of(text) (SFUNC = reads, STYPE = text)",
+    "CREATE TYPE chosen AS ENUM ('a')",
+    "CREATE FUNCTION chosen_of(bigint) RETURNS chosen LANGUAGE sql IMMUTABLE AS $$ SELECT 'a'::chosen FROM reads() $$",
+    "CREATE CAST (bigint AS chosen) WITH FUNCTION chosen_of(bigint)",
+    "CREATE VIEW inner_view AS SELECT pg_read_file('/etc/hostname') AS text",
+    "CREATE VIEW outer_view AS SELECT * FROM inner_view",
+    "CREATE VIEW harmless AS SELECT lower(kind) AS k FROM outbox",
+    "CREATE RULE redirected AS ON INSERT TO harmless DO INSTEAD SELECT pg_sleep(1)",
+]
+BY_PLANTED = [
+    "SELECT * FROM crosstab('SELECT pg_read_file(''/etc/hostname''), 1, 1') AS t(a text, b int)",
+    "SELECT reads()",
+    "SELECT * FROM reads() AS text",
+    "SELECT outbox.reads FROM outbox",
+    "SELECT kind @@@ version FROM outbox",
+    "SELECT kind FROM outbox ORDER BY kind @@@ version",
+    "SELECT all_of(kind) FROM outbox",
+    "SELECT number::chosen FROM outbox",
+    "SELECT * FROM inner_view",
+    "SELECT number FROM outbox WHERE EXISTS (TABLE outer_view)",
+    "SELECT table_to_xml('outer_view', true, true, '')",
+    "SELECT schema_to_xml_and_xmlschema('public', true, true, '')",
+    "SELECT * FROM pg_hba_file_rules",
+    "SELECT * FROM pg_file_settings",
+]
+
+
+def test_what_others_have_made(postgres: Server) -> None:
+    """A query reaches no function that was added to the server, or that is volatile, by a view, an operator, a cast or
+    the attribute of a row, and none that runs queries. Views of what may be called are allowed.
+    """
+    url = postgres.url("planted")
+    with prepared(url) as host:
+        host.feed(events("a", "b"), input="events")
+        with psycopg.connect(url, autocommit=True) as admin:
+            for statement in PLANTED:
+                admin.execute(statement)
+        for query in BY_PLANTED:
+            with pytest.raises(StoreError, match="PostgreSQL refuses the query: it calls "):
+                host.sql(query)
+        for _ in range(2):
+            assert host.sql("SELECT * FROM harmless").to_pylist() == [{"k": "match"}]
+        assert host.sql("SELECT count(*) AS n FROM pg_stat_activity").column("n").to_pylist() > [0]
+
+
 def test_query_that_does_not_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that takes too long is ended."""
     for module in ("sqlite", "duckdb", "postgresql"):

@@ -10,9 +10,10 @@ import traceback
 import warnings
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cepheid.cli.check import check
 from cepheid.cli.detect import detect
@@ -21,8 +22,21 @@ from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_opti
 from cepheid.cli.host.app import host
 from cepheid.cli.stream import stream
 
+
+class _Commands(TyperGroup):
+    """Messages about options as they are for users: Typer puts what Pydantic says before some of them."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
 app = typer.Typer(
     name="cepheid",
+    cls=_Commands,
     help="Complex event processing: find patterns in events, in this process or on Spark.",
     epilog=EXIT_CODES,
     no_args_is_help=True,

@@ -48,7 +48,8 @@ EXIT_CODES = (
 
 
 _PYTHON = re.compile(
-    r"""\A(key|time|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness)(?=
+    r"""\A(key|time|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
+        |promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
         :\ |\ needs\ )                                                                # the argument that is wrong
     | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to pass an argument
     | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # the limit that was exceeded
@@ -65,6 +66,9 @@ _ADVICE = {
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
     ", which counts them in the report": ", which counts them",
     ": old='drain' or old='drop'": ": --old drain or --old drop",
+    "open or run it with allow ": "run it with --allow ",
+    "with secret='env:NAME'": "by --secret env:NAME",
+    "Declare it with keep=…": "Declare it with --keep",
     "Say which it is: .taxonomy('kind').": "Name it by --type, or in the taxonomy of the file.",
 }
 """Advice in messages → the advice for the command line."""

@@ -101,5 +101,42 @@ def test_wrong_arguments(store: str) -> None:
     """Problems of the arguments are reported at once, in order."""
     done = cepheid("subscribe", store, "x", "--to", "nowhere", "--where", "amount > 1", "--pause", "soon")
     assert done.returncode == 1
-    for expected in ("'nowhere' is none of", "no column named 'amount'", "pause: "):
+    for expected in ("--to: 'nowhere' is none of", "no column named 'amount'", "--pause: "):
         assert expected in done.stderr
+    done = cepheid("subscribe", store, "", "--to", "https://a:b@x.org/", "--pattern", "pears", "--after", "9")
+    assert done.returncode == 1
+    for expected in (
+        "--to: this https URL has a password",
+        "signed by --secret env:NAME",
+        "NAME: 1 to 100",
+        "--pattern: no pattern 'pears' was deployed. Did you mean 'pairs'?",
+        "--after: the last number in the outbox is 0, got 9",
+    ):
+        assert expected in done.stderr
+    done = cepheid("run", store, "--once", "--allow", "example.com")
+    assert done.stderr.startswith("--allow: 'example.com' is none of")
+
+
+def test_nothing_to_list(store: str) -> None:
+    """Where there is nothing to list, a command says so and what to do; JSON stays as it is."""
+    for command, said_to_people in {
+        "subscriptions": "no subscriptions: add one with `cepheid host subscribe`\n",
+        "dead-letters": "no dead letters\n",
+    }.items():
+        done = cepheid(command, store)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", said_to_people)
+        done = cepheid(command, store, "--json")
+        assert (json.loads(done.stdout)["rows"], done.stderr) == ([], "")
+    done = cepheid("dead-letters", store, "hook")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "there is no subscription 'hook'. The host has none: add one with subscribe\n",
+    )
+
+
+def test_choices(store: str) -> None:
+    """A wrong choice is answered with the choices alone."""
+    done = cepheid("retire", store, "pairs", "--how", "dran")
+    assert done.returncode == 2
+    assert "'dran' is not one of 'drain', 'drop'" in " ".join(done.stderr.split())
+    assert "Value error" not in done.stderr

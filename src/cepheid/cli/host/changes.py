@@ -157,9 +157,14 @@ def advance(
     as_json: o.AsJson = False,
 ) -> None:
     """Advance the time of inputs that have no events now: deadlines up to it expire, and events up to it are late."""
-    with failures_reported(as_json=as_json), opened(store) as host:
+    with failures_reported(as_json=as_json, as_typed=_as_typed), opened(store) as host:
         host.advance_time(time, input=source)
         say({"time": time}, f"time is {time}", as_json=as_json)
+
+
+def _as_typed(message: str) -> str:
+    """The message, which may be about the argument `time`, with its name on the command line."""
+    return f"TIME: {fault}" if (fault := message.removeprefix("time: ")) != message else message
 
 
 def _input_of(source: str | None, matches_of: list[str] | None) -> str | MatchesOf:

@@ -22,7 +22,8 @@ def patterns(store: StoreUrl, *, output: OutputFile = None, as_json: o.AsJson = 
     """List the deployed patterns, with their versions, what has become of them, and the names of their tables."""
     with failures_reported(as_json=as_json), opened(store) as host:
         columns = "name, version, status, input, open_table, matches_table"
-        show(host.sql(f"SELECT {columns} FROM patterns ORDER BY number"), output, as_json=as_json)
+        rows = host.sql(f"SELECT {columns} FROM patterns ORDER BY number")
+        show(rows, output, as_json=as_json, if_none="no patterns: deploy some with `cepheid host deploy`")
 
 
 def open_(store: StoreUrl, name: PatternName, *, output: OutputFile = None, as_json: o.AsJson = False) -> None:
@@ -85,7 +86,8 @@ def _table_of(host: AnyHost, name: str, column: str) -> str:
 
     known = {row["name"]: row[column] for row in host.sql(f"SELECT name, {column} FROM patterns").to_pylist()}
     if name not in known:
-        raise SchemaError(f"no pattern {name!r} was deployed. {did_you_mean(name, [*known])}")
+        instead = did_you_mean(name, [*known], if_none="Deploy it with `cepheid host deploy`")
+        raise SchemaError(f"no pattern {name!r} was deployed. {instead}")
     table = quoted(known[name])
     try:
         host.sql(f"SELECT * FROM {table} LIMIT 0")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +12,9 @@ from cepheid.cli.failure import failures_reported
 from cepheid.cli.host.opened import opened
 from cepheid.cli.host.options import OutputFile, StoreUrl
 from cepheid.cli.host.shown import say, show
+
+if TYPE_CHECKING:
+    from cepheid.hosts.durable.remote.messages import AnyHost
 
 SubscriptionName = Annotated[
     str, typer.Argument(metavar="NAME", help="The name of the subscription.", show_default=False)
@@ -63,7 +67,7 @@ def subscribe(
     as_json: o.AsJson = False,
 ) -> None:
     """Send what a host finds to a subscriber, in order. `cepheid host run` does the sending."""
-    with failures_reported(as_json=as_json), opened(store) as host:
+    with failures_reported(as_json=as_json, as_typed=_as_typed), opened(store) as host:
         given = {"to": to, "pattern": pattern or "*", "where": where, "after": after, "secret": secret}
         host.subscribe(name, **given, timeout=timeout, attempts=attempts, pause=pause)
         say({"subscription": name}, f"subscribed {name}", as_json=as_json)
@@ -80,7 +84,8 @@ def subscriptions(store: StoreUrl, *, output: OutputFile = None, as_json: o.AsJs
     """List the subscriptions: how far each was delivered, its status and its last problem."""
     with failures_reported(as_json=as_json), opened(store) as host:
         columns = "name, pattern, condition, target, delivered, status, problem"
-        show(host.sql(f"SELECT {columns} FROM subscriptions ORDER BY name"), output, as_json=as_json)
+        rows = host.sql(f"SELECT {columns} FROM subscriptions ORDER BY name")
+        show(rows, output, as_json=as_json, if_none="no subscriptions: add one with `cepheid host subscribe`")
 
 
 def dead_letters(
@@ -97,9 +102,11 @@ def dead_letters(
         from cepheid.hosts.durable.stores.database import literal
 
         where = "" if name is None else f" WHERE subscription = {literal(name)}"
+        if name is not None:
+            _check_name(host, name)
         columns = "subscription, number, pattern, match_id, attempts, problem, status, failed_at, content"
         query = f"SELECT {columns} FROM dead_letters{where} ORDER BY subscription, number"
-        show(host.sql(query), output, as_json=as_json)
+        show(host.sql(query), output, as_json=as_json, if_none="no dead letters")
 
 
 def resend(
@@ -116,3 +123,18 @@ def resend(
     with failures_reported(as_json=as_json), opened(store) as host:
         count = host.resend(name, number or None)
         say({"letters": count}, f"to be sent again: {count}", as_json=as_json)
+
+
+def _as_typed(message: str) -> str:
+    """The message, which may be about an argument, with its name on the command line."""
+    return re.sub(r"\A(pattern|where): ", r"--\1: ", re.sub(r"\Aname: ", "NAME: ", message))
+
+
+def _check_name(host: AnyHost, name: str) -> None:
+    """
+    Raises:
+        SchemaError: no subscription has this name.
+    """
+    from cepheid.hosts.durable.routing.stored import check_name
+
+    check_name(name, host.sql("SELECT name FROM subscriptions ORDER BY name").column("name").to_pylist())

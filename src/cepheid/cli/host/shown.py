@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def show(rows: pa.Table, output: Path | None, *, as_json: bool) -> None:
-    """Prints a table on a terminal and JSON lines into a pipe, or one JSON object; or writes a file.
+def show(rows: pa.Table, output: Path | None, *, as_json: bool, if_none: str = "") -> None:
+    """Prints a table on a terminal and JSON lines into a pipe, or one JSON object; or writes a file. `if_none` is said
+    to people if there are no rows.
 
     Raises:
         FileProblem: the file cannot be written, or its extension is not known.
@@ -31,6 +32,8 @@ def show(rows: pa.Table, output: Path | None, *, as_json: bool) -> None:
         print_json({"ok": True, "exit_code": 0, **shown})
     elif output is not None:
         return
+    elif if_none and not rows.num_rows:
+        sys.stderr.write(f"{if_none}\n")
     elif sys.stdout.isatty():
         print_table(rows, Console())
     else:

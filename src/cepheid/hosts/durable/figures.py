@@ -26,12 +26,12 @@ class HostFigures:
     """What a host has done since it was opened, and what it has now."""
 
     events: Mapping[str, int]
-    """The events fed, also before it was opened, by input."""
+    """By input: the number of events that were ever fed."""
     watermarks: Mapping[str, float]
-    """How far time has advanced, in seconds since 1970, by input; one without events is missing."""
+    """By input: how far time has advanced, in seconds since 1970. An input without events is missing."""
     patterns: Mapping[tuple[str, str], Mapping[str, int]]
-    """By name and version of those that run or drain: matches, timeouts, late events, ties, what limits have dropped,
-    and `open`, the open partial matches.
+    """By name and version of each pattern that runs or drains: matches, timeouts, late events, ties, what limits have
+    dropped, and `open`, the open partial matches.
     """
     no_match: Mapping[tuple[str, str], Mapping[str, int]]
     """By name and version: how many partial matches each negation has ended, by its name. Patterns whose partial
@@ -39,7 +39,7 @@ class HostFigures:
     """
     commits: int
     commit_seconds: float
-    """The time for committing, without the matching before it."""
+    """The time that commits took, without the matching."""
     outbox: int
     """The rows in the outbox."""
     outbox_age: float
@@ -52,7 +52,7 @@ class SubscriptionFigures:
     """How far a subscriber is behind."""
 
     behind: int
-    """The rows of the outbox that were not handled yet, also those that are for others."""
+    """The rows of the outbox that were not handled yet, including those for other subscribers."""
     age: float
     """How many seconds ago, by the clock of events, the first of them was detected; 0 if there are none."""
     dead_letters: int

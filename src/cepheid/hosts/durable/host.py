@@ -415,22 +415,23 @@ class DurableHost:
     # Reading
 
     def query(self, sql: str) -> pa.Table:
-        """The result of a query over the host's tables. This and `read`, and only they, may be called by any thread."""
+        """The result of a user's query. This and `read`, and only they, may be called by any thread."""
         return self._reader(lists_open=True)(sql)
 
     def read(self, sql: str) -> pa.Table:
-        """The result of a query that does not concern open partial matches. It may be called by any thread, too."""
+        """The result of a query of the host itself, which does not concern open partial matches."""
         return self._reader(lists_open=False)(sql)
 
     def _reader(self, *, lists_open: bool) -> Callable[[str], pa.Table]:
         """Gives the result of one query, as things are now."""
+        made = self._store.reader if lists_open else self._store.own_reader
         if not self._store.lists_when_asked:
-            return self._store.reader()
+            return made()
         with self._lock:
             self._ensure_current()
             try:
                 self._list_open(*(self._running if lists_open else ()))
-                return self._store.reader()
+                return made()
             except StoreError:
                 self._is_current = False  # what was not listed counts as listed, so all is read anew
                 raise

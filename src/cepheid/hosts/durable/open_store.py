@@ -158,7 +158,8 @@ def _path(place: str) -> Path:
             f"sqlite:////var/alerts.db; here after the first two comes {place!r}"
         )
     if not path.parent.is_dir():
-        raise StoreError(f"the store {path} cannot be opened: there is no folder {path.parent}")
+        absolute = "" if path.is_absolute() else ". The path is relative: after four slashes it would begin with /"
+        raise StoreError(f"the store {path} cannot be opened: there is no folder {path.parent}{absolute}")
     return path
 
 

@@ -34,14 +34,15 @@ class Outbox:
 
     def sent_to(self, transaction: Transaction) -> int:
         """Writes the rows; returns the number of the last one."""
+        if not self._found:
+            return self._before
         found = sorted(self._found, key=lambda one: one[:2])
-        if found:
-            numbers = self._before + 1 + places([one.detected for _, _, one in found])
-            starts = np.cumsum([len(one.rows) for _, _, one in found])[:-1]
-            parts = [part.tolist() for part in np.split(numbers, starts)]
-            each = zip(parts, found, strict=True)
-            transaction.send([Sent(part, pattern, version, one.rows) for part, (pattern, version, one) in each])
-        return self._before + sum(len(one.rows) for _, _, one in found)
+        numbers = self._before + 1 + places([one.detected for _, _, one in found])
+        starts = np.cumsum([len(one.rows) for _, _, one in found])[:-1]
+        parts = [part.tolist() for part in np.split(numbers, starts)]
+        each = zip(parts, found, strict=True)
+        transaction.send([Sent(part, pattern, version, one.rows) for part, (pattern, version, one) in each])
+        return self._before + len(numbers)
 
 
 def places(detected: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int64]:

@@ -151,6 +151,9 @@ class HostStore(Protocol):
         any thread, and raises StoreError if the database refuses the query.
         """
 
+    def own_reader(self) -> Callable[[str], pa.Table]:
+        """The same for a query of the host itself, which need not be checked."""
+
     def backup(self, path: Path) -> None:
         """Writes all that is stored to a new file or folder, from which `open_store.restore` makes a store.
 

@@ -23,7 +23,7 @@ from cepheid.hosts.durable.remote.frames import (
     send_json,
 )
 from cepheid.hosts.durable.remote.messages import failure_from_json, request_to_json
-from cepheid.hosts.durable.remote.place import socket_of
+from cepheid.hosts.durable.remote.place import check_owner, socket_of
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.lang.documents import AnyPattern
 from cepheid.plan.lifted import OutputName
@@ -35,19 +35,26 @@ def connect(url: str) -> RemoteHost | None:
     """The host that another process runs on the store at `url`; None if none runs.
 
     Raises:
-        StoreError: one runs, and this user may not talk to it.
+        StoreError: one runs, and this user may not talk to it; or another user has made something in its place.
     """
     path = socket_of(url)
+    try:
+        check_owner(path.parent)
+        return RemoteHost(_connected(path))
+    except (FileNotFoundError, ConnectionRefusedError):  # the latter: a host was killed, and left its socket
+        return None
+    except OSError as error:
+        raise StoreError(f"the host's socket {path} cannot be used: {error.strerror}") from error
+
+
+def _connected(path: Path) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(str(path))
-    except (FileNotFoundError, ConnectionRefusedError):  # the latter: a host was killed, and left its socket
+    except BaseException:
         connection.close()
-        return None
-    except OSError as error:
-        connection.close()
-        raise StoreError(f"the host's socket {path} cannot be used: {error.strerror}") from error
-    return RemoteHost(connection)
+        raise
+    return connection
 
 
 class RemoteHost:

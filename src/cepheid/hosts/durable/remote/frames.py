@@ -8,7 +8,7 @@ requests, one after the other, and reads the answer to each. A request is a fram
     {"version": 1, "request": "deploy", "pattern": document, and the arguments of Host.deploy}
     {"version": 1, "request": "retire", "name": …, "how": "drain" or "drop"}
     {"version": 1, "request": "advance_time", "time": …, "input": …}
-    {"version": 1, "request": "backup", "path": …}, an absolute one
+    {"version": 1, "request": "backup", "path": …}
     {"version": 1, "request": "subscribe", "name": …, "to": text, and the arguments of Host.subscribe}
     {"version": 1, "request": "unsubscribe", "name": …}
     {"version": 1, "request": "resend", "name": …, "numbers": […]}
@@ -25,6 +25,10 @@ stream, in frames of at most CHUNK bytes; an empty frame ends it.
 
 A host closes a connection that sends a frame above MOST_REQUEST or anything else that it cannot read, and one that
 sends or takes nothing for PATIENCE seconds.
+
+Whoever may connect may do what the host may do. That is the user who runs the host, and root: the socket has mode 0600,
+in a folder with mode 0700. So "backup" lets the host write its copy to any path; the path must be absolute, as the two
+processes may be in different folders, and whatever is there already is left as it is.
 """
 
 from __future__ import annotations

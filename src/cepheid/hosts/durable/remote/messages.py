@@ -142,7 +142,7 @@ def perform(host: AnyHost, name: str, given: dict[str, Any]) -> dict[str, Any]:
             case "advance_time":
                 host.advance_time(**given)
             case "backup":
-                host.backup(**given)
+                host.backup(_absolute(given["path"]))
             case "subscribe":
                 host.subscribe(**given)
             case "unsubscribe":
@@ -156,6 +156,17 @@ def perform(host: AnyHost, name: str, given: dict[str, Any]) -> dict[str, Any]:
     except (TypeError, KeyError) as error:
         raise SchemaError(f"{name}: an argument is missing or wrong: {error}") from error
     return {}
+
+
+def _absolute(text: str) -> Path:
+    """
+    Raises:
+        StoreError: the path is relative.
+    """
+    path = Path(text)
+    if not path.is_absolute():
+        raise StoreError(f"backup: an absolute path is expected, as the host may be in another folder; got {text!r}")
+    return path
 
 
 def _table(text: str) -> pa.Table:

@@ -54,9 +54,19 @@ def make_private(folder: Path) -> None:
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
     except FileExistsError:
         raise StoreError(f"{folder} is needed for the host's socket, and is not a folder: move it away") from None
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise StoreError(f"{folder} is needed for the host's socket, and is another user's: remove it")
+    check_owner(folder)
     folder.chmod(0o700)
+
+
+def check_owner(folder: Path) -> None:
+    """Checks that the folder of a socket is the user's own. Everybody may make folders in /tmp, and could answer there
+    in place of the host. Root may use the hosts of all users.
+
+    Raises:
+        StoreError: it is another user's, or not a folder.
+    """
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or os.getuid() not in (0, status.st_uid):
+        raise StoreError(f"{folder} is for the host's socket, and is another user's or not a folder: remove it")

@@ -54,16 +54,22 @@ class HostServer:
         self._slots = BoundedSemaphore(MOST_CLIENTS)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            make_private(path.parent)
-            path.unlink(missing_ok=True)
-            self._listener.bind(str(path))
-            path.chmod(0o600)
-            self._listener.listen()
-        except OSError as error:
+            self._listen()
+        except BaseException:
             self._listener.close()
-            raise StoreError(f"the host cannot listen on the socket {path}: {error}") from error
+            raise
         self._is_closing = False
         Thread(target=self._accept, name="cepheid socket", daemon=True).start()
+
+    def _listen(self) -> None:
+        try:
+            make_private(self._path.parent)
+            self._path.unlink(missing_ok=True)
+            self._listener.bind(str(self._path))
+            self._path.chmod(0o600)
+            self._listener.listen()
+        except OSError as error:
+            raise StoreError(f"the host cannot listen on the socket {self._path}: {error}") from error
 
     def perform_changes(self, wait: float = 0.0) -> None:
         """Performs the changes that clients have asked for. Without any, it waits for one for at most `wait` seconds,

@@ -36,11 +36,16 @@ def checked_subscription(
     faults: list[str] = []
     known = [*dict.fromkeys(one.name for one in host.deployments)]
     subscription, own = subscription_of(arguments, refusal, known, faults)
-    schemas = [one.schema for one in host.running if subscription.covers(one.deployment.name)]
-    columns, clashes = joined_columns(schemas)
+    # With a wrong name, `where` is checked by the columns of all patterns.
+    is_known = subscription.patterns == (ALL,) or {*subscription.patterns} <= {*known}
+    covered = [one.schema for one in host.running if subscription.covers(one.deployment.name) or not is_known]
+    columns, clashes = joined_columns(covered)
     faults += clashes
     subscription = replace(subscription, columns=columns, delivered=_after(host, arguments["after"], faults))
-    _check_where(subscription, faults)
+    if subscription.where is not None and not covered:
+        faults.append("where: none of the patterns runs, so there are no columns to compare. Deploy one first")
+    else:
+        _check_where(subscription, faults)
     if faults:
         raise SchemaError("\n".join(faults))
     return subscription, own
@@ -110,7 +115,7 @@ def _text(argument: str, given: object, faults: list[str], forms: str) -> str:
 def _name(given: object, faults: list[str]) -> str:
     if isinstance(given, str) and 0 < len(given) <= _LONGEST_NAME and given.isprintable() and given.isascii():
         return given
-    faults.append(f"name: at most {_LONGEST_NAME} characters of ASCII are expected, got {brief(given)}")
+    faults.append(f"name: 1 to {_LONGEST_NAME} printable characters of ASCII are expected, got {brief(given)}")
     return ""
 
 
@@ -121,7 +126,9 @@ def _patterns(known: Sequence[str] | None, given: object, faults: list[str]) -> 
     if known is None:
         known = names
     faults += [
-        f"pattern: no pattern {name!r} was deployed. {did_you_mean(name, known)}" for name in names if name not in known
+        f"pattern: no pattern {name!r} was deployed. {did_you_mean(name, known, if_none='Deploy it first')}"
+        for name in names
+        if name not in known
     ]
     if not names and not faults:
         faults.append(f"pattern: name at least one pattern, or {ALL!r} for all")

@@ -87,7 +87,7 @@ class Condition:
         self._engine = DuckDbEngine()
 
     def chosen(self, letters: Sequence[Letter]) -> tuple[list[Letter], list[DeadLetter]]:
-        """The letters for which the condition is true, and those on which it fails, as SQL fails."""
+        """The letters for which the condition is true, and those on which it fails, as by a division by zero."""
         if not letters:
             return [], []
         try:

@@ -18,13 +18,13 @@ class Read(NamedTuple):
 
     letters: list[Letter]
     failed: list[DeadLetter]
-    """Those on which the condition fails."""
+    """Letters on which the condition fails."""
     through: int
     """The number of the last row that was looked at."""
 
 
 class Outlet:
-    """Reads the outbox, by queries that any thread may make; but only one thread may use this."""
+    """Reads the outbox for one subscription. Only one thread may use it."""
 
     def __init__(self, query: Callable[[str], pa.Table], given: Subscription) -> None:
         """
@@ -44,7 +44,7 @@ class Outlet:
         where = f"number > {after:d} AND number <= {through:d}"
         rows = self._query(f"SELECT {_COLUMNS} FROM outbox WHERE {where} ORDER BY number LIMIT {most:d}").to_pylist()
         letters = [letter_of(row) for row in rows if self._given.covers(row["pattern"])]
-        # Rows that are gone by now are none that this subscription has to deliver.
+        # A row that was removed from the outbox need not be delivered.
         last = rows[-1]["number"] if len(rows) == most else through
         if self._condition is None:
             return Read(letters, [], last)

@@ -1,4 +1,4 @@
-"""The subscriptions of a host, and who delivers to them."""
+"""The subscriptions of a host, and the deliveries to them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import Event
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, SchemaError, StoreError, did_you_mean
+from cepheid.errors import PatternError, SchemaError, StoreError
 from cepheid.hosts.durable.host import DurableHost
 from cepheid.hosts.durable.routing.condition import joined_columns
 from cepheid.hosts.durable.routing.line import Line, Progress
@@ -18,6 +18,7 @@ from cepheid.hosts.durable.routing.outlet import Outlet
 from cepheid.hosts.durable.routing.running import Given, InputOf, MakeSender, Running, sender_of
 from cepheid.hosts.durable.routing.stored import (
     Changed,
+    check_name,
     dead_numbers,
     mark_for_sending,
     remove,
@@ -25,7 +26,7 @@ from cepheid.hosts.durable.routing.stored import (
     stored_subscriptions,
     to_send_again,
 )
-from cepheid.hosts.durable.routing.subscription import Status, Subscription
+from cepheid.hosts.durable.routing.subscription import Status, Subscription, differences
 from cepheid.hosts.durable.routing.table import TableWriter
 from cepheid.hosts.durable.routing.targets import target_of
 
@@ -67,7 +68,7 @@ class Routing:
 
     @property
     def delivered_up_to(self) -> int:
-        """The number up to which every subscription has had the outbox: rows after it may not be removed from it."""
+        """The number of the last row that all subscriptions have handled. Later rows must stay in the outbox."""
         return min((one.delivered for one in self._subscriptions.values()), default=self._host.sent)
 
     def add(self, given: Subscription, function: Given | None) -> None:
@@ -77,7 +78,7 @@ class Routing:
             SchemaError: there is one of this name with other arguments.
         """
         known = self._subscriptions.get(given.name)
-        if known is not None and (faults := _differences(known, given)):
+        if known is not None and (faults := differences(known, given)):
             raise SchemaError(
                 f"subscription {given.name!r} is there already, with {'; '.join(faults)}. Unsubscribe it first"
             )
@@ -94,7 +95,7 @@ class Routing:
         Raises:
             SchemaError: no subscription has this name.
         """
-        self._known(name)
+        check_name(name, self._subscriptions)
         self._stop(name)
         remove(self._host, name)
         del self._subscriptions[name]
@@ -108,7 +109,7 @@ class Routing:
         Raises:
             SchemaError: there is no such subscription, or it has no dead letters of these numbers.
         """
-        self._known(name)
+        check_name(name, self._subscriptions)
         self._store()
         dead = dead_numbers(self._host, name)
         wanted = dead if numbers is None else [*numbers]
@@ -141,13 +142,13 @@ class Routing:
             self._progressed.wait(min(until - now, _BETWEEN))
 
     def _deliver_once(self) -> bool:
-        """Delivers what the host's thread delivers, and lets the others go on; whether nothing is left to do."""
+        """Delivers what the host's thread delivers, and wakes the other threads. Returns whether nothing is left."""
         sent, until = self._host.sent, time.monotonic() + _INLINE
         is_done = self._ending.keys().isdisjoint(self._subscriptions)
         for writer in self._tables.values():
             if writer.due <= time.monotonic():
                 self._write_table(writer, sent, until)
-            is_done = is_done and writer.given.delivered == sent
+            is_done = is_done and writer.is_done(sent)
         for running in self._running.values():
             is_done = running.reach(sent, lambda: time.monotonic() > until) and is_done
         return is_done
@@ -162,7 +163,7 @@ class Routing:
                 return
             if change is not None:
                 self._subscriptions[change.subscription.name] = change.subscription
-            if writer.given.delivered == sent or time.monotonic() > until:
+            if writer.is_done(sent) or time.monotonic() > until:
                 return
 
     def progress(self, name: str) -> int:
@@ -294,25 +295,14 @@ class Routing:
         self._seen = seen
 
     def _widen(self, name: str, columns: pa.Schema) -> None:
-        """The subscription has these columns from now on."""
+        """Gives the subscription these columns. If its condition does not fit them, it waits."""
         if name in self._tables:
             self._stop(name)
         after = replace(self._subscriptions[name], columns=columns)
         self._save([Changed(after)])
         if name in self._running:
-            self._running[name].line.read_by(Outlet(self._host.read, after))
-
-    def _known(self, name: str) -> None:
-        if name not in self._subscriptions:
-            raise SchemaError(f"there is no subscription {name!r}. {did_you_mean(name, [*self._subscriptions])}")
-
-
-def _differences(known: Subscription, given: Subscription) -> list[str]:
-    """What differs in the arguments of two subscriptions, as texts."""
-    names = {"patterns": "pattern", "where": "where", "to": "to", "secret": "secret"}
-    names |= {"timeout": "timeout", "attempts": "attempts", "pause": "pause"}
-    return [
-        f"{argument} {getattr(known, name)!r}, not {getattr(given, name)!r}"
-        for name, argument in names.items()
-        if getattr(known, name) != getattr(given, name)
-    ]
+            try:
+                self._running[name].line.read_by(Outlet(self._host.read, after))
+            except PatternError as error:
+                self._stop(name)
+                self._wait(self._subscriptions[name], str(error))

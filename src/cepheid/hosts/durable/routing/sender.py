@@ -12,7 +12,7 @@ class Undelivered(Exception):
     """The letters after the first `done` were not delivered, or nobody knows whether they were."""
 
     def __init__(self, problem: str, *, done: int = 0, is_refused: bool = False) -> None:
-        """`is_refused` says that the target does not take the first of these letters, however often it is sent."""
+        """`is_refused` says that the target will never take the first of these letters."""
         super().__init__(problem)
         self.problem = problem
         self.done = done
@@ -25,9 +25,7 @@ class Sender(Protocol):
     at_once: int
     """The most letters of a call."""
     gives_up: bool
-    """Whether a letter that was tried often enough becomes a dead letter. Where each one must arrive exactly once, only
-    those that are refused do.
-    """
+    """Whether a letter that was tried often enough becomes a dead letter. If not, only refused letters do."""
 
     def send(self, letters: Sequence[Letter]) -> None:
         """Delivers the letters in their order.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from cepheid.errors import SchemaError, did_you_mean
 from cepheid.hosts.durable.host import DurableHost
 from cepheid.hosts.durable.routing.subscription import (
     DEAD_LETTERS,
@@ -31,6 +32,16 @@ class Changed(NamedTuple):
     dead: Sequence[DeadLetter] = ()
     sent_again: Sequence[Letter] = ()
     """Dead letters that are delivered by now."""
+
+
+def check_name(name: str, known: Iterable[str]) -> None:
+    """
+    Raises:
+        SchemaError: no subscription has this name.
+    """
+    if name not in (names := [*known]):
+        instead = did_you_mean(name, names, if_none="The host has none: add one with subscribe")
+        raise SchemaError(f"there is no subscription {name!r}. {instead}")
 
 
 def save(transaction: Transaction, changes: Sequence[Changed]) -> None:

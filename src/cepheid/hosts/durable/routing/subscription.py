@@ -40,7 +40,7 @@ class Subscription:
     pause: int
     """Microseconds before the second attempt; each further pause is twice as long."""
     columns: pa.Schema
-    """Those of the patterns' rows that `where` and tables may have."""
+    """The columns of the patterns' rows that may be in `where` and in a table."""
     delivered: int = 0
     """The number of the last row of the outbox that was handled."""
     status: Status = "active"
@@ -49,6 +49,17 @@ class Subscription:
 
     def covers(self, pattern: str) -> bool:
         return self.patterns == (ALL,) or pattern in self.patterns
+
+
+def differences(known: Subscription, given: Subscription) -> list[str]:
+    """What differs in the arguments of two subscriptions, as texts."""
+    names = {"patterns": "pattern", "where": "where", "to": "to", "secret": "secret"}
+    names |= {"timeout": "timeout", "attempts": "attempts", "pause": "pause"}
+    return [
+        f"{argument} {getattr(known, name)!r}, not {getattr(given, name)!r}"
+        for name, argument in names.items()
+        if getattr(known, name) != getattr(given, name)
+    ]
 
 
 _LONGEST = 500

@@ -46,8 +46,12 @@ class TableWriter:
 
     @property
     def given(self) -> Subscription:
-        """The subscription as it is by now; rows that do not concern it need not be stored yet."""
+        """The subscription as it is now. If the last rows did not concern it, its number may not be stored yet."""
         return self._given
+
+    def is_done(self, sent: int) -> bool:
+        """Whether all rows up to the number `sent` are written, and all letters that are sent again."""
+        return self._given.delivered == sent and not self._again
 
     def send_again(self, letters: list[Letter]) -> None:
         self._again = letters
@@ -63,7 +67,7 @@ class TableWriter:
             StoreError: the store fails, and nothing was written.
         """
         given, again = self._given, self._again
-        if given.delivered == sent and not again:
+        if self.is_done(sent):
             return None
         read = self._outlet.read(given.delivered, sent, _AT_ONCE)
         problem = read.failed[-1].problem if read.failed else given.problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -73,12 +73,17 @@ class Database(Protocol):
     def query(self, sql: str) -> pa.Table:
         """The result of a user's query, which cannot change anything."""
 
+    def own_query(self, sql: str) -> pa.Table:
+        """The same for a query of the host itself, which need not be checked."""
+
     def backup(self, path: Path) -> None:
         """Writes the host's tables to a new file, as they are between two transactions."""
 
     def close(self) -> None: ...
 
 
+_MOST_SHOWN = 40
+"""Tables: a host with many patterns has thousands."""
 LONGEST_QUERY = 60
 """Seconds: a user's query that takes longer is ended."""
 
@@ -120,6 +125,13 @@ def failing(database: Database, what: str) -> Iterator[None]:
     except database.errors as error:
         lacks_rights = getattr(error, "sqlstate", None) == _NO_RIGHTS
         raise StoreError(f"the store cannot be {what}: {reason(error)}{_RIGHTS if lacks_rights else ''}") from error
+
+
+def tables_instead(names: Iterable[str]) -> str:
+    """What to add to the error about a table that does not exist: the tables that there are for users."""
+    shown = sorted(name for name in names if not name.startswith("cepheid_"))
+    more = f", and {len(shown) - _MOST_SHOWN:,} more" if len(shown) > _MOST_SHOWN else ""
+    return f". There are: {', '.join(shown[:_MOST_SHOWN])}{more}"
 
 
 def reason(error: Exception) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, literal, quoted, reason
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, literal, quoted, reason, tables_instead
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -32,6 +32,9 @@ _NO_DOWNLOADS: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
 }
 """For files that are not DuckDB's, such as those of SQLite, it would load extensions, and download them."""
+
+
+_TABLES = "SELECT table_name FROM information_schema.tables"
 
 
 class DuckDbDatabase:
@@ -120,7 +123,7 @@ class DuckDbDatabase:
         return f"make_timestamptz({time:d})"
 
     def tables(self) -> set[str]:
-        return {name for (name,) in self.rows("SELECT table_name FROM information_schema.tables")}
+        return {name for (name,) in self.rows(_TABLES)}
 
     def begin(self) -> None:
         self._connection.execute("BEGIN TRANSACTION")
@@ -135,6 +138,8 @@ class DuckDbDatabase:
         reader = self._connection.cursor()
         reader.execute("BEGIN TRANSACTION READ ONLY")
         return _answer(reader, sql)
+
+    own_query = query
 
     def reader(self, table: str) -> Callable[[str], pa.Table]:
         """Answers one query over what is there now; `table` is any table. It may be called by another thread."""
@@ -173,10 +178,21 @@ def _answer(reader: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
         watch.start()
         return reader.sql(statements[0]).to_arrow_table()
     except duckdb.Error as error:
-        raise StoreError(f"DuckDB refuses the query: {reason(error)}") from error
+        problem = f"{reason(error).rstrip('!')}{_instead(error, reader)}"
+        raise StoreError(f"DuckDB refuses the query: {problem}") from error
     finally:
         watch.cancel()
         reader.close()
+
+
+def _instead(error: duckdb.Error, reader: duckdb.DuckDBPyConnection) -> str:
+    if not (isinstance(error, duckdb.CatalogException) and "Table with name" in str(error)):
+        return ""
+    reader.execute("ROLLBACK")
+    names = {name for (name,) in reader.execute(_TABLES).fetchall()}
+    # A store in files has tables of recent and of removed rows beside each table.
+    own = {f"{kind}{name}" for kind in ("recent_", "gone_") for name in names}
+    return tables_instead(names - own)
 
 
 def _why(error: duckdb.Error) -> str:

@@ -1,4 +1,4 @@
-"""Who may do what in PostgreSQL: which functions a user's query may call, and the roles around a host."""
+"""Who may do what in PostgreSQL: what a user's query may call, and the roles around a host."""
 
 from __future__ import annotations
 
@@ -11,34 +11,59 @@ from cepheid.errors import StoreError
 from cepheid.hosts.durable.stores.database import quoted
 
 _FUNCTION = re.compile(r":(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)")
-"""Where the stored tree of a view names a function."""
+_RELATION = re.compile(r":relid (\d+)")
+"""Where the stored tree of a view names a function, and a table or another view."""
+_FIRST_ADDED = 16_384
+"""Objects with lower numbers come with PostgreSQL itself (`FirstNormalObjectId` in its sources)."""
+_READS_BY_NAME = "^(table|schema|database)_to_xml"
+"""Functions that are not volatile, and run queries over what their arguments name, which may be views."""
 
 
-def check_functions(connection: psycopg.Connection[Any], sql: str) -> None:
-    """Refuses a query that calls volatile functions: a transaction that may only read does not keep these from reading
-    files, ending sessions or changing the session's rights. The server itself reads the query, as that of a view that
-    is never committed, because a name can be written in many ways.
+def check_calls(connection: psycopg.Connection[Any], sql: str) -> None:
+    """Refuses a user's query that calls other functions than those that come with PostgreSQL and are not volatile. A
+    transaction that may only read keeps no function from reading files, ending sessions, or changing the session's
+    rights; and whoever made a function says himself whether it is volatile. What the views in the query call counts as
+    well, and so do operators and casts, which are functions.
+
+    The server itself reads the query, as that of a view that is never committed, because a name can be written in many
+    ways, and a function may be called without parentheses.
 
     Raises:
-        StoreError: it calls some, which are named.
+        StoreError: it calls others, which are named.
         psycopg.Error: it is no query.
     """
-    if "(" not in sql:  # there is no call without
-        return
     connection.execute("BEGIN")
     try:
         view = f"CREATE TEMPORARY VIEW cepheid_query AS SELECT 1 AS one FROM (\n{sql}\n) AS query"
         connection.execute(view.encode(), binary=True)  # in this protocol a text has one statement
-        tree = "SELECT ev_action::text FROM pg_rewrite WHERE ev_class = 'pg_temp.cepheid_query'::regclass"
-        found = {int(number) for (text,) in connection.execute(tree) for number in _FUNCTION.findall(text)}
-        volatile = "SELECT proname FROM pg_proc WHERE oid = ANY(%s) AND provolatile = 'v' ORDER BY proname"
-        names = [str(name) for (name,) in connection.execute(volatile, ([*found],))]
+        ((number,),) = connection.execute("SELECT 'pg_temp.cepheid_query'::regclass::oid").fetchall()
+        refused = (
+            "SELECT DISTINCT proname FROM pg_proc WHERE oid = ANY(%s) "
+            "AND (provolatile = 'v' OR oid >= %s OR proname ~ %s) ORDER BY proname"
+        )
+        called = [*_called(connection, number)]
+        names = [str(name) for (name,) in connection.execute(refused, (called, _FIRST_ADDED, _READS_BY_NAME))]
     finally:
         connection.rollback()
     if names:
         raise StoreError(
-            f"PostgreSQL refuses the query: it calls {', '.join(names)}, and a query may call no volatile functions"
+            f"PostgreSQL refuses the query: it calls {', '.join(names)}. A query may only call functions that come "
+            "with PostgreSQL and are not volatile, also in its views and operators"
         )
+
+
+def _called(connection: psycopg.Connection[Any], view: int) -> set[int]:
+    """The numbers of the functions that a view calls, and those that the views in it call."""
+    functions: set[int] = set()
+    seen: set[int] = set()
+    new = {view}
+    while new:
+        seen |= new
+        rules = "SELECT ev_action::text FROM pg_rewrite WHERE ev_class = ANY(%s) AND ev_type = '1'"  # '1': of SELECT
+        trees = [str(tree) for (tree,) in connection.execute(rules, ([*new],))]
+        functions |= {int(number) for tree in trees for number in _FUNCTION.findall(tree)}
+        new = {int(number) for tree in trees for number in _RELATION.findall(tree)} - seen
+    return functions
 
 
 def grants(schema: str) -> str:

@@ -100,6 +100,9 @@ class SqlStore:
     def reader(self) -> Callable[[str], pa.Table]:
         return self._database.query
 
+    def own_reader(self) -> Callable[[str], pa.Table]:
+        return self._database.own_query
+
     def backup(self, path: Path) -> None:
         with failing(self._database, "copied"), whole_file(path) as new:
             self._database.backup(new)

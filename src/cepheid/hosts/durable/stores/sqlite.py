@@ -16,7 +16,7 @@ from cepheid.events.batch import python_values
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.json_text import iso_texts, json_texts
 from cepheid.hosts.durable.lock import locked
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, literal, quoted
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, literal, quoted, tables_instead
 
 _AT_ONCE = 30_000
 """SQLite takes at most 32,766 parameters in a statement."""
@@ -26,6 +26,9 @@ _LONGEST_VALUE = 256 << 20
 """Bytes: the most that a value may have that a query computes."""
 _STEPS = 100_000
 """Between two looks at the clock; about a millisecond."""
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
 
 
 class SqliteDatabase:
@@ -101,7 +104,7 @@ class SqliteDatabase:
         return literal(iso_texts(pa.array([time], pa.int64()).cast(TIME_TYPE))[0].as_py())
 
     def tables(self) -> set[str]:
-        return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
+        return {name for (name,) in self.rows(_TABLES)}
 
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -114,7 +117,7 @@ class SqliteDatabase:
             self._connection.execute("ROLLBACK")
 
     def query(self, sql: str) -> pa.Table:
-        reader = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+        reader = self._reader()
         reader.set_authorizer(_only_reads)
         reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
         until = time.monotonic() + LONGEST_QUERY
@@ -124,10 +127,21 @@ class SqliteDatabase:
             names = column_names(cursor.description)
             rows = cursor.fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"SQLite refuses the query: {error}") from error
+            raise StoreError(f"SQLite refuses the query: {error}{self._instead(error)}") from error
         finally:
             reader.close()
         return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
+
+    own_query = query
+
+    def _reader(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
+
+    def _instead(self, error: sqlite3.Error) -> str:
+        if not str(error).startswith("no such table"):
+            return ""
+        with closing(self._reader()) as reader:
+            return tables_instead(name for (name,) in reader.execute(_TABLES))
 
     def backup(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as target:

@@ -37,7 +37,7 @@ def checked_address(host: str, port: int, networks: Sequence[Network]) -> str:
 
 
 def is_allowed(address: Address, networks: Sequence[Network]) -> bool:
-    """Whether the address is public, or in one of the networks. All addresses count that it stands for."""
+    """Whether the address is public, or in one of the networks. If it stands for others, these must be."""
     return all(
         any(one.version == network.version and one in network for network in networks) or _is_public(one)
         for one in _meant(address)

@@ -75,7 +75,9 @@ class HostSender:
             raise Undelivered(str(error), done=all_.index(some[0]), is_refused=True) from error
 
     def _has(self, known: Input, letter: Letter) -> bool:
-        """Whether the host has the letter by its position. Dead letters come without one, as later ones came before."""
+        """Whether the host's position says that it has the letter. Dead letters are fed without one, as later letters
+        were fed before them.
+        """
         position = known.position
         stored = position.get(self._partition, 0) if isinstance(position, Mapping) else 0
         return letter.number <= stored and not letter.out_of_order

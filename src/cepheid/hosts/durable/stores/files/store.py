@@ -122,6 +122,8 @@ class FileStore:
     def reader(self) -> Callable[[str], pa.Table]:
         return self._rows.reader()
 
+    own_reader = reader
+
     def backup(self, path: Path) -> None:
         self._write_snapshot()
         with whole_file(path) as new:
