@@ -116,8 +116,6 @@ def _obstacle(plan: Plan) -> str | None:
         return "the skip strategy lets matches exclude each other"
     if "timeouts" in (plan.outputs or ()):
         return "timeouts are requested"
-    if "no_match" in (plan.outputs or ()) and any(leaf.contiguity.negated for leaf in plan.pattern.leaves):
-        return "partial matches without a match are requested"
     if plan.limits.on_limit == "drop":
         return "limits that drop partial matches compare all of them"
     script = plan.conditions[0].script
