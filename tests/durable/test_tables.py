@@ -36,7 +36,7 @@ def documented() -> dict[str, list[str]]:
 
 def test_documented_tables(url: str) -> None:
     """Each table for users is on the page, with all of its columns and no others."""
-    outputs = ("matches", "timeouts", "late")
+    outputs = ("matches", "timeouts", "no_match", "late")
     with open_host(url) as host:
         host.input("events", events().schema, time="at", sequence="id")
         pattern = PAIRS.followed_by("c").where("id = a.id")
@@ -44,10 +44,12 @@ def test_documented_tables(url: str) -> None:
         host.feed(events("a", "b", "a"), input="events")
         tables = documented()
         own = {name for name in TABLES if not name.startswith("cepheid_")}
-        assert own | {f"{prefix}_pairs" for prefix in ("open", "matches", "timeouts", "late")} == tables.keys()
+        assert own | {f"{prefix}_pairs" for prefix in ("open", *outputs)} == tables.keys()
         for table, columns in tables.items():
             there = set(host.sql(f"SELECT * FROM {table} LIMIT 0").column_names)
-            without = {"event"} if table in ("matches_pairs", "timeouts_pairs") else set()
+            is_found = table.removesuffix("_pairs") in outputs
+            without = {"event"} if is_found and table != "late_pairs" else set()
+            without |= {"cause"} if is_found and table != "no_match_pairs" else set()
             assert there == set(columns) - without, table
 
 

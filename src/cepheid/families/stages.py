@@ -39,7 +39,7 @@ class Stages(Family):
     kind = "stages"
     pattern = Pattern
     noun = "a Pattern"
-    outputs: tuple[OutputName, ...] = ("matches", "timeouts", "late")
+    outputs: tuple[OutputName, ...] = ("matches", "timeouts", "no_match", "late")
     last_columns = ("event",)
     named_in_one_table = True
     lists_open = True

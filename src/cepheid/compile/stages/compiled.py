@@ -177,6 +177,7 @@ def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits, lookups: Sequenc
         any(stage.group for stage in plan.pattern.stages),
         bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
+        "no_match" in (plan.outputs or ()),
         *limit_settings(plan.limits).values(),
         INDEX_LEAST if indexed else NONE,
         INDEX_AFTER,
