@@ -178,7 +178,7 @@ def test_what_others_have_made(postgres: Server) -> None:
 
 def test_query_that_does_not_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that takes too long is ended."""
-    for module in ("sqlite", "duckdb", "postgresql"):
+    for module in ("sqlite_reader", "duckdb", "postgresql_reader"):
         monkeypatch.setattr(f"cepheid.hosts.durable.stores.{module}.LONGEST_QUERY", 1)
     with prepared(url) as host:
         begun = time.monotonic()

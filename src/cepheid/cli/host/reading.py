@@ -10,27 +10,29 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, require_installed
-from cepheid.cli.host.opened import opened
+from cepheid.cli.host.opened import asked
 from cepheid.cli.host.options import OutputFile, PatternName, StoreUrl
 from cepheid.cli.host.shown import show
 
 if TYPE_CHECKING:
-    from cepheid.hosts.durable.remote.messages import AnyHost
+    from collections.abc import Callable
+
+    import pyarrow as pa
 
 
 def patterns(store: StoreUrl, *, output: OutputFile = None, as_json: o.AsJson = False) -> None:
     """List the deployed patterns, with their versions, what has become of them, and the names of their tables."""
-    with failures_reported(as_json=as_json), opened(store) as host:
+    with failures_reported(as_json=as_json), asked(store) as ask:
         columns = "name, version, status, input, open_table, matches_table"
-        rows = host.sql(f"SELECT {columns} FROM patterns ORDER BY number")
+        rows = ask(f"SELECT {columns} FROM patterns ORDER BY number")
         show(rows, output, as_json=as_json, if_none="no patterns: deploy some with `cepheid host deploy`")
 
 
 def open_(store: StoreUrl, name: PatternName, *, output: OutputFile = None, as_json: o.AsJson = False) -> None:
     """List the open partial matches of a pattern, the oldest first."""
-    with failures_reported(as_json=as_json), opened(store) as host:
-        table = _table_of(host, name, "open_table")
-        show(host.sql(f"SELECT * FROM {table} ORDER BY started, id"), output, as_json=as_json)
+    with failures_reported(as_json=as_json), asked(store) as ask:
+        table = _table_of(ask, name, "open_table")
+        show(ask(f"SELECT * FROM {table} ORDER BY started, id"), output, as_json=as_json)
 
 
 def matches(
@@ -45,10 +47,10 @@ def matches(
     as_json: o.AsJson = False,
 ) -> None:
     """List the matches of a pattern in the order in which they were detected."""
-    with failures_reported(as_json=as_json), opened(store) as host:
-        table = _table_of(host, name, "matches_table")
+    with failures_reported(as_json=as_json), asked(store) as ask:
+        table = _table_of(ask, name, "matches_table")
         where = "" if since is None else f" WHERE detected_at >= {_literal(since)}"
-        show(host.sql(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id"), output, as_json=as_json)
+        show(ask(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id"), output, as_json=as_json)
 
 
 def sql(
@@ -59,8 +61,8 @@ def sql(
     as_json: o.AsJson = False,
 ) -> None:
     """Ask a query over the tables of a host. It can change nothing."""
-    with failures_reported(as_json=as_json), opened(store) as host:
-        show(host.sql(query), output, as_json=as_json)
+    with failures_reported(as_json=as_json), asked(store) as ask:
+        show(ask(query), output, as_json=as_json)
 
 
 def grants(
@@ -75,7 +77,7 @@ def grants(
     sys.stdout.write(sql_of(schema))
 
 
-def _table_of(host: AnyHost, name: str, column: str) -> str:
+def _table_of(ask: Callable[[str], pa.Table], name: str, column: str) -> str:
     """The pattern's table, as SQL.
 
     Raises:
@@ -84,13 +86,13 @@ def _table_of(host: AnyHost, name: str, column: str) -> str:
     from cepheid.errors import SchemaError, StoreError, did_you_mean
     from cepheid.hosts.durable.stores.database import quoted
 
-    known = {row["name"]: row[column] for row in host.sql(f"SELECT name, {column} FROM patterns").to_pylist()}
+    known = {row["name"]: row[column] for row in ask(f"SELECT name, {column} FROM patterns").to_pylist()}
     if name not in known:
         instead = did_you_mean(name, [*known], if_none="Deploy it with `cepheid host deploy`")
         raise SchemaError(f"no pattern {name!r} was deployed. {instead}")
     table = quoted(known[name])
     try:
-        host.sql(f"SELECT * FROM {table} LIMIT 0")
+        ask(f"SELECT * FROM {table} LIMIT 0")
     except StoreError:
         lacks = "lists no open partial matches" if column == "open_table" else "reports no matches"
         raise SchemaError(f"pattern {name!r} {lacks}, so it has no such table") from None

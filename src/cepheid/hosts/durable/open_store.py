@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from cepheid.errors import StoreError
 from cepheid.hosts.durable.store import HostStore
-from cepheid.hosts.durable.stores.database import Database
-from cepheid.hosts.durable.stores.layout import HOST
+from cepheid.hosts.durable.stores.database import Database, Reader
+from cepheid.hosts.durable.stores.layout import FORMAT, HOST
 from cepheid.hosts.durable.stores.sql import SqlStore
 from cepheid.hosts.durable.whole_file import whole_file
 
@@ -38,6 +38,32 @@ def open_store(url: str) -> HostStore:
     """
     kind, place = _kind_of(url)
     return kind.open(place)
+
+
+def reader_of(url: str) -> Reader | None:
+    """What answers queries over the store at the URL without opening it for writing, so also while another process has
+    it open. None if its kind has no such thing, or if the store has an earlier format: then a host must open it.
+
+    Raises:
+        StoreError: the scheme is unknown, or there is no store.
+    """
+    _, place = _kind_of(url)
+    match scheme_of(url):
+        case "sqlite":
+            from cepheid.hosts.durable.stores.sqlite_reader import SqliteReader
+
+            reader: Reader = SqliteReader(_path(place))
+        case "postgresql":
+            with _with_driver():
+                from cepheid.hosts.durable.stores.postgresql_reader import PostgresReader
+            reader = PostgresReader(url)
+        case _:
+            return None
+    try:
+        written = reader.own_query(f"SELECT format FROM {HOST}").column(0)[0].as_py()
+    except StoreError as error:
+        raise StoreError(f"no store of a host can be read there: {error}") from error
+    return reader if written == FORMAT else None
 
 
 def restore(backup: Path, url: str) -> None:
@@ -125,11 +151,18 @@ def _in_file(connect: Callable[[Path], Database]) -> _Kind:
 
 
 def _postgresql(place: str) -> PostgresDatabase:
-    try:
+    with _with_driver():
         from cepheid.hosts.durable.stores.postgresql import PostgresDatabase
+    return PostgresDatabase(f"postgresql://{place}")
+
+
+@contextmanager
+def _with_driver() -> Iterator[None]:
+    """Wraps an import that needs psycopg."""
+    try:
+        yield
     except ImportError as error:
         raise StoreError("PostgreSQL needs the package psycopg: pip install 'cepheid[postgresql]'") from error
-    return PostgresDatabase(f"postgresql://{place}")
 
 
 def _restore_postgresql(backup: Path, place: str) -> None:

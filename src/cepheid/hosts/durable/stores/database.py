@@ -16,6 +16,20 @@ _NO_RIGHTS = "42501"
 _RIGHTS = ". A host's user needs USAGE and CREATE on the schema, and all rights on the tables that hosts made there"
 
 
+class Reader(Protocol):
+    """Answers queries over what is stored in a database."""
+
+    def query(self, sql: str) -> pa.Table:
+        """The result of a user's query, which cannot change anything.
+
+        Raises:
+            StoreError: the database refuses it, or a column has values of several types.
+        """
+
+    def own_query(self, sql: str) -> pa.Table:
+        """The same for a query of the host itself, which need not be checked."""
+
+
 class Database(Protocol):
     """A connection to a database, and what is special about its SQL. All values are given as parameters."""
 
@@ -70,11 +84,8 @@ class Database(Protocol):
 
     def rollback(self) -> None: ...
 
-    def query(self, sql: str) -> pa.Table:
-        """The result of a user's query, which cannot change anything."""
-
-    def own_query(self, sql: str) -> pa.Table:
-        """The same for a query of the host itself, which need not be checked."""
+    @property
+    def reader(self) -> Reader: ...
 
     def backup(self, path: Path) -> None:
         """Writes the host's tables to a new file, as they are between two transactions."""
@@ -132,6 +143,21 @@ def tables_instead(names: Iterable[str]) -> str:
     shown = sorted(name for name in names if not name.startswith("cepheid_"))
     more = f", and {len(shown) - _MOST_SHOWN:,} more" if len(shown) > _MOST_SHOWN else ""
     return f". There are: {', '.join(shown[:_MOST_SHOWN])}{more}"
+
+
+def table_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """The rows of a query as a table.
+
+    Raises:
+        StoreError: a column has values of several types.
+    """
+    columns = []
+    for i, name in enumerate(names):
+        try:
+            columns.append(pa.array([row[i] for row in rows]))
+        except pa.ArrowException as error:
+            raise StoreError(f"column {name!r} of the result has values of several types: cast it to one") from error
+    return pa.table(columns, names=names)
 
 
 def reason(error: Exception) -> str:

@@ -16,7 +16,15 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, failing, literal, quoted, reason, tables_instead
+from cepheid.hosts.durable.stores.database import (
+    LONGEST_QUERY,
+    Reader,
+    failing,
+    literal,
+    quoted,
+    reason,
+    tables_instead,
+)
 
 _PATIENCE = 5.0
 """Seconds."""
@@ -134,6 +142,10 @@ class DuckDbDatabase:
     def rollback(self) -> None:
         self._connection.execute("ROLLBACK")
 
+    @property
+    def reader(self) -> Reader:
+        return self
+
     def query(self, sql: str) -> pa.Table:
         reader = self._connection.cursor()
         reader.execute("BEGIN TRANSACTION READ ONLY")
@@ -141,7 +153,7 @@ class DuckDbDatabase:
 
     own_query = query
 
-    def reader(self, table: str) -> Callable[[str], pa.Table]:
+    def reader_now(self, table: str) -> Callable[[str], pa.Table]:
         """Answers one query over what is there now; `table` is any table. It may be called by another thread."""
         reader = self._connection.cursor()
         reader.execute("BEGIN TRANSACTION READ ONLY")

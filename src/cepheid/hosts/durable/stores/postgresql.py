@@ -17,22 +17,13 @@ from psycopg.types.json import Jsonb
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
-from cepheid.hosts.durable.stores.database import (
-    LONGEST_QUERY,
-    column_names,
-    failing,
-    quoted,
-    reason,
-    tables_instead,
-)
+from cepheid.hosts.durable.stores.database import failing, quoted, reason
 from cepheid.hosts.durable.stores.layout import TABLES, USER_TABLES
 from cepheid.hosts.durable.stores.postgresql_backup import dump, load
-from cepheid.hosts.durable.stores.postgresql_rights import check_calls
+from cepheid.hosts.durable.stores.postgresql_reader import ALL_TABLES, PostgresReader
 
 _PATIENCE = 5.0
 """Seconds."""
-_MOST_ACCEPTED = 256
-_TABLES = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
 _LOCK = 0x63657068
 """The first number of the advisory lock that the writing host has; the second one stands for the schema."""
 
@@ -48,8 +39,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._accepted: set[str] = set()
-        """Users' queries that were checked. They are often repeated, as by a dashboard."""
+        self.reader = PostgresReader(url)
         try:
             self._connection = psycopg.connect(url, autocommit=True, application_name="cepheid host")
         except psycopg.Error as error:
@@ -120,7 +110,7 @@ class PostgresDatabase:
         return f"TIMESTAMPTZ 'epoch' + INTERVAL '{time:d} microseconds'"
 
     def tables(self) -> set[str]:
-        return {name for (name,) in self.rows(_TABLES)}
+        return {name for (name,) in self.rows(ALL_TABLES)}
 
     def begin(self) -> None:
         self.execute("BEGIN")
@@ -130,36 +120,6 @@ class PostgresDatabase:
 
     def rollback(self) -> None:
         self.execute("ROLLBACK")
-
-    def query(self, sql: str) -> pa.Table:
-        return self._answer(sql, is_own=False)
-
-    def own_query(self, sql: str) -> pa.Table:
-        return self._answer(sql, is_own=True)
-
-    def _answer(self, sql: str, *, is_own: bool) -> pa.Table:
-        try:
-            with psycopg.connect(self._url, autocommit=True, application_name="cepheid query") as reader:
-                reader.execute("SET TIME ZONE 'UTC'")
-                reader.execute(f"SET statement_timeout = '{LONGEST_QUERY}s'")
-                if not is_own and sql not in self._accepted:
-                    check_calls(reader, sql)
-                    self._accepted = {*self._accepted, sql} if len(self._accepted) < _MOST_ACCEPTED else {sql}
-                reader.execute("BEGIN READ ONLY")
-                # Only a SELECT can be a cursor, and in the protocol of binary results a text has one statement.
-                reader.execute(f"DECLARE query NO SCROLL CURSOR FOR {sql}", binary=True)
-                cursor = reader.execute("FETCH ALL FROM query", binary=True)
-                names = column_names(cursor.description)
-                rows = cursor.fetchall()
-        except psycopg.Error as error:
-            raise StoreError(f"PostgreSQL refuses the query: {reason(error)}{self._instead(error)}") from error
-        return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
-
-    def _instead(self, error: psycopg.Error) -> str:
-        if not isinstance(error, psycopg.errors.UndefinedTable):
-            return ""
-        with psycopg.connect(self._url) as reader:
-            return tables_instead(name for (name,) in reader.execute(_TABLES).fetchall())
 
     def backup(self, path: Path) -> None:
         ((schema,),) = self.rows("SELECT current_schema()::text")

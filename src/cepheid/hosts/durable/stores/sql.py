@@ -98,10 +98,10 @@ class SqlStore:
         return nullcontext(self)
 
     def reader(self) -> Callable[[str], pa.Table]:
-        return self._database.query
+        return self._database.reader.query
 
     def own_reader(self) -> Callable[[str], pa.Table]:
-        return self._database.own_query
+        return self._database.reader.own_query
 
     def backup(self, path: Path) -> None:
         with failing(self._database, "copied"), whole_file(path) as new:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,19 +15,11 @@ from cepheid.events.batch import python_values
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.json_text import iso_texts, json_texts
 from cepheid.hosts.durable.lock import locked
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, failing, literal, quoted, tables_instead
+from cepheid.hosts.durable.stores.database import failing, literal, quoted
+from cepheid.hosts.durable.stores.sqlite_reader import TABLES, SqliteReader
 
 _AT_ONCE = 30_000
 """SQLite takes at most 32,766 parameters in a statement."""
-
-
-_LONGEST_VALUE = 256 << 20
-"""Bytes: the most that a value may have that a query computes."""
-_STEPS = 100_000
-"""Between two looks at the clock; about a millisecond."""
-
-
-_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
 
 
 class SqliteDatabase:
@@ -43,7 +34,7 @@ class SqliteDatabase:
     has_indexes = True
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.reader = SqliteReader(path)
         self._lock = locked(path)
         try:
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
@@ -104,7 +95,7 @@ class SqliteDatabase:
         return literal(iso_texts(pa.array([time], pa.int64()).cast(TIME_TYPE))[0].as_py())
 
     def tables(self) -> set[str]:
-        return {name for (name,) in self.rows(_TABLES)}
+        return {name for (name,) in self.rows(TABLES)}
 
     def begin(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -116,33 +107,6 @@ class SqliteDatabase:
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
-    def query(self, sql: str) -> pa.Table:
-        reader = self._reader()
-        reader.set_authorizer(_only_reads)
-        reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
-        until = time.monotonic() + LONGEST_QUERY
-        reader.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
-        try:
-            cursor = reader.execute(sql)
-            names = column_names(cursor.description)
-            rows = cursor.fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(f"SQLite refuses the query: {error}{self._instead(error)}") from error
-        finally:
-            reader.close()
-        return pa.table([pa.array([row[i] for row in rows]) for i in range(len(names))], names=names)
-
-    own_query = query
-
-    def _reader(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
-
-    def _instead(self, error: sqlite3.Error) -> str:
-        if not str(error).startswith("no such table"):
-            return ""
-        with closing(self._reader()) as reader:
-            return tables_instead(name for (name,) in reader.execute(_TABLES))
-
     def backup(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as target:
             self._connection.backup(target)
@@ -150,14 +114,6 @@ class SqliteDatabase:
     def close(self) -> None:
         self._connection.close()
         self._lock.close()
-
-
-def _only_reads(action: int, *_: str | None) -> int:
-    """What a user's query may do: nothing but read the host's tables. It could attach other files."""
-    return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
-
-
-_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
 
 
 def _parts(values: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:

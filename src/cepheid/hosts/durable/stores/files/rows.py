@@ -79,7 +79,7 @@ class RowTables:
         """
         for name, files in self._files.items():
             self._verify(name, files)
-        answer, reading = self._database.reader(INPUTS), object()
+        answer, reading = self._database.reader_now(INPUTS), object()
         self._reading.add(reading)
 
         def answered(sql: str) -> pa.Table:
