@@ -65,6 +65,8 @@ class RecordingDisk(Disk):
         self.operations.append(Operation("sync_folder", path, place=place))
 
 
+State: TypeAlias = dict[Path, bytes | None]
+"""The content of each file by its name; None for a folder."""
 Write: TypeAlias = tuple[int, bytes | None]
 """Where what is written; or None, and the size to which the file is cut."""
 Names: TypeAlias = dict[Path, "File | None"]
@@ -128,8 +130,8 @@ class DiskModel:
         _rename(self.names, change)
         self.pending.append((next(iter(change)).parent, change))
 
-    def states(self) -> Iterator[dict[Path, bytes | None]]:
-        """What a crash may leave: the content of each file by its name; None for a folder."""
+    def states(self) -> Iterator[State]:
+        """What a crash may leave."""
         for names in self._names():
             files = [file for file in names.values() if file is not None and file.pending]
             for contents in _choices([file.contents() for file in files]):
@@ -187,10 +189,20 @@ def _rename(names: Names, change: dict[Path, File | Literal["gone"] | None]) -> 
             names[path] = file
 
 
-def states_after_crashes(operations: Sequence[Operation]) -> Iterator[tuple[int, dict[Path, bytes | None]]]:
+def states_after_crashes(operations: Sequence[Operation]) -> Iterator[tuple[int, State]]:
     """What a crash may leave after so many of the operations."""
     model = DiskModel()
     for done, one in enumerate(operations, 1):
         model.apply(one)
         for state in model.states():
             yield done, state
+
+
+def write_state(state: State, root: Path, to: Path) -> None:
+    """Writes what a crash has left within `root` to another folder."""
+    for path in sorted(state):  # folders before what is in them
+        content, copy = state[path], to / path.relative_to(root)
+        if content is None:
+            copy.mkdir()
+        else:
+            copy.write_bytes(content)
