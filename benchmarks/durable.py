@@ -1,5 +1,6 @@
 """Durable hosts: how fast rows of open partial matches change, how a host bears very many of them, and how many
-patterns it can run at once. On each kind of store that runs here, beside the same rows written by its driver alone.
+patterns it can run at once. On each kind of store that runs here, beside the same rows written by its driver alone; and
+a host in files beside the bare Matcher.
 
 python benchmarks/durable.py --rows 1000000 --store sqlite    # open partial matches
 """
@@ -11,14 +12,18 @@ import random
 import statistics
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from time import perf_counter
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from durable_stores import NAMES, raw_changes, stores
+from events import make_events
 from measuring import machine, print_table, timed
+from patterns import PATTERNS as PATTERNS_OF_STAGES
 
-from cepheid import Pattern
+from cepheid import Matcher, Pattern
 from cepheid.host import Host, open_host
 
 START = 1_767_225_600_000_000
@@ -32,6 +37,7 @@ AT_ONCE = 50_000
 """The events a feed while very many partial matches are opened."""
 SMALL = 1_000
 WAKEUPS = 10_000
+FEED, FEEDS, WARM_UP = 10_000, 60, 4
 PATTERNS, CONCERNED, RARE = 1_000, 10, (0, 1, 10)
 
 STEPS = (
@@ -130,6 +136,43 @@ def measure_many(kind: str, url: str, rows: int) -> list[list[object]]:
     ]
 
 
+def measure_files(url: str, name: str) -> list[object]:
+    """A host in files beside the bare Matcher: the same events in feeds of 10,000, which it commits one by one. The two
+    take turns.
+    """
+    pattern, events = (
+        PATTERNS_OF_STAGES[name].named("stages"),
+        make_events(FEED * (FEEDS + WARM_UP), 1_000, ordered=False),
+    )
+    events = events.append_column("id", pa.array(np.arange(events.num_rows)))
+    asked: dict[str, Any] = {"key": "device"}
+    matcher = Matcher(pattern, events.schema, time="at", sequence="id", lateness="0 seconds", **asked)
+    ratios, host_seconds, found = [], [], [0, 0]
+    with open_host(url) as host:
+        host.input("events", events.schema, time="at", sequence="id")
+        host.deploy(pattern, input="events", **asked)
+        for number in range(FEEDS + WARM_UP):
+            table = events.slice(number * FEED, FEED)
+            works = [
+                lambda table=table: matcher.process(table).num_rows,
+                lambda table=table, end=(number + 1) * FEED: sum(
+                    rows.num_rows for rows in host.feed(table, input="events", position=end).rows.values()
+                ),
+            ]
+            seconds = [(0.0, 0.0)] * 2
+            for side in (number % 2, 1 - number % 2):
+                processor = process_time()
+                taken, rows = timed(works[side])
+                seconds[side] = (process_time() - processor, taken)
+                found[side] += rows
+            if number >= WARM_UP:
+                ratios.append([alone / stored for alone, stored in zip(*seconds, strict=True)])
+                host_seconds.append(seconds[1][1])
+    assert found[0] == found[1], found
+    processor, clock = (statistics.median(ratio) for ratio in zip(*ratios, strict=True))
+    return [name, processor, clock, FEED / statistics.median(host_seconds) / 1e6, found[0]]
+
+
 def instant(at: int) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
 
@@ -169,9 +212,16 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="open partial matches (default 1,000,000)")
     parser.add_argument("--patterns", type=int, default=PATTERNS)
     parser.add_argument("--store", help="sqlite, duckdb or postgresql; without it, all")
-    parser.add_argument("--only", choices=("changes", "many", "patterns"))
+    parser.add_argument("--only", choices=("changes", "many", "patterns", "files"))
     given = parser.parse_args()
     print(machine())
+    if given.only in (None, "files"):
+        with TemporaryDirectory(dir="/var/tmp") as folder:
+            lines = [measure_files(f"file://{folder}/{number}", name) for number, name in enumerate(PATTERNS_OF_STAGES)]
+        head = ["pattern", "processor time", "clock", "M events/s by the clock", "matches"]
+        print_table(f"Host in files ÷ bare Matcher, {FEED:,} events a feed, each synced", head, lines)
+        if given.only == "files":
+            return
     with stores(given.store) as kinds:
         if given.only in (None, "changes"):
             lines = [measure_changes(kind, url("changes")) for kind, url in kinds.items()]
