@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from patterns import PATTERNS as PATTERNS_OF_STAGES
 
 from cepheid import Matcher, Pattern
 from cepheid.host import Host, open_host
+from cepheid.hosts.durable.host import Fed
 
 START = 1_767_225_600_000_000
 SECOND = 1_000_000
@@ -37,7 +38,7 @@ AT_ONCE = 50_000
 """The events a feed while very many partial matches are opened."""
 SMALL = 1_000
 WAKEUPS = 10_000
-FEED, FEEDS, WARM_UP = 10_000, 60, 4
+FEED, FEEDS, WARM_UP = 10_000, 150, 4
 PATTERNS, CONCERNED, RARE = 1_000, 10, (0, 1, 10)
 
 STEPS = (
@@ -140,37 +141,30 @@ def measure_files(url: str, name: str) -> list[object]:
     """A host in files beside the bare Matcher: the same events in feeds of 10,000, which it commits one by one. The two
     take turns.
     """
-    pattern, events = (
-        PATTERNS_OF_STAGES[name].named("stages"),
-        make_events(FEED * (FEEDS + WARM_UP), 1_000, ordered=False),
-    )
+    pattern, count = PATTERNS_OF_STAGES[name].named("stages"), FEEDS + WARM_UP
+    events = make_events(FEED * count, 1_000, ordered=False)
     events = events.append_column("id", pa.array(np.arange(events.num_rows)))
-    asked: dict[str, Any] = {"key": "device"}
-    matcher = Matcher(pattern, events.schema, time="at", sequence="id", lateness="0 seconds", **asked)
-    ratios, host_seconds, found = [], [], [0, 0]
+    matcher = Matcher(pattern, events.schema, time="at", key="device", sequence="id", lateness="0 seconds")
+    seconds, found = np.zeros((2, count, 2)), [0, 0]
     with open_host(url) as host:
         host.input("events", events.schema, time="at", sequence="id")
-        host.deploy(pattern, input="events", **asked)
-        for number in range(FEEDS + WARM_UP):
+        host.deploy(pattern, input="events", key="device")
+        for number in range(count):
             table = events.slice(number * FEED, FEED)
-            works = [
-                lambda table=table: matcher.process(table).num_rows,
-                lambda table=table, end=(number + 1) * FEED: sum(
-                    rows.num_rows for rows in host.feed(table, input="events", position=end).rows.values()
-                ),
+            works: list[Callable[[], pa.Table | Fed]] = [
+                partial(matcher.process, table),
+                partial(host.feed, table, input="events", position=(number + 1) * FEED),
             ]
-            seconds = [(0.0, 0.0)] * 2
             for side in (number % 2, 1 - number % 2):
                 processor = process_time()
                 taken, rows = timed(works[side])
-                seconds[side] = (process_time() - processor, taken)
-                found[side] += rows
-            if number >= WARM_UP:
-                ratios.append([alone / stored for alone, stored in zip(*seconds, strict=True)])
-                host_seconds.append(seconds[1][1])
+                seconds[side, number] = process_time() - processor, taken
+                found[side] += rows.num_rows if isinstance(rows, pa.Table) else sum(map(len, rows.rows.values()))
     assert found[0] == found[1], found
-    processor, clock = (statistics.median(ratio) for ratio in zip(*ratios, strict=True))
-    return [name, processor, clock, FEED / statistics.median(host_seconds) / 1e6, found[0]]
+    alone, stored = seconds[:, WARM_UP:]
+    medians, sums = np.median(alone / stored, axis=0), alone.sum(axis=0) / stored.sum(axis=0)
+    clock = stored[:, 1]
+    return [name, found[0], *map(float, (*medians, *sums)), FEED / float(clock.mean()) / 1e6, 1e3 * float(clock.max())]
 
 
 def instant(at: int) -> datetime:
@@ -218,7 +212,8 @@ def main() -> None:
     if given.only in (None, "files"):
         with TemporaryDirectory(dir="/var/tmp") as folder:
             lines = [measure_files(f"file://{folder}/{number}", name) for number, name in enumerate(PATTERNS_OF_STAGES)]
-        head = ["pattern", "processor time", "clock", "M events/s by the clock", "matches"]
+        of = ("median, processor", "median, clock", "whole, processor", "whole, clock")
+        head = ["pattern", "matches", *of, "M events/s", "longest feed, ms"]
         print_table(f"Host in files ÷ bare Matcher, {FEED:,} events a feed, each synced", head, lines)
         if given.only == "files":
             return

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import SchemaError, StoreError
+from cepheid.errors import SchemaError, SnapshotError, StoreError
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.durable.deployed import Deployed, EventTable
 from cepheid.hosts.durable.outbox import Outbox
@@ -379,7 +379,7 @@ class DurableHost:
             try:
                 self._list_open(*(self._running if lists_open else ()))
                 return self._store.reader()
-            except StoreError:
+            except (StoreError, SnapshotError):
                 self._is_current = False  # what was not listed counts as listed, so all is read anew
                 raise
 
@@ -411,7 +411,7 @@ class DurableHost:
                     started = perf_counter()
                 self.commits += 1
                 self.commit_seconds += perf_counter() - started
-            except StoreError:
+            except (StoreError, SnapshotError):
                 self._is_current = False  # the connection may be gone, so it is made anew when it is needed
                 raise
             except BaseException:

@@ -45,7 +45,7 @@ from cepheid.hosts.durable.stores.files.recovery import (
 )
 from cepheid.output.ids import Ids
 
-LOG_SIZE = 64 << 20
+LOG_SIZE = 16 << 20
 """Bytes: a longer log is replaced by a snapshot, unless the last snapshot is longer."""
 
 

@@ -1,8 +1,9 @@
 """The rows that users query, in a DuckDB database in memory, made anew from the files when a store is opened.
 
-Rows that were found stay in memory only until the next snapshot; then they are written to files that DuckDB reads. So
-memory is bounded, however much was found. Open partial matches follow from the state of the matchers: they are listed
-when a query comes, for the keys that have changed since the last one. So a feed pays for neither.
+Rows that were found are written to the database in groups. They stay in memory only until the next snapshot; then they
+are written to files that DuckDB reads. So memory is bounded, however much was found. Open partial matches follow from
+the state of the matchers: they are listed when a query comes, for the keys that have changed since the last one. So no
+feed pays for them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ from cepheid.hosts.durable.stores.listed import input_row, pattern_row
 from cepheid.hosts.durable.stores.script_rows import save_scripts
 from cepheid.hosts.shards.arrow_stream import UNPACKED
 
+MOST_CHANGES, MOST_BYTES = 500, 1 << 20
+"""What was found is written to the database at the latest when it is so much, so that no feed and no query has to wait
+long for it.
+"""
 _OUTBOX = StoredTable(OUTBOX, None)
 
 
@@ -90,17 +95,29 @@ class RowTables:
     def refresh(self, contents: Contents) -> None:
         """Brings the database to the contents, but for open partial matches."""
         with self.changing():
-            for name, table in {OUTBOX_TABLE: _OUTBOX, **contents.tables}.items():
-                self._make(name, table)
-            if self._files != contents.files:
-                self._files = dict(contents.files)
-                self._stale |= contents.files.keys()
+            self._follow(contents)
             self._write_listed(contents)
-            tail = sorted(contents.tail[self._applied :], key=_table_name)  # stable: in order for each table
-            for name, changes in groupby(tail, _table_name):
-                for kind, some in groupby(changes, lambda change: change.kind):
-                    self._apply(kind, name, [*some], contents)
-            self._applied = len(contents.tail)
+
+    def keep_up(self, contents: Contents) -> None:
+        """Writes what was found since the last call to the database, if a `refresh` would take long otherwise."""
+        changes = contents.tail[self._applied :]
+        size = sum(one.content.size for one in changes if isinstance(one.content, Blob))
+        if len(changes) > MOST_CHANGES or size > MOST_BYTES:
+            with self.changing():
+                self._follow(contents)
+
+    def _follow(self, contents: Contents) -> None:
+        """Makes the tables, and writes what was found and removed."""
+        for name, table in {OUTBOX_TABLE: _OUTBOX, **contents.tables}.items():
+            self._make(name, table)
+        if self._files != contents.files:
+            self._files = dict(contents.files)
+            self._stale |= contents.files.keys()
+        tail = sorted(contents.tail[self._applied :], key=_table_name)  # stable: in order for each table
+        for name, changes in groupby(tail, _table_name):
+            for kind, some in groupby(changes, lambda change: change.kind):
+                self._apply(kind, name, [*some], contents)
+        self._applied = len(contents.tail)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -208,7 +225,9 @@ class RowTables:
     def _insert(self, name: str, changes: Sequence[Change], *, has_new_ids: bool) -> None:
         """Adds rows; one whose id is there already is left out."""
         if has_new_ids:
-            self._database.insert(_recent(name), pa.concat_tables(map(_rows, changes), promote_options="default"))
+            self._database.insert(
+                _recent(name), pa.concat_tables(map(_rows, changes), promote_options="default").combine_chunks()
+            )
             return
         self._view(name)
         for change in changes:

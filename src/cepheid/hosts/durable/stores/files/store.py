@@ -3,8 +3,9 @@
 A transaction is one record of a log and one sync of the disk, see `journal`. Users query the rows with DuckDB, see
 `rows`. Its database is in memory and only a projection: keeping it in a file of DuckDB would mean two commits for a
 feed, and rows written by a feed cost more than matching its events (10,000 events: 20 ms to match, 200 ms to store in
-DuckDB). So a feed only appends what was found to the log. The rows of open partial matches are not even in the log:
-its events and snapshots have the matcher's state, from which they are listed when somebody asks.
+DuckDB). So a feed only appends what was found to the log, from where it comes to the database in groups. The rows of
+open partial matches are not even in the log: its events and snapshots have the matcher's state, from which they are
+listed when somebody asks.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class FileStore:
     def transaction(self) -> Iterator[FileTransaction]:
         if self._journal.is_long:
             self._write_snapshot()
+        self._rows.keep_up(self._journal.contents)
         transaction = FileTransaction(self._journal.contents, self._rows)
         yield transaction
         self._journal.commit(transaction.changes)
