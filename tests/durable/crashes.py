@@ -100,6 +100,7 @@ class DiskModel:
         """As the running program sees them."""
         self.synced_names: Names = {}
         self.pending: list[NameChange] = []
+        self._folders_of: dict[Path, list[Path]] = {}
 
     def apply(self, one: Operation) -> None:
         """Takes one operation."""
@@ -132,15 +133,18 @@ class DiskModel:
 
     def states(self) -> Iterator[State]:
         """What a crash may leave."""
-        for names in self._names():
+        for changed in self._names():
+            names = {path: file for path, file in changed.items() if all(one in changed for one in self._folders(path))}
             files = [file for file in names.values() if file is not None and file.pending]
             for contents in _choices([file.contents() for file in files]):
                 chosen = dict(zip(files, contents, strict=True))
-                yield {
-                    path: None if file is None else chosen.get(file, file.synced)
-                    for path, file in names.items()
-                    if all(parent in names for parent in path.parents if _is_within(parent, self.names))
-                }
+                yield {path: None if file is None else chosen.get(file, file.synced) for path, file in names.items()}
+
+    def _folders(self, path: Path) -> list[Path]:
+        """The recorded folders that a path is in. They were made before it."""
+        if path not in self._folders_of:
+            self._folders_of[path] = [parent for parent in path.parents if parent in self.names]
+        return self._folders_of[path]
 
     def _names(self) -> Iterator[Names]:
         count = len(self.pending)
@@ -151,10 +155,6 @@ class DiskModel:
             for i in sorted(subset):
                 _rename(names, self.pending[i][1])
             yield names
-
-
-def _is_within(path: Path, names: Names) -> bool:
-    return path in names
 
 
 def _choices(contents: Sequence[Sequence[bytes]]) -> Iterator[list[bytes]]:
