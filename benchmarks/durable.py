@@ -1,5 +1,6 @@
 """Durable hosts: how fast rows of open partial matches change, how a host bears very many of them, and how many
-patterns it can run at once. On each kind of store that runs here, beside the same rows written by its driver alone.
+patterns it can run at once. On each kind of store that runs here, beside the same rows written by its driver alone; and
+a host in files beside the bare Matcher.
 
 python benchmarks/durable.py --rows 1000000 --store sqlite    # open partial matches
 """
@@ -9,17 +10,22 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from time import perf_counter
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
 
 import numpy as np
 import pyarrow as pa
 from durable_stores import NAMES, raw_changes, stores
+from events import make_events
 from measuring import machine, print_table, timed
+from patterns import PATTERNS as PATTERNS_OF_STAGES
 
-from cepheid import Pattern
+from cepheid import Matcher, Pattern
 from cepheid.host import Host, open_host
+from cepheid.hosts.durable.host import Fed
 
 START = 1_767_225_600_000_000
 SECOND = 1_000_000
@@ -32,6 +38,7 @@ AT_ONCE = 50_000
 """The events a feed while very many partial matches are opened."""
 SMALL = 1_000
 WAKEUPS = 10_000
+FEED, FEEDS, WARM_UP = 10_000, 150, 4
 PATTERNS, CONCERNED, RARE = 1_000, 10, (0, 1, 10)
 
 STEPS = (
@@ -130,6 +137,36 @@ def measure_many(kind: str, url: str, rows: int) -> list[list[object]]:
     ]
 
 
+def measure_files(url: str, name: str) -> list[object]:
+    """A host in files beside the bare Matcher: the same events in feeds of 10,000, which it commits one by one. The two
+    take turns.
+    """
+    pattern, count = PATTERNS_OF_STAGES[name].named("stages"), FEEDS + WARM_UP
+    events = make_events(FEED * count, 1_000, ordered=False)
+    events = events.append_column("id", pa.array(np.arange(events.num_rows)))
+    matcher = Matcher(pattern, events.schema, time="at", key="device", sequence="id", lateness="0 seconds")
+    seconds, found = np.zeros((2, count, 2)), [0, 0]
+    with open_host(url) as host:
+        host.input("events", events.schema, time="at", sequence="id")
+        host.deploy(pattern, input="events", key="device")
+        for number in range(count):
+            table = events.slice(number * FEED, FEED)
+            works: list[Callable[[], pa.Table | Fed]] = [
+                partial(matcher.process, table),
+                partial(host.feed, table, input="events", position=(number + 1) * FEED),
+            ]
+            for side in (number % 2, 1 - number % 2):
+                processor = process_time()
+                taken, rows = timed(works[side])
+                seconds[side, number] = process_time() - processor, taken
+                found[side] += rows.num_rows if isinstance(rows, pa.Table) else sum(map(len, rows.rows.values()))
+    assert found[0] == found[1], found
+    alone, stored = seconds[:, WARM_UP:]
+    medians, sums = np.median(alone / stored, axis=0), alone.sum(axis=0) / stored.sum(axis=0)
+    clock = stored[:, 1]
+    return [name, found[0], *map(float, (*medians, *sums)), FEED / float(clock.mean()) / 1e6, 1e3 * float(clock.max())]
+
+
 def instant(at: int) -> datetime:
     return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
 
@@ -169,9 +206,17 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="open partial matches (default 1,000,000)")
     parser.add_argument("--patterns", type=int, default=PATTERNS)
     parser.add_argument("--store", help="sqlite, duckdb or postgresql; without it, all")
-    parser.add_argument("--only", choices=("changes", "many", "patterns"))
+    parser.add_argument("--only", choices=("changes", "many", "patterns", "files"))
     given = parser.parse_args()
     print(machine())
+    if given.only in (None, "files"):
+        with TemporaryDirectory(dir="/var/tmp") as folder:
+            lines = [measure_files(f"file://{folder}/{number}", name) for number, name in enumerate(PATTERNS_OF_STAGES)]
+        of = ("median, processor", "median, clock", "whole, processor", "whole, clock")
+        head = ["pattern", "matches", *of, "M events/s", "longest feed, ms"]
+        print_table(f"Host in files ÷ bare Matcher, {FEED:,} events a feed, each synced", head, lines)
+        if given.only == "files":
+            return
     with stores(given.store) as kinds:
         if given.only in (None, "changes"):
             lines = [measure_changes(kind, url("changes")) for kind, url in kinds.items()]

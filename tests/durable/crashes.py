@@ -65,6 +65,8 @@ class RecordingDisk(Disk):
         self.operations.append(Operation("sync_folder", path, place=place))
 
 
+State: TypeAlias = dict[Path, bytes | None]
+"""The content of each file by its name; None for a folder."""
 Write: TypeAlias = tuple[int, bytes | None]
 """Where what is written; or None, and the size to which the file is cut."""
 Names: TypeAlias = dict[Path, "File | None"]
@@ -98,6 +100,7 @@ class DiskModel:
         """As the running program sees them."""
         self.synced_names: Names = {}
         self.pending: list[NameChange] = []
+        self._folders_of: dict[Path, list[Path]] = {}
 
     def apply(self, one: Operation) -> None:
         """Takes one operation."""
@@ -128,17 +131,20 @@ class DiskModel:
         _rename(self.names, change)
         self.pending.append((next(iter(change)).parent, change))
 
-    def states(self) -> Iterator[dict[Path, bytes | None]]:
-        """What a crash may leave: the content of each file by its name; None for a folder."""
-        for names in self._names():
+    def states(self) -> Iterator[State]:
+        """What a crash may leave."""
+        for changed in self._names():
+            names = {path: file for path, file in changed.items() if all(one in changed for one in self._folders(path))}
             files = [file for file in names.values() if file is not None and file.pending]
             for contents in _choices([file.contents() for file in files]):
                 chosen = dict(zip(files, contents, strict=True))
-                yield {
-                    path: None if file is None else chosen.get(file, file.synced)
-                    for path, file in names.items()
-                    if all(parent in names for parent in path.parents if _is_within(parent, self.names))
-                }
+                yield {path: None if file is None else chosen.get(file, file.synced) for path, file in names.items()}
+
+    def _folders(self, path: Path) -> list[Path]:
+        """The recorded folders that a path is in. They were made before it."""
+        if path not in self._folders_of:
+            self._folders_of[path] = [parent for parent in path.parents if parent in self.names]
+        return self._folders_of[path]
 
     def _names(self) -> Iterator[Names]:
         count = len(self.pending)
@@ -149,10 +155,6 @@ class DiskModel:
             for i in sorted(subset):
                 _rename(names, self.pending[i][1])
             yield names
-
-
-def _is_within(path: Path, names: Names) -> bool:
-    return path in names
 
 
 def _choices(contents: Sequence[Sequence[bytes]]) -> Iterator[list[bytes]]:
@@ -187,10 +189,20 @@ def _rename(names: Names, change: dict[Path, File | Literal["gone"] | None]) -> 
             names[path] = file
 
 
-def states_after_crashes(operations: Sequence[Operation]) -> Iterator[tuple[int, dict[Path, bytes | None]]]:
+def states_after_crashes(operations: Sequence[Operation]) -> Iterator[tuple[int, State]]:
     """What a crash may leave after so many of the operations."""
     model = DiskModel()
     for done, one in enumerate(operations, 1):
         model.apply(one)
         for state in model.states():
             yield done, state
+
+
+def write_state(state: State, root: Path, to: Path) -> None:
+    """Writes what a crash has left within `root` to another folder."""
+    for path in sorted(state):  # folders before what is in them
+        content, copy = state[path], to / path.relative_to(root)
+        if content is None:
+            copy.mkdir()
+        else:
+            copy.write_bytes(content)

@@ -15,7 +15,7 @@ from cepheid.host import Host, open_host
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every snapshot but the first counts as large, and comes soon and in many pieces."""
     monkeypatch.setattr("cepheid.hosts.durable.next_snapshot._LARGE", 0)
-    monkeypatch.setattr("cepheid.hosts.shards.log.SMALL_LOG", 4000)
+    monkeypatch.setattr("cepheid.hosts.shards.log.SMALL_LOG", 12000)
     monkeypatch.setattr("cepheid.matchers.snapshot._PIECE", 1000)
     monkeypatch.setattr("cepheid.matchers.snapshot._CHUNK", 8000)
 
@@ -33,7 +33,7 @@ def feed(host: Host, number: int) -> None:
 
 @pytest.mark.usefixtures("small_pieces")
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb", "postgresql"])  # their tables show the parts
-@pytest.mark.parametrize("restarts", [0, 1, 17], ids=["at once", "restarted always", "restarted at times"])
+@pytest.mark.parametrize("restarts", [0, 1, 40], ids=["at once", "restarted always", "restarted at times"])
 def test_in_pieces(url: str, restarts: int) -> None:
     """Whatever part of the next snapshot is written, the store has the whole state; and in the end it has less log."""
     host, replaced, most = prepared(url), set(), 0

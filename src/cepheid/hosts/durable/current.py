@@ -9,7 +9,7 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from cepheid.errors import SchemaError, StoreError
+from cepheid.errors import SchemaError, SnapshotError, StoreError
 from cepheid.hosts.durable.deployed import Deployed, EventTable
 from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf
@@ -63,7 +63,7 @@ class Current:
                     started = perf_counter()
                 self.commits += 1
                 self.commit_seconds += perf_counter() - started
-            except StoreError:
+            except (StoreError, SnapshotError):
                 self._is_whole = False  # the connection may be gone, so it is made anew when it is needed
                 raise
             except BaseException:
@@ -169,7 +169,7 @@ class Current:
             try:
                 self.list_open(*(self.running if lists_open else ()))
                 return made()
-            except StoreError:
+            except (StoreError, SnapshotError):
                 self._is_whole = False  # what was not listed counts as listed, so all is read anew
                 raise
 

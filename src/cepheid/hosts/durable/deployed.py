@@ -17,7 +17,7 @@ from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE, arrow_zone
 from cepheid.families import known_family_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
-from cepheid.hosts.durable.next_snapshot import NextSnapshot, is_written_at_once
+from cepheid.hosts.durable.next_snapshot import FEW_ENTRIES, NextSnapshot, is_written_at_once
 from cepheid.hosts.durable.screen import comparisons_of, mask_of_comparisons, only_comparisons
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import ShardStore
@@ -223,7 +223,7 @@ class Deployed:
         matcher, entry, self._entry = self._matcher, self._entry, None
         due = None if matcher.due == FOREVER else matcher.due
         before = self._head if self._continues_log else None
-        following = next_head(before, entry, self._reached, _NOT_COUNTED, due)
+        following = next_head(before, entry, self._reached, _NOT_COUNTED, due, few=FEW_ENTRIES)
         if following is None and (before is None or is_written_at_once(before)):
             snapshot = snapshot_of(matcher, self._made_for)
             following = first_head(len(snapshot), self._reached, _NOT_COUNTED, due)

@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from cepheid.errors import StoreError
+from cepheid.hosts.durable.disk_errors import refused
 
 _PATIENCE = 5.0
 """Seconds: a command has a store open only for a moment."""
@@ -23,7 +24,7 @@ def locked(path: Path, lock: Path | None = None) -> TextIOWrapper:
     try:
         file = (lock or Path(f"{path}-host-lock")).open("w", encoding="utf-8")
     except OSError as error:
-        raise StoreError(f"the store {path} cannot be opened: {error}") from error
+        raise refused(f"the store {path} cannot be opened", error) from error
     until = time.monotonic() + _PATIENCE
     while True:
         try:

@@ -8,6 +8,8 @@ from cepheid.hosts.durable.store import ShardStore
 from cepheid.hosts.shards.log import first_head, head_after
 from cepheid.hosts.shards.store import Entry, Head
 
+FEW_ENTRIES = 8
+"""A log of so many steps is not worth a snapshot, which may cost as much as a step: opening a host repeats them."""
 _LARGE = 1 << 22
 """Bytes: a shard whose log may have so many is not written at once. Making a snapshot of a million open partial matches
 takes more than a second.

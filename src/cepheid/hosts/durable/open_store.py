@@ -130,7 +130,7 @@ def _files(place: str) -> HostStore:
 
 
 def _restore_files(backup: Path, place: str) -> None:
-    from cepheid.hosts.durable.stores.files.store import restore as restore_files
+    from cepheid.hosts.durable.stores.files.copies import restore as restore_files
 
     restore_files(backup, _folder(place))
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cepheid.errors import StoreError
+from cepheid.hosts.durable.disk_errors import refused
 
 
 @contextmanager
@@ -25,14 +26,14 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.absolute().parent))
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error}") from error
+        raise refused(f"{path} cannot be written", error) from error
     try:
         yield folder / path.name
         sync(folder / path.name)
         (folder / path.name).rename(path)
         sync(path.absolute().parent)
     except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error}") from error
+        raise refused(f"{path} cannot be written", error) from error
     finally:
         shutil.rmtree(folder)
 

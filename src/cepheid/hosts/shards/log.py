@@ -92,9 +92,13 @@ def catch_up(known: CachedMatcher, store: Store, head: Head, columns: pa.Schema)
     return True
 
 
-def next_head(before: Head | None, entry: Entry | None, reached: Reached, open_: int, timer: int | None) -> Head | None:
-    """The head after the entry, if there is one, is appended to the log; None if a new snapshot is due."""
-    if before is None or (entry is not None and _is_full(before, entry)):
+def next_head(
+    before: Head | None, entry: Entry | None, reached: Reached, open_: int, timer: int | None, *, few: int = 0
+) -> Head | None:
+    """The head after the entry, if there is one, is appended to the log; None if a new snapshot is due. A log of `few`
+    entries is not worth one, however large they are.
+    """
+    if before is None or (entry is not None and before.entries >= few and _is_full(before, entry)):
         return None
     return head_after(before, entry, reached, open_, timer)
 

@@ -9,12 +9,10 @@ event, is none. The content of a record is a list of changes as JSON, then the b
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple
@@ -170,12 +168,6 @@ def has_record_after(path: Path, header: FileHeader, at: int) -> bool:
 def damaged(path: Path, how: str) -> SnapshotError:
     """The error for a file that is not as it was written."""
     return SnapshotError(f"{path} {how}: make the store anew from a backup, with `cepheid host restore`")
-
-
-def digest_of(path: Path) -> str:
-    """The digest of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, partial(blake2b, digest_size=16)).hexdigest()
 
 
 def _content(file: BinaryIO, key: bytes, number: int, at: int) -> bytes | None:

@@ -1,8 +1,9 @@
 """The rows that users query, in a DuckDB database in memory, made anew from the files when a store is opened.
 
-Rows that were found stay in memory only until the next snapshot; then they are written to files that DuckDB reads. So
-memory is bounded, however much was found. Open partial matches follow from the state of the matchers: they are listed
-when a query comes, for the keys that have changed since the last one. So a feed pays for neither.
+Rows that were found are written to the database in groups. They stay in memory only until the next snapshot; then they
+are written to files that DuckDB reads. So memory is bounded, however much was found. Open partial matches follow from
+the state of the matchers: they are listed when a query comes, for the keys that have changed since the last one. So no
+feed pays for them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cepheid.hosts.durable.documents import deployment_from_json, input_from_json
 from cepheid.hosts.durable.outbox import outbox_rows
@@ -23,16 +23,17 @@ from cepheid.hosts.durable.stores.database import create_table, failing, literal
 from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
 from cepheid.hosts.durable.stores.files.contents import Contents, RowFile, StoredTable, numbers_from_json
 from cepheid.hosts.durable.stores.files.disk import Disk, Sync
-from cepheid.hosts.durable.stores.files.records import Blob, Change, damaged, digest_of
+from cepheid.hosts.durable.stores.files.records import Blob, Change
+from cepheid.hosts.durable.stores.files.row_files import RowFiles
 from cepheid.hosts.durable.stores.layout import INPUTS, KEYS, OUTBOX_TABLE, PATTERNS, SCRIPTS, TABLES
 from cepheid.hosts.durable.stores.listed import input_row, pattern_row
 from cepheid.hosts.durable.stores.script_rows import save_scripts
 from cepheid.hosts.shards.arrow_stream import UNPACKED
 
-LARGE = 128 << 20
-"""Bytes: files of rows are joined up to this size."""
-
-
+MOST_CHANGES, MOST_BYTES = 500, 1 << 20
+"""What was found is written to the database at the latest when it is so much, so that no feed and no query has to wait
+long for it.
+"""
 _OUTBOX = StoredTable(OUTBOX, None)
 
 
@@ -40,14 +41,8 @@ class RowTables:
     """The database. All methods but the functions that `reader` returns are called by one thread at a time."""
 
     def __init__(self, folder: Path, contents: Contents) -> None:
-        """`folder` has the files of rows.
-
-        Raises:
-            SnapshotError: a file is missing.
-        """
-        self._folder = folder
-        self._verified: set[str] = set()
-        self._check_files(contents)
+        """`folder` has the files of rows."""
+        self._row_files = RowFiles(folder)
         self._database = DuckDbDatabase(None, folder)
         for name in (INPUTS, PATTERNS, SCRIPTS):
             create_table(self._database, name, TABLES[name], KEYS[name])
@@ -63,6 +58,8 @@ class RowTables:
         """The tables with rows that were removed since they were written to files."""
         self._floors: dict[str, int] = {}
         """Rows of files are removed if their number in the outbox, or their `detected_at` (microseconds), is less."""
+        self._stale: set[str] = set()
+        """The tables whose views must be made anew before they are read."""
         self._reading: set[object] = set()
         self._files: Mapping[str, Sequence[RowFile]] = {}
         contents.changed |= {INPUTS, PATTERNS}
@@ -77,8 +74,8 @@ class RowTables:
         Raises:
             SnapshotError: a file of rows is damaged.
         """
-        for name, files in self._files.items():
-            self._verify(name, files)
+        for name in [*self._stale]:
+            self._view(name)
         answer, reading = self._database.reader_now(INPUTS), object()
         self._reading.add(reading)
 
@@ -98,17 +95,29 @@ class RowTables:
     def refresh(self, contents: Contents) -> None:
         """Brings the database to the contents, but for open partial matches."""
         with self.changing():
-            for name, table in {OUTBOX_TABLE: _OUTBOX, **contents.tables}.items():
-                self._make(name, table)
-            if self._files != contents.files:
-                self._files = dict(contents.files)
-                self._make_views(contents.files)
+            self._follow(contents)
             self._write_listed(contents)
-            tail = sorted(contents.tail[self._applied :], key=_table_name)  # stable: in order for each table
-            for name, changes in groupby(tail, _table_name):
-                for kind, some in groupby(changes, lambda change: change.kind):
-                    self._apply(kind, name, [*some], contents)
-            self._applied = len(contents.tail)
+
+    def keep_up(self, contents: Contents) -> None:
+        """Writes what was found since the last call to the database, if a `refresh` would take long otherwise."""
+        changes = contents.tail[self._applied :]
+        size = sum(one.content.size for one in changes if isinstance(one.content, Blob))
+        if len(changes) > MOST_CHANGES or size > MOST_BYTES:
+            with self.changing():
+                self._follow(contents)
+
+    def _follow(self, contents: Contents) -> None:
+        """Makes the tables, and writes what was found and removed."""
+        for name, table in {OUTBOX_TABLE: _OUTBOX, **contents.tables}.items():
+            self._make(name, table)
+        if self._files != contents.files:
+            self._files = dict(contents.files)
+            self._stale |= contents.files.keys()
+        tail = sorted(contents.tail[self._applied :], key=_table_name)  # stable: in order for each table
+        for name, changes in groupby(tail, _table_name):
+            for kind, some in groupby(changes, lambda change: change.kind):
+                self._apply(kind, name, [*some], contents)
+        self._applied = len(contents.tail)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -137,23 +146,28 @@ class RowTables:
             for column in types.keys() - there:
                 self._database.execute(f"ALTER TABLE {recent} ADD COLUMN {quoted(column)} {types[column]}")
         self._types[name] = {**(there or {}), **types}
-        self._make_view(name)
+        self._stale.add(name)
 
-    def _make_views(self, files: Mapping[str, Sequence[RowFile]]) -> None:
-        for name in files:
-            self._make_view(name)
+    def _view(self, name: str) -> str:
+        """The view of all rows of a table, those in files and the recent ones, by its name as SQL.
 
-    def _make_view(self, name: str) -> None:
-        """The view of all rows of a table: the recent ones, and those in files."""
+        Raises:
+            SnapshotError: a file is damaged.
+        """
+        if name not in self._stale:
+            return quoted(name)
+        self._row_files.verify(name, self._files.get(name, ()))
         types = self._types[name]
         parts = [f"SELECT {', '.join(map(quoted, types))} FROM {quoted(_recent(name))}"]
         for file in self._files.get(name, ()):
             listed = ", ".join(
                 f"CAST({quoted(column)} AS {types[column]}) AS {quoted(column)}" for column in file.columns
             )
-            path = literal(str(self._folder / file.name))
+            path = literal(str(self._row_files.path(file)))
             parts.append(f"SELECT {listed} FROM read_parquet({path}) WHERE {self._remains(name)}")
         self._database.execute(f"CREATE OR REPLACE VIEW {quoted(name)} AS {' UNION ALL BY NAME '.join(parts)}")
+        self._stale.discard(name)
+        return quoted(name)
 
     def _remains(self, name: str) -> str:
         """The condition for the rows in files that were not removed since."""
@@ -197,7 +211,7 @@ class RowTables:
             case "forget_sent":
                 self._raise_floor(name, max(change.value["first"] for change in changes))
             case "latest":
-                last = f"SELECT detected_at FROM {quoted(name)} ORDER BY 1 DESC LIMIT 1 OFFSET {{:d}}"
+                last = f"SELECT detected_at FROM {self._view(name)} ORDER BY 1 DESC LIMIT 1 OFFSET {{:d}}"
                 offset = min(change.value["rows"] for change in changes) - 1
                 for (time,) in self._database.rows(f"SELECT epoch_us(detected_at) FROM ({last.format(offset)})"):
                     self._raise_floor(name, time)
@@ -211,8 +225,11 @@ class RowTables:
     def _insert(self, name: str, changes: Sequence[Change], *, has_new_ids: bool) -> None:
         """Adds rows; one whose id is there already is left out."""
         if has_new_ids:
-            self._database.insert(_recent(name), pa.concat_tables(map(_rows, changes), promote_options="default"))
+            self._database.insert(
+                _recent(name), pa.concat_tables(map(_rows, changes), promote_options="default").combine_chunks()
+            )
             return
+        self._view(name)
         for change in changes:
             self._database.insert_new(_recent(name), _rows(change), self._ids[name], known=name)
 
@@ -223,14 +240,14 @@ class RowTables:
             self._database.insert(_gone(name), pa.table({self._ids[name]: pa.array(ids, pa.string())}))
             if name not in self._gone:
                 self._gone.add(name)
-                self._make_view(name)
+                self._stale.add(name)
 
     def _raise_floor(self, name: str, floor: int) -> None:
         """Removes rows that are older."""
         self._database.execute(f"DELETE FROM {quoted(_recent(name))} WHERE {self._is_below(name, floor)}")
         if self._files.get(name):
             self._floors[name] = max(floor, self._floors.get(name, floor))
-            self._make_view(name)
+            self._stale.add(name)
 
     # Open partial matches
 
@@ -266,12 +283,13 @@ class RowTables:
         """
         self.refresh(contents)
         files = dict(contents.files)
-        if not self._folder.exists():
-            disk.make_folder(self._folder)
+        folder = self._row_files.folder
+        if not folder.exists():
+            disk.make_folder(folder)
         for name in sorted(self._filled | self._gone | self._floors.keys()):
             files[name] = self._written(name, files.get(name, []), disk, number)
         if files != contents.files:
-            disk.sync_folder(self._folder, Sync.ROWS_NAMES)
+            disk.sync_folder(folder, Sync.ROWS_NAMES)
         return files
 
     def flushed(self, contents: Contents, disk: Disk) -> None:
@@ -284,49 +302,15 @@ class RowTables:
             self._filled, self._gone, self._floors, self._applied = set(), set(), {}, 0
         self.refresh(contents)
         if not self._reading:  # else they are removed after the next snapshot
-            used = {file.name for files in contents.files.values() for file in files}
-            for path in [*self._folder.iterdir()]:
-                if path.name not in used:
-                    disk.unlink(path)
+            self._row_files.remove_others(contents.files, disk)
 
     def _written(self, name: str, files: Sequence[RowFile], disk: Disk, number: int) -> list[RowFile]:
-        """The table's files after its recent rows were written to one of them. It also takes the rows of files that are
-        not much larger, so that there are few files, and a row is written a few times.
-        """
-        older = [*files]
-        self._verify(name, files)
+        """The table's files after its recent rows were written to one of them; anew if rows of files were removed."""
         if name in self._gone or name in self._floors:
-            older, rows = [], self._database.table(f"SELECT * FROM {quoted(name)}")
-        else:
-            rows = self._database.table(f"SELECT * FROM {quoted(_recent(name))}")
-        while older and older[-1].rows < 2 * rows.num_rows and older[-1].size < LARGE:
-            before = pq.read_table(self._folder / older.pop().name)
-            rows = pa.concat_tables([before, rows], promote_options="default")
-        if not rows.num_rows:
-            return older
-        sink = pa.BufferOutputStream()
-        pq.write_table(rows, sink, compression="zstd", compression_level=1)
-        content, path = bytes(sink.getvalue()), self._folder / f"{name}-{number:08d}.parquet"
-        disk.write_whole(path, [content], Sync.ROWS)
-        self._verified.add(path.name)
-        return [*older, RowFile(path.name, rows.num_rows, len(content), digest_of(path), rows.schema.names)]
-
-    def _check_files(self, contents: Contents) -> None:
-        for file in (file for files in contents.files.values() for file in files):
-            path = self._folder / file.name
-            if not path.exists():
-                raise damaged(path, "is missing")
-            if path.stat().st_size != file.size:
-                raise damaged(path, "is damaged")
-
-    def _verify(self, name: str, files: Iterable[RowFile]) -> None:
-        """Checks the digests of the files that were not checked before."""
-        for file in files:
-            if file.name not in self._verified:
-                path = self._folder / file.name
-                if digest_of(path) != file.digest:
-                    raise damaged(path, f"is damaged, and has rows of table {name}")
-                self._verified.add(file.name)
+            rows = self._database.table(f"SELECT * FROM {self._view(name)}")
+            return self._row_files.write(name, [], rows, disk, number)
+        rows = self._database.table(f"SELECT * FROM {quoted(_recent(name))}")
+        return self._row_files.write(name, files, rows, disk, number)
 
 
 def _recent(name: str) -> str:

@@ -3,21 +3,21 @@
 A transaction is one record of a log and one sync of the disk, see `journal`. Users query the rows with DuckDB, see
 `rows`. Its database is in memory and only a projection: keeping it in a file of DuckDB would mean two commits for a
 feed, and rows written by a feed cost more than matching its events (10,000 events: 20 ms to match, 200 ms to store in
-DuckDB). So a feed only appends what was found to the log. The rows of open partial matches are not even in the log:
-its events and snapshots have the matcher's state, from which they are listed when somebody asks.
+DuckDB). So a feed only appends what was found to the log, from where it comes to the database in groups. The rows of
+open partial matches are not even in the log: its events and snapshots have the matcher's state, from which they are
+listed when somebody asks.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.errors import StoreError
+from cepheid.hosts.durable.disk_errors import refusing
 from cepheid.hosts.durable.documents import (
     deployment_from_json,
     deployment_to_json,
@@ -38,13 +38,14 @@ from cepheid.hosts.durable.stores.files.contents import (
     place_change,
     table_to_json,
 )
+from cepheid.hosts.durable.stores.files.copies import copy
 from cepheid.hosts.durable.stores.files.disk import Disk
-from cepheid.hosts.durable.stores.files.journal import LOCK, LOG_SIZE, ROWS, SOCKET, STORE, Journal
+from cepheid.hosts.durable.stores.files.journal import LOG_SIZE, Journal
 from cepheid.hosts.durable.stores.files.records import Change
+from cepheid.hosts.durable.stores.files.recovery import ROWS
 from cepheid.hosts.durable.stores.files.rows import RowTables
 from cepheid.hosts.durable.stores.layout import OUTBOX_TABLE
 from cepheid.hosts.durable.stores.user_tables import check_types
-from cepheid.hosts.durable.whole_file import sync, whole_file
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.store import Entry, Head
 
@@ -94,6 +95,7 @@ class FileStore:
     def transaction(self) -> Iterator[FileTransaction]:
         if self._journal.is_long:
             self._write_snapshot()
+        self._rows.keep_up(self._journal.contents)
         transaction = FileTransaction(self._journal.contents, self._rows)
         yield transaction
         self._journal.commit(transaction.changes)
@@ -101,12 +103,10 @@ class FileStore:
 
     def _write_snapshot(self) -> None:
         """Moves the rows since the last snapshot to files, and all else to a snapshot."""
-        try:
-            files = self._rows.flush(self._journal.contents, self._disk, self._journal.next)
-        except OSError as error:
-            raise StoreError(f"the store {self._folder} cannot be written: {error}") from error
-        self._journal.replace(files)
-        self._rows.flushed(self._journal.contents, self._disk)
+        with refusing(f"the store {self._folder} cannot be written"):
+            files = self._rows.flush(self._journal.contents, self._disk, self._journal.number + 1)
+            self._journal.replace(files)
+            self._rows.flushed(self._journal.contents, self._disk)
 
     # Reading
 
@@ -126,34 +126,11 @@ class FileStore:
 
     def backup(self, path: Path) -> None:
         self._write_snapshot()
-        with whole_file(path) as new:
-            shutil.copytree(self._folder, new, ignore=shutil.ignore_patterns(LOCK, SOCKET))
-            _sync_all(new)
+        copy(self._folder, self._journal.number, self._journal.contents.files, to=path, disk=self._disk)
 
     def close(self) -> None:
         self._rows.close()
         self._journal.close()
-
-
-def restore(backup: Path, folder: Path) -> None:
-    """Makes a store in the folder from a backup.
-
-    Raises:
-        StoreError: the backup is none, or there is something in the place of the folder.
-        SnapshotError: it is damaged.
-    """
-    if not (backup / STORE).exists():
-        raise StoreError(f"{backup} is no backup of a host in files")
-    with whole_file(folder) as new:
-        shutil.copytree(backup, new)
-        with closing(FileStore(new)) as store:
-            store.reader()  # it checks all files
-        _sync_all(new)
-
-
-def _sync_all(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        sync(path)
 
 
 class FileTransaction:
