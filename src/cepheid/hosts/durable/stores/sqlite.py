@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ class SqliteDatabase:
         return "BLOB" if pa.types.is_binary(type_) else "TEXT"
 
     def time_literal(self, time: int) -> str:
-        return literal(iso_texts(pa.array([time], pa.int64()).cast(TIME_TYPE))[0].as_py())
+        return _time_literal(time)
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")}
@@ -135,6 +136,12 @@ class SqliteDatabase:
     def close(self) -> None:
         self._connection.close()
         self._lock.close()
+
+
+@lru_cache(maxsize=1)
+def _time_literal(time: int) -> str:
+    """All patterns of a step ask for the same one."""
+    return literal(iso_texts(pa.array([time], pa.int64()).cast(TIME_TYPE))[0].as_py())
 
 
 def _only_reads(action: int, *_: str | None) -> int:
