@@ -8,9 +8,9 @@ from cepheid.hosts.durable.store import ShardStore
 from cepheid.hosts.shards.log import first_head, head_after
 from cepheid.hosts.shards.store import Entry, Head
 
-_LARGE = 1 << 22
+_LARGE = 1 << 20
 """Bytes: a shard whose log may have so many is not written at once. Making a snapshot of a million open partial matches
-takes more than a second.
+takes more than a second, and one whose log is full is several times as large as the one before.
 """
 _LONGEST = 8
 """So many times longer than it should be, a log is replaced at once: a host that is often opened anew may never come to
