@@ -109,7 +109,7 @@ class Deployed:
         self._used = used_columns(self.plan)
         nothing = TimedEvents(table.columns.empty_table().select(self._used), (pa.chunked_array([], TIME_TYPE),))
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
-        self.schema = finished_rows(self.plan, self._runner.schema.empty_table(), self._engine).schema
+        self._no_rows = finished_rows(self.plan, self._runner.schema.empty_table(), self._engine)
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
         self._matcher: LiveMatcher = self._runner.matcher(ids)
@@ -151,6 +151,11 @@ class Deployed:
     def relist(self) -> None:
         """Makes all open partial matches count as changed."""
         self._matcher.watch(all_open=True)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows of `step`."""
+        return self._no_rows.schema
 
     @property
     def is_idle(self) -> bool:
@@ -248,6 +253,8 @@ class Deployed:
         return batch
 
     def _finished(self, rows: pa.Table) -> pa.Table:
+        if not rows.num_rows:  # as mostly
+            return self._no_rows
         return in_order(finished_rows(self.plan, rows, self._engine))
 
 

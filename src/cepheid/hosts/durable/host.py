@@ -278,17 +278,21 @@ class DurableHost:
 
     def _write(self, transaction: Transaction, running: Deployed, rows: pa.Table, outbox: Outbox) -> None:
         """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
+        running.save(transaction.shard(running.deployment.number))
+        if rows.num_rows:
+            self._write_found(transaction, running, rows)
+            outbox.add(running.deployment, rows)
+        if not self._store.lists_when_asked:
+            self._list_open(running)
+
+    def _write_found(self, transaction: Transaction, running: Deployed, rows: pa.Table) -> None:
         deployment, tables = running.deployment, found_tables(running)
-        running.save(transaction.shard(deployment.number))
         for table, mine in found_rows(deployment, tables, rows):
             transaction.insert(table, mine)
             if self._retained is not None:
                 self._retained.cut(transaction, table, len(mine), self._reached(deployment.input).time)
         if gone := retracted(rows):
             transaction.delete(tables[MATCH], gone)
-        if not self._store.lists_when_asked:
-            self._list_open(running)
-        outbox.add(deployment, rows)
 
     def _list_open(self, *deployed: Deployed) -> None:
         """Writes the rows of the open partial matches that have changed."""

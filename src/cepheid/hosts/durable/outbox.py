@@ -22,10 +22,9 @@ class Outbox:
         self._sent: list[Sent] = []
 
     def add(self, deployment: Deployment, rows: pa.Table) -> None:
-        """Adds what a deployment has found."""
-        if rows.num_rows:
-            self._sent.append(Sent(self._number + 1, deployment.name, deployment.version, rows))
-            self._number += rows.num_rows
+        """Adds what a deployment has found: some rows."""
+        self._sent.append(Sent(self._number + 1, deployment.name, deployment.version, rows))
+        self._number += rows.num_rows
 
     def sent_to(self, transaction: Transaction) -> int:
         """Writes the rows; returns the number of the last one."""
