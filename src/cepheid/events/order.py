@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError
 from cepheid.events.batch import AFTER, MASK, ORDINAL, TIME, Batch, join, python_values
-from cepheid.events.identity import canonical_bytes, digests
+from cepheid.events.identity import canonical_bytes, digests, filled
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -76,6 +76,14 @@ class Ordering:
         if first < last:
             yield self._ordered(batch.slice(first, last), key_start[first:last], group_start[first:last])
         self._waiting, self._waiting_starts_key = batch.slice(last, len(batch)), bool(key_start[last])
+
+    def whole(self, batch: Batch) -> Ordered:
+        """The events of a batch that is the whole input, and is not empty.
+
+        Raises:
+            EventError: as `process`.
+        """
+        return self._ordered(batch, *self._borders(batch))
 
     def finish(self) -> Iterator[Ordered]:
         """Ends the input and returns the events that are still held back."""
@@ -273,5 +281,5 @@ def _neighbours(leaf: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def _flags(values: pa.Array) -> Flags:
     """The booleans, with NULL as False."""
-    flags: Flags = values.fill_null(fill_value=False).to_numpy(zero_copy_only=False)
+    flags: Flags = filled(values, fill_value=False).to_numpy(zero_copy_only=False)
     return flags if flags.flags.writeable else flags.copy()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cached_property
 from operator import index
 from typing import Any
 
@@ -17,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import SnapshotError
-from cepheid.events.batch import MASK, ORDINAL, TIME, Batch, join
-from cepheid.events.order import Ordering, leaves
+from cepheid.events.batch import MASK, ORDINAL, TIME, Batch
+from cepheid.events.order import Ordering, check_times, leaves
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.matchers.counts import Found
 from cepheid.matchers.event_queue import EventQueue
@@ -41,8 +42,10 @@ class ConservativeMatcher:
         self.watermark = Watermark()
         self.waiting = EventQueue()
         self.ties = 0
-        self.visited: dict[bytes, None] | None = None
-        """The names of the keys visited since they were asked for, in order; None: no one asks."""
+        self.visited: dict[bytes, bool] | None = None
+        """The names of the keys visited since they were asked for, in order, and whether each had something open before
+        its first visit; None: no one asks.
+        """
         self._idle_from = NO_TIME
         """Microseconds: the time of the next search for idle keys, unless there are more than `_most_keys` keys before.
         """
@@ -57,8 +60,8 @@ class ConservativeMatcher:
         late, batch = self.watermark.parted(batch)
         self.waiting.add(relevant(batch, self.detector.relevant))
         if not len(late) or "late" not in (plan.outputs or ()):
-            return self.schema.empty_table()
-        return pa.Table.from_batches([late_rows(plan, self.schema, late, self.now, self.detector.ids)])
+            return self.no_rows
+        return pa.Table.from_batches([late_rows(plan, self.no_rows.schema, late, self.now, self.detector.ids)])
 
     def advance_time(self, time: int) -> pa.Table:
         """Advances the watermark past `time` (microseconds): waiting events up to it are processed, deadlines expire.
@@ -67,7 +70,7 @@ class ConservativeMatcher:
             ConditionError, SkipError, LimitExceeded: the matcher cannot be used afterwards.
         """
         if self.watermark.has(time):
-            return self.schema.empty_table()
+            return self.no_rows
         rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
         self.watermark.advance_past(time)
         if time >= self._idle_from or len(self.keys.number_of) > self._most_keys:
@@ -80,7 +83,7 @@ class ConservativeMatcher:
         events at `time` keep waiting, because events that precede them in the order may still come.
         """
         if self.watermark.has(time):
-            return self.schema.empty_table()
+            return self.no_rows
         in_sequence = self.detector.plan.schema.sequence != ()
         events = self.waiting.take(time if in_sequence else time - 1)
         rows = self._pass(time, events, until=time, closes=False)
@@ -112,11 +115,11 @@ class ConservativeMatcher:
         self._most_keys = max(FEW_KEYS, 2 * len(self.keys.number_of))
         return last
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of the rows."""
+    @cached_property
+    def no_rows(self) -> pa.Table:
+        """A table with the columns of the rows."""
         (schema,) = self.detector.schemas
-        return schema
+        return schema.empty_table()
 
     @property
     def now(self) -> int:
@@ -198,22 +201,23 @@ class ConservativeMatcher:
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events, or a deadline up to `time`."""
-        schema = self.schema
         kernel = self.detector.kernel
         due = kernel.open_keys if closes else kernel.due(time)
         if events is None:
             if not len(due):
-                return schema.empty_table()
+                return self.no_rows
             batch, numbers = self.detector.working_set.take(np.zeros(0, np.int32)), np.zeros(0, np.int32)
         else:
             batch, numbers, ties = in_order(events, self.keys.numbers(events))
             self.ties += ties
         keys = np.unique(np.concatenate([numbers, due]))
+        if self.visited is not None:
+            kernel.make_keys(int(keys[-1]) + 1)
+            for number, was_open in zip(keys.tolist(), kernel.is_open(keys).tolist(), strict=True):
+                self.visited.setdefault(self.keys.name_of[number], was_open)
         ends = np.searchsorted(numbers, keys, side="right")
         visits = Visits(keys, ends, np.full(len(keys), until), np.full(len(keys), closes))
         (rows,) = self.detector.step(batch, visits)
-        if self.visited is not None:
-            self.visited |= dict.fromkeys(self.keys.name_of[number] for number in keys.tolist())
         is_open = kernel.is_open(keys)
         self.detector.reported.forget_closed(keys, is_open, self.keys.name_of)
         self.keys.free(keys[~is_open])
@@ -224,12 +228,14 @@ class ConservativeMatcher:
 
 def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
     """The events sorted by key number, time, sequence and, for ties, content; their key numbers; the number of ties."""
+    if len(events) == 1:  # as in most steps of a host with many patterns
+        check_times(events)
+        return events.with_column(ORDINAL, pa.array(np.zeros(1, np.int32))), keys, 0
+    ordering = Ordering()
     ranks = [leaf for column in events.order for leaf in leaves(column)]
     columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks])}
     order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
-    ordering = Ordering()
-    parts = [*ordering.process(events.take(order)), *ordering.finish()]
-    return join([part.batch for part in parts]), keys[order.to_numpy()], ordering.ties
+    return ordering.whole(events.take(order)).batch, keys[order.to_numpy()], ordering.ties
 
 
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:

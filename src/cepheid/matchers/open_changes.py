@@ -11,6 +11,6 @@ class OpenChanges(NamedTuple):
     """The open partial matches of some keys, in place of all that these keys had before."""
 
     keys: list[str]
-    """The digests of the keys, as in the rows' column `key_id`."""
+    """The digests of the keys that had some before, as in the rows' column `key_id`."""
     rows: pa.Table
     """Rows of `stored_open_schema`."""

@@ -153,7 +153,7 @@ class OrderedLiveMatcher:
         return self.live.partial_matches(most)
 
     def watch(self, *, all_open: bool = False) -> None:
-        self.live.visited = dict.fromkeys(self.live.keys.number_of) if all_open else {}
+        self.live.visited = dict.fromkeys(self.live.keys.number_of, True) if all_open else {}
 
     def open_changes(self, most: int) -> OpenChanges | None:  # noqa: ARG002
         return None

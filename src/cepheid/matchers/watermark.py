@@ -57,16 +57,19 @@ class Watermark:
         self.now, self.now_is_over = time, False
         if events is None:
             return
-        here = events.take(pa.array(np.flatnonzero(times_of(events) == time)))
+        at = np.flatnonzero(times_of(events) == time)
+        if not len(at):
+            return
+        here = events.take(pa.array(at))
         for name, sequence in zip(key_names(here.keys, len(here)), _sequences(here), strict=True):
             if name not in self.last or _rank(self.last[name]) < _rank(sequence):
                 self.last[name] = sequence
 
     def parted(self, batch: Batch) -> tuple[Batch, Batch]:
-        """Separates the late events, with their ordinals, from the others."""
+        """Separates the late events, with their ordinals if there are any, from the others."""
         late = self._is_late(batch)
         if not late.any():
-            return self.numbered(batch.slice(0, 0)), batch
+            return batch.slice(0, 0), batch
         chosen, others = (batch.take(pa.array(np.flatnonzero(which))) for which in (late, ~late))
         return self.numbered(chosen), others
 
@@ -108,6 +111,8 @@ class Watermark:
         late: Flags = times <= self.now if self.now_is_over else times < self.now
         if not self.now_is_over and self.last:
             at = np.flatnonzero(times == self.now)
+            if not len(at):
+                return late
             here = batch.take(pa.array(at))
             for place, name, sequence in zip(at, key_names(here.keys, len(here)), _sequences(here), strict=True):
                 late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])

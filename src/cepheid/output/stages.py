@@ -97,10 +97,8 @@ def _first_of_equals(ids: pa.Array) -> npt.NDArray[np.int64]:
     """The first row of each id (events and time), ascending. Branches that have taken the same events time out
     together. Duplicates that time out later are removed by `ReportedTimeouts`.
     """
-    named = pa.table({"id": ids, "row": np.arange(len(ids))})
-    first = named.group_by("id", use_threads=False).aggregate([("row", "min")])
-    found: npt.NDArray[np.int64] = np.sort(first.column("row_min").to_numpy())
-    return found
+    codes = ids.dictionary_encode().indices.to_numpy()  # numbered as they come, so a new one is the greatest so far
+    return np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
 
 
 class OpenColumns(NamedTuple):

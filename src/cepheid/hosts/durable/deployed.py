@@ -121,7 +121,9 @@ class Deployed:
         """The columns of the events that it reads."""
         nothing = TimedEvents(table.columns.empty_table().select(self.used), (pa.chunked_array([], TIME_TYPE),))
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
-        self.schema = finished_rows(self.plan, self._runner.schema.empty_table(), self._engine).schema
+        nothing_found = self._runner.schema.empty_table()
+        detected = nothing_found.column("detected_at")
+        self._nothing = Found(finished_rows(self.plan, nothing_found, self._engine), detected)
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
         self.correlated: tuple[str, ...] = ()
@@ -176,6 +178,11 @@ class Deployed:
         self._matcher.watch(all_open=True)
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows of `step`."""
+        return self._nothing.rows.schema
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is open and no event waits."""
         return self._matcher.is_idle
@@ -210,7 +217,10 @@ class Deployed:
                 self._entry = Entry.of(before, to_stream(batch.data))
             rows.append(advance(self._matcher, after))
             self._reached, self._due = after, self._matcher.due
-            found = in_order(self._matcher.net(pa.concat_tables(rows)))
+            found = self._matcher.net(pa.concat_tables(rows))
+            if not found.num_rows:  # as mostly
+                return self._nothing
+            found = in_order(found)
             return Found(finished_rows(self.plan, found, self._engine), found.column("detected_at"))
 
     @property

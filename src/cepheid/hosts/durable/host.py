@@ -293,17 +293,21 @@ class DurableHost:
 
     def _write(self, transaction: Transaction, running: Deployed, found: Found, outbox: Outbox) -> None:
         """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
-        deployment, tables = running.deployment, found_tables(running)
-        running.save(transaction.shard(deployment.number))
-        for table, mine in found_rows(deployment, tables, found.rows):
+        running.save(transaction.shard(running.deployment.number))
+        if found.rows.num_rows:
+            self._write_found(transaction, running, found.rows)
+            outbox.add(running.deployment, found)
+        if not self._now.store.lists_when_asked:
+            self._now.list_open(running)
+
+    def _write_found(self, transaction: Transaction, running: Deployed, rows: pa.Table) -> None:
+        tables = found_tables(running)
+        for table, mine in found_rows(running.deployment, tables, rows):
             transaction.insert(table, mine)
             if self._retained is not None:
                 self._retained.cut_added(transaction, table, len(mine))
-        if gone := retracted(found.rows):
+        if gone := retracted(rows):
             transaction.delete(tables[MATCH], gone)
-        if not self._now.store.lists_when_asked:
-            self._now.list_open(running)
-        outbox.add(deployment, found)
 
     def _cut(self, transaction: Transaction) -> None:
         """Removes what is not kept any longer."""

@@ -10,9 +10,9 @@ from cepheid.hosts.shards.store import Entry, Head
 
 FEW_ENTRIES = 8
 """A log of so many steps is not worth a snapshot, which may cost as much as a step: opening a host repeats them."""
-_LARGE = 1 << 22
+_LARGE = 1 << 20
 """Bytes: a shard whose log may have so many is not written at once. Making a snapshot of a million open partial matches
-takes more than a second.
+takes more than a second, and one whose log is full is several times as large as the one before.
 """
 _LONGEST = 8
 """So many times longer than it should be, a log is replaced at once: a host that is often opened anew may never come to

@@ -28,9 +28,8 @@ class Outbox:
         self._found: list[tuple[str, str, Found]] = []
 
     def add(self, deployment: Deployment, found: Found) -> None:
-        """Adds what a deployment has found, in the order of `Deployed.step`."""
-        if found.rows.num_rows:
-            self._found.append((deployment.name, deployment.version, found))
+        """Adds what a deployment has found, some rows in the order of `Deployed.step`."""
+        self._found.append((deployment.name, deployment.version, found))
 
     def sent_to(self, transaction: Transaction) -> int:
         """Writes the rows; returns the number of the last one."""

@@ -55,8 +55,8 @@ class OpenRows(Protocol):
     """Writes rows of open partial matches."""
 
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        """Makes `rows` the only ones that the keys (values of `key_id`) have of this version. Rows whose ids (`id`) are
-        there already are not written again.
+        """Makes `rows` the only ones that their keys and these keys (values of `key_id`) have of this version; keys not
+        named have none before. Rows whose ids (`id`) are there already are not written again.
         """
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -73,7 +74,7 @@ class Detector(Replays):
     def plan(self) -> Plan:
         return self.pattern.plan
 
-    @property
+    @cached_property
     def schemas(self) -> list[pa.Schema]:
         """The columns of the rows; one schema."""
         return [row_schema(self.pattern.plan)]
@@ -155,7 +156,11 @@ class Detector(Replays):
 
     def stored_partial_matches(self, now: int, most: int, keys: Int32s) -> pa.Table:
         """The open partial matches of `keys` as rows of `stored_open_schema`."""
-        return self._open(stored_open_schema(self.pattern.plan), stored_open_rows, now, most, keys)
+        return self._open(self._stored_open_schema, stored_open_rows, now, most, keys)
+
+    @cached_property
+    def _stored_open_schema(self) -> pa.Schema:
+        return stored_open_schema(self.pattern.plan)
 
     def _open(self, schema: pa.Schema, rows_of: OpenRows, now: int, most: int, keys: Int32s | None) -> pa.Table:
         plan, rows = self.pattern.plan, []

@@ -82,4 +82,4 @@ class StagesLiveMatcher(OrderedLiveMatcher):
         assert isinstance(detector, Detector)
         known = np.array(sorted(numbers[name] for name in visited if name in numbers), np.int32)
         rows = detector.stored_partial_matches(self.live.now, most, known)
-        return OpenChanges([key_id(name) for name in visited], rows)
+        return OpenChanges([key_id(name) for name, was_open in visited.items() if was_open], rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from cepheid.events.batch import Schema
@@ -69,7 +70,7 @@ class Plan(Measured):
         """The slots of all promoted columns, by name."""
         return slots_of(self.promoted)
 
-    @property
+    @cached_property
     def functions(self) -> tuple[Function, ...]:
         """The conditions in Python. If there are any, events come with all their columns, and the reference step runs
         the pattern.

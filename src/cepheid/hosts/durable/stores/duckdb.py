@@ -30,6 +30,8 @@ _PATIENCE = 5.0
 """Seconds."""
 _SETTINGS = {
     "TimeZone": "UTC",
+    # A checkpoint writes what is there, however often it was replaced since the last one: few cost less than many.
+    "wal_autocheckpoint": "64MB",
     # A user's query reads the host's tables, and nothing else.
     "enable_external_access": "false",
     "python_enable_replacements": "false",

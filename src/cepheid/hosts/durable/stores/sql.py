@@ -155,8 +155,7 @@ class SqlStore:
         self._database.execute(f"DELETE FROM {name} WHERE detected_at < ({last})")
 
     def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        condition = f"version = {literal(version)}"
-        known = self._database.rows_where_in(f"{self._database.place}, id", table.name, "key_id", keys, condition)
+        known = self._places(table, keys, version) if keys else []
         before, now = {id_ for _, id_ in known}, rows.column("id").to_pylist()
         stays = before.intersection(now)
         if gone := [place for place, id_ in known if id_ not in stays]:
@@ -164,6 +163,11 @@ class SqlStore:
         new = [row for row, id_ in enumerate(now) if id_ not in before]
         if new:
             self._database.insert(table.name, rows if len(new) == len(now) else rows.take(new))
+
+    def _places(self, table: RowTable, keys: Sequence[str], version: str) -> list[tuple[Any, str]]:
+        """Where the rows of the keys are, and their ids."""
+        columns, condition = f"{self._database.place}, id", f"version = {literal(version)}"
+        return self._database.rows_where_in(columns, table.name, "key_id", keys, condition)
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:
         time = self._database.time_literal(until)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class SqliteDatabase:
         return "BLOB" if pa.types.is_binary(type_) else "TEXT"
 
     def time_literal(self, time: int) -> str:
-        return literal(iso_texts(pa.array([time], pa.int64()).cast(TIME_TYPE))[0].as_py())
+        return _time_literal(time)
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.rows(TABLES)}
@@ -114,6 +115,12 @@ class SqliteDatabase:
     def close(self) -> None:
         self._connection.close()
         self._lock.close()
+
+
+@lru_cache(maxsize=1)
+def _time_literal(time: int) -> str:
+    """All patterns of a step ask for the same one."""
+    return literal(iso_texts(pa.array([time], pa.int64()).cast(TIME_TYPE))[0].as_py())
 
 
 def _parts(values: Sequence[str]) -> Iterator[tuple[Sequence[str], str]]:
