@@ -67,7 +67,7 @@ class RowFile(NamedTuple):
 
 @dataclass
 class Contents:
-    """All of it. `apply` takes it from one record to the next; `changes` is a snapshot of it."""
+    """Everything that is stored. `apply` makes one change to it; `changes` lists those that a snapshot consists of."""
 
     inputs: dict[str, JsonValue] = field(default_factory=dict)
     deployments: dict[int, JsonValue] = field(default_factory=dict)

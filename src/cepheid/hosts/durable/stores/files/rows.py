@@ -55,7 +55,7 @@ class RowTables:
         self._filled: set[str] = set()
         """The tables with recent rows that are in no file yet."""
         self._gone: set[str] = set()
-        """The tables with rows that were removed since they were written to files."""
+        """The tables some of whose rows in files were removed since the files were written."""
         self._floors: dict[str, int] = {}
         """Rows of files are removed if their number in the outbox, or their `detected_at` (microseconds), is less."""
         self._stale: set[str] = set()
