@@ -7,7 +7,7 @@ that takes the matches of several patterns as events gets none of them late.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -36,29 +36,25 @@ class Outbox:
         if not self._found:
             return self._before
         found = sorted(self._found, key=lambda one: one[:2])
-        numbers = self._before + 1 + places([rows for _, _, rows in found])
-        starts = np.cumsum([rows.num_rows for _, _, rows in found])[:-1]
-        parts = [part.tolist() for part in np.split(numbers, starts)]
+        ends = np.cumsum([rows.num_rows for _, _, rows in found])
+        numbers = (self._before + 1 + places([rows for _, _, rows in found])).tolist()
+        parts = [numbers[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
         transaction.send([Sent(part, *one) for part, one in zip(parts, found, strict=True)])
         return self._before + len(numbers)
 
 
 def places(tables: Sequence[pa.Table]) -> npt.NDArray[np.int64]:
     """The place of each row among the rows of all tables. Each table is in order already."""
-    total = sum(rows.num_rows for rows in tables)
-    places = np.arange(total)
-    if len(tables) > 1:
-        order = np.argsort(np.concatenate([_times(rows) for rows in tables]), kind="stable")
-        places[order] = np.arange(total)
-    return places
-
-
-def _times(rows: pa.Table) -> npt.NDArray[np.int64]:
-    """The microseconds by which the rows of several tables are ordered. They never decrease in a table: a row in real
-    time may have an earlier `detected_at` than the one before it, and stays after it.
-    """
-    times: npt.NDArray[np.int64] = rows.column("detected_at").cast(pa.int64()).to_numpy()
-    return np.maximum.accumulate(times)
+    times = pa.concat_arrays([chunk.view(pa.int64()) for rows in tables for chunk in rows.column("detected_at").chunks])
+    ordered: npt.NDArray[np.int64] = times.to_numpy(zero_copy_only=False).copy()
+    end = 0
+    for rows in tables:
+        begin, end = end, end + rows.num_rows
+        # A row in real time may have an earlier time than the one before it in its table, and stays after it.
+        np.maximum.accumulate(ordered[begin:end], out=ordered[begin:end])
+    found = np.empty(len(ordered), np.int64)
+    found[np.argsort(ordered, kind="stable")] = np.arange(len(ordered))
+    return found
 
 
 def outbox_rows(sent: Sequence[Sent]) -> pa.Table:
