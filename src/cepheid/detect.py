@@ -73,8 +73,9 @@ def detect(
         columns: Event column or columns to include in the output (default: all).
         measures: Output column → SQL over the match, as in {"legs": "count(legs)"}, in place of the events. With
             several patterns, the measures of each by its name: {"late": {"legs": "count(legs)"}}.
-        outputs: What to return: "matches", "timeouts" (partial matches that ran out of time), "late" (events that came
-            too late; finite input has none), or several of them, in one table.
+        outputs: What to return: "matches", "timeouts" (partial matches that ran out of time), "no_match" (those that a
+            negation has ended without a match), "late" (events that came too late; finite input has none), or several
+            of them, in one table.
         limits: Bounds on what one key may have open and on what one event may complete.
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
             Without it the input is complete: every deadline expires, and open partial matches end.

@@ -65,7 +65,8 @@ def open_host(
         url: file:///var/lib/alerts (a folder), sqlite:///alerts.db, duckdb:///alerts.duckdb or postgresql:///alerts.
             For SQLite and DuckDB, the path comes after three slashes: sqlite:///alerts.db is in the current folder, and
             sqlite:////var/alerts.db is /var/alerts.db. The folder of file:// is always absolute.
-        retain: For how long, in event time, matches, timeouts and late events are kept in their tables; None: for ever.
+        retain: For how long, in event time, matches, timeouts and late events are kept in their tables, and rows in the
+            outbox; None: for ever.
         retain_rows: How many of them each table keeps, and how many rows the outbox keeps; None: all. Rows of the
             outbox that a subscription has not delivered are always kept.
         allow: What subscriptions may reach: functions as "module:function", the origins of web hooks as
@@ -206,9 +207,9 @@ class Host:
         Args:
             input: The name of an input; or `MatchesOf`, for the matches of deployed patterns.
             promote: Column → SQL over the events taken so far, as in {"state": "login.State"}: further columns of the
-                table of open partial matches.
+                table of open partial matches. Attributes that conditions equate (`x = a.x`) are added, as `a_x`.
             since: Kept events from this time on are taken first.
-            old: What becomes of what is open of the version that runs: "drain" lets it go on, but starts nothing more;
+            old: What becomes of what is open of earlier versions: "drain" lets it go on, but starts nothing more;
                 "drop" forgets it. Needed where another version runs.
 
         The other arguments are as in `detect`.
@@ -240,11 +241,11 @@ class Host:
         return self._host.deploy(deployment, since=from_, old=former)
 
     def retire(self, name: str, *, how: Old) -> None:
-        """Ends the running version of a pattern. With "drain" it starts nothing more, and goes on until nothing of it
-        is open; with "drop" what is open of it is forgotten. Its tables stay.
+        """Ends a pattern. With "drain" it starts nothing more, and goes on until nothing of it is open; with "drop"
+        what is open of it is forgotten, also of versions that drain. Its tables stay.
 
         Raises:
-            SchemaError: no pattern of this name runs.
+            SchemaError: no version of the pattern runs, or drains and can be dropped.
         """
         faults: list[str] = []
         checked_old("how", how, faults)
@@ -257,9 +258,9 @@ class Host:
 
         Args:
             events: Any table that `detect` takes in process.
-            position: Where to read on in the source after these events: a number, a number for each partition, or a
-                name after which to read on, such as that of a file, in the order of names. If the host has stored the
-                events already, nothing happens, and the result says so.
+            position: Where to read on in the source after these events: a number that counts events (each adds at
+                least one), a number for each partition, or a name after which to read on, such as that of a file, in
+                the order of names. If the host has stored the events already, nothing happens, and the result says so.
 
         Raises:
             SchemaError: the events have other columns than the input, or the position is of a wrong type.

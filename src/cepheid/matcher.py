@@ -97,6 +97,8 @@ class Matcher:
             time_zone=time_zone,
             nulls=nulls,
         )
+        if changes is not None and "no_match" in (request.outputs or ()):
+            raise SchemaError("outputs: a matcher with a consistency has no no_match, as what ends may come back")
         asked = request.only
         endless = asked._replace(pattern=request.family.endless(asked.pattern))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema

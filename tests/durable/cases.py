@@ -14,6 +14,7 @@ import pyarrow as pa
 from cepheid.host import open_host
 from cepheid.hosts.durable.state import MatchesOf
 from cepheid.lang.documents import pattern_from_text
+from cepheid.plan.lifted import OutputName
 
 CASES = Path(__file__).parent.parent / "conformance" / "hosts" / "hosts.jsonl"
 TYPES = {"bigint": pa.int64(), "string": pa.string(), "boolean": pa.bool_(), "timestamp": pa.timestamp("us", "UTC")}
@@ -67,14 +68,16 @@ class _Run:
     def deploy(self, one: Mapping[str, Any], **how: Any) -> None:
         given, pattern = one["input"], pattern_from_text(json.dumps(one["pattern"]))
         tier = given if isinstance(given, str) else MatchesOf(tuple(given["matches_of"]), _raw(given))
-        bounded = "outputs" in one or _is_bounded(one["pattern"])
+        outputs: list[OutputName] = ["matches"]
+        outputs += ["timeouts"] if "outputs" in one or _is_bounded(one["pattern"]) else []
+        outputs += ["no_match"] if "no_match" in self.expected else []
         self.host.deploy(
             pattern,
             input=tier,
             key=one["key"],
             measures=one.get("measures"),
             promote=one.get("promote"),
-            outputs=("matches", "timeouts") if bounded else "matches",
+            outputs=outputs,
             **how,
         )
 
@@ -158,6 +161,12 @@ class _Run:
         said, expected = {name: count for name, count in counted if count}, self.expected["no_match"]
         if said != {name: count for name, count in expected.items() if count}:
             self.faults.append(f"no match: expected {expected}, got {said}")
+        stored = Counter[str]()
+        for table in {self.table("matches", one) for one in self.deployments.values()} - {None}:
+            assert table is not None
+            stored += Counter(cause for (cause,) in self.rows(f"SELECT cause FROM no_match_{table.partition('_')[2]}"))
+        if stored != said:
+            self.faults.append(f"rows without a match: expected {said}, got {stored}")
 
     def check_end(self) -> None:
         if "no_match" in self.expected:

@@ -255,7 +255,7 @@ def test_columns_of_another_version(url: str) -> None:
         ({"input": 5}, "input: the name of an input, or matches as in MatchesOf(('carts', 'visits')), is expected"),
         ({"input": MatchesOf("pairs")}, "input: the name of an input, or matches as in MatchesOf"),  # type: ignore[arg-type]
         ({"input": MatchesOf(())}, "input: the name of an input, or matches as in MatchesOf"),
-        ({"input": MatchesOf(("others",))}, "pattern 'others', whose matches are the input, is not deployed"),
+        ({"input": MatchesOf(("more",))}, "pattern 'more', whose matches are the input, is not deployed"),
         ({"pattern": PAIRS.named("")}, "a deployed pattern needs a name: its tables are named after it"),
         ({"input": MatchesOf(("pairs",), raw="others")}, "there is no input 'others'. The host has: events"),
         ({"input": "others"}, "there is no input 'others'. The host has: events"),

@@ -79,8 +79,7 @@ def test_rows_of_one_pattern_stay_as_they_are(times: list[list[int]]) -> None:
     """Rows in real time, such as a retraction and the insertion before it, keep their order among those of other
     patterns; rows that are in the order of their times are so over all patterns.
     """
-    tables = [pa.table({"detected_at": pa.array(some, pa.timestamp("us", "UTC"))}) for some in times]
-    found = [*places(tables)]
+    found = [*places([pa.chunked_array([some], pa.timestamp("us", "UTC")) for some in times])]
     assert sorted(found) == [*range(len(found))]
     of_tables = [[found.pop(0) for _ in some] for some in times]
     assert all(own == sorted(own) for own in of_tables)

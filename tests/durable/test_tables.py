@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.durable.test_stores import PAIRS, events, prepared
+import pytest
+from tests.durable.test_stores import PAIRS, events
 
+from cepheid.errors import PatternError
 from cepheid.host import open_host
 from cepheid.hosts.durable.stores.layout import TABLES
 
@@ -14,6 +16,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "host_tables
 PLACES = {
     "the key's columns": ["user"],
     "promoted columns": ["first"],
+    "correlation values": ["a_id"],
     "measures": [],
 }
 
@@ -33,15 +36,20 @@ def documented() -> dict[str, list[str]]:
 
 def test_documented_tables(url: str) -> None:
     """Each table for users is on the page, with all of its columns and no others."""
-    outputs = ("matches", "timeouts", "late")
-    with prepared(url, promote={"first": "a.id"}, outputs=outputs) as host:
+    outputs = ("matches", "timeouts", "no_match", "late")
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id")
+        pattern = PAIRS.followed_by("c").where("id = a.id")
+        host.deploy(pattern, input="events", key="user", promote={"first": "a.at"}, outputs=outputs)
         host.feed(events("a", "b", "a"), input="events")
         tables = documented()
         own = {name for name in TABLES if not name.startswith("cepheid_")}
-        assert own | {f"{prefix}_pairs" for prefix in ("open", "matches", "timeouts", "late")} == tables.keys()
+        assert own | {f"{prefix}_pairs" for prefix in ("open", *outputs)} == tables.keys()
         for table, columns in tables.items():
             there = set(host.sql(f"SELECT * FROM {table} LIMIT 0").column_names)
-            without = {"event"} if table in ("matches_pairs", "timeouts_pairs") else set()
+            is_found = table.removesuffix("_pairs") in outputs
+            without = {"event"} if is_found and table != "late_pairs" else set()
+            without |= {"cause"} if is_found and table != "no_match_pairs" else set()
             assert there == set(columns) - without, table
 
 
@@ -60,3 +68,36 @@ def test_scripts_and_patterns(url: str) -> None:
             [None, "10 minutes since the first event", False, "ends the partial match as a timeout"],
         ]
         assert host.sql("SELECT position, problems FROM patterns").to_pylist() == [{"position": "2", "problems": None}]
+
+
+def test_a_feed_without_events(url: str) -> None:
+    """An empty feed, of an empty file say, is no error where events are kept, and moves the position."""
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id", keep="1 day")
+        for position in (1, 2):
+            host.feed(events().schema.empty_table(), input="events", position=position)
+        host.feed(events().schema.empty_table(), input="events", position=3)
+        assert host.inputs["events"].position == 3
+
+
+def test_long_names_and_odd_versions(url: str) -> None:
+    """Patterns whose names begin alike have rows of their own, and a version may have any character that is shown."""
+    names = [f"{'a_name_as_long_as_tables_have_it_at_most_and_longer'}_{i}" for i in range(3)]
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id")
+        tables = []
+        for i, name in enumerate(names):
+            pattern = PAIRS.named(name, version="50% '\"\\é").within(f"{i + 1} minutes")
+            deployed = host.deploy(pattern, input="events", key="user", outputs=("matches", "timeouts"))
+            tables.append((f"matches_{deployed.slug}", f"timeouts_{deployed.slug}"))
+        host.feed(events(*"azb"), input="events")
+        host.feed(events("b", after=9), input="events")
+        found = [tuple(host.sql(f"SELECT * FROM {table}").num_rows for table in both) for both in tables]
+        assert found == [(0, 1), (0, 1), (1, 0)]
+        assert host.sql(f"SELECT version FROM {tables[2][0]}").column(0).to_pylist() == ["50% '\"\\é"]
+
+
+def test_a_version_that_cannot_be_shown() -> None:
+    """Databases do not have all characters."""
+    with pytest.raises(PatternError, match="version has a character that cannot be shown"):
+        PAIRS.named("pairs", version="1\0")

@@ -250,19 +250,19 @@ def test_kinds_of_tables() -> None:
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ("match", "outputs: 'match' cannot be requested; allowed are 'matches', 'timeouts', 'late'"),
+        ("match", "outputs: 'match' cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'"),
         (
             ["matches", "all", 3],
-            "outputs: 'all', 3 cannot be requested; allowed are 'matches', 'timeouts', 'late'",
+            "outputs: 'all', 3 cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'",
         ),
         (
             [],
             (
-                "outputs: none is named; name at least one of 'matches', 'timeouts', 'late', "
+                "outputs: none is named; name at least one of 'matches', 'timeouts', 'no_match', 'late', "
                 "or leave it out for matches only"
             ),
         ),
-        (7, "outputs: 7 cannot be requested; allowed are 'matches', 'timeouts', 'late'"),
+        (7, "outputs: 7 cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'"),
     ],
 )
 def test_unknown_outputs(outputs: Any, message: str) -> None:

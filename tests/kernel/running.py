@@ -20,6 +20,7 @@ from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.kernel.stages.layout import NEGATED, TIMED_OUT
 from cepheid.kernel.stages.reference import ReferenceMatcher, positions_of
 from cepheid.plan.stages.plan import Plan
 
@@ -37,6 +38,8 @@ class Found:
     timeouts: set[tuple[Taken, int]]
     negated: Counter[int] = field(default_factory=Counter)
     """The number of partial matches that a forbidden event has ended, by the negated stage."""
+    no_matches: Counter[tuple[Taken, int, int]] = field(default_factory=Counter)
+    """Those partial matches, the negated stage and the time of the event; once for each event that ended some."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ def run_reference(
             found.matches.extend((match.taken, match.detected_at) for match in matches)
             found.timeouts.update((timeout.taken, timeout.deadline) for timeout in matcher.timeouts)
             found.negated.update(matcher.negated)
+            if "no_match" in (plan.outputs or ()):
+                found.no_matches.update((ended.taken, ended.stage, ended.time) for ended in matcher.no_matches)
     except (ConditionError, SkipError):
         return "failed"
     return found
@@ -170,7 +175,12 @@ def run_compiled(
     if counts is not None:
         counts.append((int(matcher.cursor.visited), *matcher.dropped))
     timeouts = {timeout for part in found for timeout in part.timeouts}
-    return Found([match for part in found for match in part.matches], timeouts, negated_of(matcher.negated))
+    matches = [match for part in found for match in part.matches]
+    return Found(matches, timeouts, negated_of(matcher.negated), no_matches_of(found))
+
+
+def no_matches_of(found: Iterable[Found]) -> Counter[tuple[Taken, int, int]]:
+    return sum((part.no_matches for part in found), Counter[tuple[Taken, int, int]]())
 
 
 def negated_of(counts: Ints) -> Counter[int]:
@@ -241,12 +251,14 @@ def _code(value: object, type_: pa.DataType, texts: list[str]) -> int:
 def _collect(emitted: Emitted, positions: list[int], key_of: np.ndarray, found: Sequence[Found]) -> None:
     """Adds the emitted rows to those found for their key."""
     begin = 0
-    for end, detected, timeout in zip(
-        emitted.end.tolist(), emitted.detected_at.tolist(), emitted.timeout.tolist(), strict=True
+    for end, detected, outcome in zip(
+        emitted.end.tolist(), emitted.detected_at.tolist(), emitted.outcome.tolist(), strict=True
     ):
         taken = tuple((int(emitted.stage[i]), positions[emitted.event[i]]) for i in range(begin, end))
         part = found[key_of[taken[0][1]]]
-        if timeout:
+        if outcome >= NEGATED:
+            part.no_matches[taken, outcome - NEGATED, detected] += 1
+        elif outcome == TIMED_OUT:
             part.timeouts.add((taken, detected))
         else:
             part.matches.append((taken, None if detected == NO_TIME else detected))

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from tests.kernel.running import Found, Listed, Row, Visit, listed_of, negated_of
+from tests.kernel.running import Found, Listed, Row, Visit, listed_of, negated_of, no_matches_of
 
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import SkipError
@@ -17,6 +17,7 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Visits
 from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import NEGATED, TIMED_OUT
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.plan.stages.plan import Plan
 
@@ -67,7 +68,8 @@ def run_python(
         return "failed"
     matches = [match for part in found for match in part.matches]
     timeouts = {timeout for part in found for timeout in part.timeouts}
-    return Found(matches, timeouts, negated_of(made[-1].negated)), made[-1].dropped
+    negated = negated_of(made[-1].negated)
+    return Found(matches, timeouts, negated, no_matches_of(found)), made[-1].dropped
 
 
 def _batch(plan: Plan, rows: Sequence[Row], positions: Sequence[int]) -> Batch:
@@ -93,12 +95,14 @@ def _visits(entries: Sequence[tuple[int, int, int, bool]]) -> Visits:
 
 
 def _collect(emitted: Emitted, places: Sequence[int], first_of: Sequence[int], found: Sequence[Found]) -> None:
-    for (begin, end), time, timeout in zip(
-        pairwise([0, *emitted.end.tolist()]), emitted.detected_at.tolist(), emitted.timeout.tolist(), strict=True
+    for (begin, end), time, outcome in zip(
+        pairwise([0, *emitted.end.tolist()]), emitted.detected_at.tolist(), emitted.outcome.tolist(), strict=True
     ):
         taken = tuple((int(emitted.stage[i]), places[emitted.event[i]]) for i in range(begin, end))
         part = found[int(np.searchsorted(first_of, taken[0][1], side="right")) - 1]
-        if timeout:
+        if outcome >= NEGATED:
+            part.no_matches[taken, outcome - NEGATED, time] += 1
+        elif outcome == TIMED_OUT:
             part.timeouts.add((taken, time))
         else:
             part.matches.append((taken, None if time == NO_TIME else time))

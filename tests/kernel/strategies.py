@@ -301,7 +301,7 @@ def plans(draw: st.DrawFn, *, scripted: bool = True, of: st.SearchStrategy[Patte
         conditions=conditions,
         measures=None,
         columns=(),
-        outputs=("matches", "timeouts"),
+        outputs=("matches", "timeouts", "no_match"),
     )
 
 

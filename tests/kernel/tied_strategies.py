@@ -146,7 +146,7 @@ def tied_plans(draw: st.DrawFn) -> Plan:
         conditions=tuple(conditions),
         measures=None,
         columns=(),
-        outputs=("matches", "timeouts"),
+        outputs=("matches", "timeouts", "no_match"),
     )
 
 

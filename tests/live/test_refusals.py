@@ -30,7 +30,10 @@ from cepheid import (
         ({"lateness": timedelta(-1)}, "lateness: a length of time must not be negative, got "),
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
         ({"time": None}, "lateness needs event times: name the column with time=…"),
-        ({"outputs": "all"}, "outputs: 'all' cannot be requested; allowed are 'matches', 'timeouts', 'late'"),
+        (
+            {"outputs": "all"},
+            "outputs: 'all' cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'",
+        ),
         ({"key": "kk"}, "key: no column named 'kk'"),
         ({"consistency": "soon"}, "consistency is 'conservative' or 'realtime', got 'soon'"),
         (

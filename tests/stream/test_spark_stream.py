@@ -16,6 +16,7 @@ from tests.live.test_any_delivery import counted
 from tests.stream.running import detected
 
 from cepheid import Pattern, Report, Skip, detect
+from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,6 +91,22 @@ def test_local_times_measures_and_no_key(streams: SparkSession, tmp_path: Path) 
     expected = detect(local(events(*rows)), pair, as_of=at(298), report=Report(), **options)
     assert expected.num_rows > 3
     assert counted(joined(found, expected)) == counted(expected)
+
+
+def test_events_without_key_are_divided(streams: SparkSession, tmp_path: Path) -> None:
+    """Where all events of a match have the same value, it divides a stream without key into shards, without a warning
+    of one sequence. The matches are those of one sequence.
+    """
+    rows = random_events(7, 300, 25)
+    first = Pattern.begin("a").where("x = 'a'")
+    pattern = first.followed_by_any("b").where("k = a.k AND x <> 'c'").within("40 seconds")
+    options: dict[str, Any] = {"time": "at", "sequence": "id"}
+    batches = [*delivered(rows, 8, 3, 3), events((-1, "end", 210, "z"))]
+    found = detected(streams, batches, tmp_path, pattern, lateness="3 seconds", shards=4, **options)
+    expected = detect(events(*rows), pattern, as_of=at(207), **options)
+    assert expected.num_rows > 20
+    assert counted(joined(found, expected)) == counted(expected)
+    assert {*open_by_number(str(tmp_path / "checkpoint"), 1)} == {0, 1, 2, 3}  # with one shard a number
 
 
 def local(table: pa.Table) -> pa.Table:

@@ -72,7 +72,8 @@ Outputs = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="matches, timeouts or late; several, separated by commas, come in one table. Default: matches alone.",
+        help="matches, timeouts, no_match or late; several, separated by commas, come in one table. "
+        "Default: matches alone.",
     ),
 ]
 MaxPartialMatches = Annotated[

@@ -125,6 +125,12 @@ class Family(Protocol):
         """What the pattern does at each kind of event; nothing where that is not said."""
         return ()
 
+    def correlations(self, plan: Any) -> Mapping[str, str]:  # noqa: ARG002
+        """Columns of open partial matches, as SQL, for the attributes of earlier events that conditions equate with one
+        of the current event; without those that the plan promotes already.
+        """
+        return {}
+
     def growth(self, plan: Any, late_by: LateBy) -> Iterable[str]:
         """What is retained forever on unbounded input, one sentence per cause."""
 

@@ -39,7 +39,7 @@ class Stages(Family):
     kind = "stages"
     pattern = Pattern
     noun = "a Pattern"
-    outputs: tuple[OutputName, ...] = ("matches", "timeouts", "late")
+    outputs: tuple[OutputName, ...] = ("matches", "timeouts", "no_match", "late")
     last_columns = ("event",)
     named_in_one_table = True
     lists_open = True
@@ -59,6 +59,11 @@ class Stages(Family):
         from cepheid.compile.stages.steps_in_words import steps_in_words
 
         return steps_in_words(pattern)
+
+    def correlations(self, plan: Plan) -> Mapping[str, str]:
+        from cepheid.plan.stages.correlations import correlations
+
+        return correlations(plan)
 
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return growth_warnings(plan.pattern)

@@ -27,7 +27,7 @@ class _Column(Protocol):
 
 C = TypeVar("C", bound=_Column)
 
-MATCH, TIMEOUT, LATE = "match", "timeout", "late"
+MATCH, TIMEOUT, NO_MATCH, LATE = "match", "timeout", "no_match", "late"
 INSERTION, RETRACTION = "insertion", "retraction"
 """Kinds of rows. If matches may be retracted, they are emitted as insertions and retractions."""
 

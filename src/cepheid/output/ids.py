@@ -3,8 +3,8 @@ has given may never change.
 
 The id of a row is a hash of *records*, one for each event of the row, in order. A record has the hash of the event's
 identity (`output.common.identities`), in 16 bytes, then marks in eight bytes each, with the low byte first: for a match
-of stages the number of the event's stage, for a timeout the deadline as well. The key of the hash comes from the
-pattern's name and the kind of row.
+of stages the number of the event's stage, for a timeout the deadline as well, for a partial match that a negation has
+ended when it did and the number of its stage. The key of the hash comes from the pattern's name and the kind of row.
 
     id = hexadecimal(SipHash-2-4-128(purpose(name, kind), record 1, record 2, …))
     record = SipHash-2-4-128(EVENT_KEY, identity of the event), mark 1, mark 2, …

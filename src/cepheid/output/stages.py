@@ -16,9 +16,11 @@ from cepheid.events.identity import key_names
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import NO_TIME, Int32s
 from cepheid.kernel.stages.emitted import Emitted
-from cepheid.output.common import MATCH, TIMEOUT, as_typed, event_structs, event_type, identities
+from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
+from cepheid.output.common import MATCH, NO_MATCH, TIMEOUT, as_typed, event_structs, event_type, identities
 from cepheid.output.ids import Hashes, Identities, Ids, Members, hex_ids, identified, purpose, single
 from cepheid.output.measures import StageEvents, slot_values
+from cepheid.plan.reserved import CAUSE
 from cepheid.plan.stages.plan import Plan, StageColumn
 
 OPEN, SERIES = "open", "series"
@@ -35,7 +37,7 @@ def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
         yield Emitted(
             end=ends - first,
             detected_at=emitted.detected_at[start : start + most],
-            timeout=emitted.timeout[start : start + most],
+            outcome=emitted.outcome[start : start + most],
             event=emitted.event[first : ends[-1]],
             stage=emitted.stage[first : ends[-1]],
         )
@@ -43,7 +45,8 @@ def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
 
 def row_schema(plan: Plan) -> pa.Schema:
     """The columns of a matcher's rows: match_id, the key, times, then one column per stage or, with measures, one per
-    slot. With outputs, kind and pattern come first, all stages are in one map, and the late event comes last.
+    slot. With outputs, kind and pattern come first, all stages are in one map, and the late event comes last. After the
+    times is the name of the negated stage that has ended a partial match without a match, if that is among the outputs.
     """
     common = [
         pa.field("match_id", pa.string(), nullable=False),
@@ -52,6 +55,8 @@ def row_schema(plan: Plan) -> pa.Schema:
         pa.field("match_end", TIME_TYPE),
         pa.field("detected_at", TIME_TYPE),
     ]
+    if NO_MATCH in (plan.outputs or ()):
+        common.append(pa.field(CAUSE, pa.string()))
     if plan.measures is not None:
         common += [pa.field(name, slot.type) for name, slot in plan.slots.items()]
     elif plan.outputs is None:
@@ -69,7 +74,12 @@ def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s, ids: 
     if plan.outputs is None:
         known = identified(ids, identities(plan.schema, plan.columns, events))
         return _rows(plan, MATCH, emitted, events, position, known=known)
-    kinds = (MATCH, "matches", ~emitted.timeout), (TIMEOUT, "timeouts", emitted.timeout)
+    outcome = emitted.outcome
+    kinds = (
+        (MATCH, "matches", outcome == MATCHED),
+        (TIMEOUT, "timeouts", outcome == TIMED_OUT),
+        (NO_MATCH, "no_match", outcome >= NEGATED),
+    )
     asked = [(kind, chosen) for kind, output, chosen in kinds if output in plan.outputs and chosen.any()]
     if not asked:
         return pa.RecordBatch.from_pylist([], row_schema(plan))
@@ -221,6 +231,8 @@ def _rows(
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         *_times(plan, emitted, events.column(TIME), first, last),
     ]
+    if NO_MATCH in (plan.outputs or ()):
+        columns.append(_causes(plan, emitted))
     if plan.measures is not None:
         taken = {slot.stage: _events_of(emitted, position, slot.stage) for slot in plan.slots.values()}
         columns += [_slot_values(plan, name, taken[slot.stage], events) for name, slot in plan.slots.items()]
@@ -258,6 +270,12 @@ def _times(plan: Plan, emitted: Emitted, times: pa.Array, first: Int32s, last: I
     return [times.take(pa.array(first)), times.take(pa.array(last)), detected_at.cast(TIME_TYPE)]
 
 
+def _causes(plan: Plan, emitted: Emitted) -> pa.Array:
+    """The name of the negated stage whose event has ended each partial match, NULL for matches and timeouts."""
+    names = pa.array([leaf.name for leaf in plan.pattern.leaves], pa.string())
+    return names.take(pa.array(emitted.outcome - NEGATED, mask=emitted.outcome < NEGATED))
+
+
 def _stage_column(plan: Plan, column: StageColumn, taken: StageEvents, events: Batch) -> pa.Array:
     """One struct per match (NULL if the stage is absent) or, if the stage repeats, an array of structs."""
     type_ = _stage_field(plan, column).type
@@ -287,8 +305,10 @@ def _stage_map(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) ->
 
 def _hashes(plan: Plan, kind: str, emitted: Emitted, position: Int32s, known: Identities) -> Hashes:
     """The ids of rows of this kind: hashes of the pattern's name and each event with its stage. For a timeout they
-    include the deadline, because the same events may time out in two states.
+    include the deadline, because the same events may time out in two states. For what a negation has ended they include
+    when and by which stage.
     """
-    stages = emitted.stage.astype(np.int16)
-    deadlines = [np.repeat(emitted.detected_at, np.diff(emitted.end, prepend=0))] if kind in (TIMEOUT, OPEN) else []
-    return known.hashes(Members(position, emitted.end, (stages,), (*deadlines,)), purpose(plan.pattern.name, kind))
+    stages, lengths = emitted.stage.astype(np.int16), np.diff(emitted.end, prepend=0)
+    ends = [np.repeat(emitted.detected_at, lengths)] if kind in (TIMEOUT, OPEN, NO_MATCH) else []
+    ends += [np.repeat(emitted.outcome.astype(np.int64) - NEGATED, lengths)] if kind == NO_MATCH else []
+    return known.hashes(Members(position, emitted.end, (stages,), (*ends,)), purpose(plan.pattern.name, kind))

@@ -16,5 +16,8 @@ IN_ONE_TABLE = (*LEADING, "stages", "event")
 
 RESERVED = (*COMMON, "stages")
 
+CAUSE = "cause"
+"""The column that only rows without a match have: it is reserved where they are asked for."""
+
 RESERVED_OPEN = ("id", "series", "key_id", "pattern", "version", "status", "stage", "started", "wakeup", "stages")
 """The columns of open partial matches that are stored as rows."""

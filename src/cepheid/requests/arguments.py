@@ -15,7 +15,7 @@ from cepheid.lang.duration import parse_duration
 from cepheid.lang.plain_value import plain_value
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
-from cepheid.plan.reserved import IN_ONE_TABLE, RESERVED
+from cepheid.plan.reserved import CAUSE, IN_ONE_TABLE, RESERVED
 from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls
 
 _INTERNAL = re.compile(r"_error|_counts|_slot\d+")
@@ -41,10 +41,10 @@ def checked_names(argument: str, given: object, faults: list[str]) -> tuple[str,
     return names
 
 
-def checked_key(given: object, faults: list[str], *, with_outputs: bool) -> tuple[str, ...]:
+def checked_key(given: object, faults: list[str], *, with_outputs: bool, with_cause: bool = False) -> tuple[str, ...]:
     """Key columns must not have the name of a reserved output column; case is ignored, as in Spark."""
     names = () if given is None else checked_names("key", given, faults)
-    reserved = RESERVED if with_outputs else set(RESERVED) - set(IN_ONE_TABLE)
+    reserved = {*RESERVED, *[CAUSE] * with_cause} if with_outputs else set(RESERVED) - set(IN_ONE_TABLE)
     faults += [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
         for name in names

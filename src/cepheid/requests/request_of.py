@@ -64,15 +64,16 @@ def request_of(
         outputs = "matches"
     start, end = checked_time(time, family, faults)
     in_one_table = named or outputs is not None or (endless and family.always_in_one_table)
+    asked = None if outputs is None else checked_outputs(outputs, faults)
     request = Request(
         patterns=patterns,
         named=named,
-        key=checked_key(key, faults, with_outputs=in_one_table),
+        key=checked_key(key, faults, with_outputs=in_one_table, with_cause="no_match" in (asked or ())),
         time=start,
         end=end,
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),
         columns=None if columns is None else checked_names("columns", columns, faults),
-        outputs=None if outputs is None else checked_outputs(outputs, faults),
+        outputs=asked,
         limits=Limits() if limits is None else checked_limits(limits, faults),
         as_of=None if as_of is None else checked_as_of(as_of, faults),
         time_zone=checked_zone(time_zone, faults),

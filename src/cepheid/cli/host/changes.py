@@ -94,7 +94,9 @@ def deploy(
     ] = None,
     as_json: o.AsJson = False,
 ) -> None:
-    """Deploy patterns: they take the events from now on. All files are read before the first pattern is deployed."""
+    """Deploy patterns, one after the other: they take the events from now on. All files are read before the first
+    pattern is deployed. If a pattern is refused, those before it stay deployed.
+    """
     given = _input_of(source, matches_of)
     parameters = o.parameters_from(parameter)
     arguments = {
@@ -113,13 +115,16 @@ def deploy(
 
         patterns = [open_pattern(file, parameters, type_) for file in files]
         deployed: list[Deployment] = []
-        with opened(store) as host:
-            for each in patterns:
-                with each.problems_located():
-                    deployed.append(host.deploy(each.pattern, **arguments))
-        lines = [f"deployed {one.name}, version {one.version}" for one in deployed]
-        result = [{"name": one.name, "version": one.version, "number": one.number} for one in deployed]
-        say({"deployed": result}, "\n".join(lines), as_json=as_json)
+        try:
+            with opened(store) as host:
+                for each in patterns:
+                    with each.problems_located():
+                        deployed.append(host.deploy(each.pattern, **arguments))
+        finally:
+            if deployed:  # also those before one that was refused
+                lines = [f"deployed {one.name}, version {one.version}" for one in deployed]
+                result = [{"name": one.name, "version": one.version, "number": one.number} for one in deployed]
+                say({"deployed": result}, "\n".join(lines), as_json=as_json)
 
 
 def retire(
@@ -136,7 +141,7 @@ def retire(
     ],
     as_json: o.AsJson = False,
 ) -> None:
-    """End the running version of a pattern. Its tables stay."""
+    """End a pattern. Its tables stay."""
     with failures_reported(as_json=as_json), opened(store) as host:
         host.retire(name, how=how)
         say({"retired": name}, f"retired {name}", as_json=as_json)

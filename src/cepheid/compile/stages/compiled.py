@@ -35,8 +35,8 @@ from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.ties import Tie
 
 INDEX_LEAST, INDEX_AFTER = 64, 2
-"""An index is made when a third event would visit at least 64 partial matches. To make it costs about as much as two
-such events.
+"""An index is made after three events have visited at least 64 partial matches each. To make it costs about as much as
+two of these visits.
 """
 
 
@@ -177,6 +177,7 @@ def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits, lookups: Sequenc
         any(stage.group for stage in plan.pattern.stages),
         bool(flat.automaton.loop),
         "timeouts" in (plan.outputs or ()),
+        "no_match" in (plan.outputs or ()),
         *limit_settings(plan.limits).values(),
         INDEX_LEAST if indexed else NONE,
         INDEX_AFTER,

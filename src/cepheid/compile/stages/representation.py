@@ -80,3 +80,5 @@ def _reasons(compiled: CompiledPattern) -> Iterator[str]:
         yield "what is over a limit is dropped one by one"
     if tables.settings["timeouts"][0] and tables.settings["window"][0] >= 0:
         yield "timeouts are asked for"
+    if tables.settings["no_match"][0] and any(leaf.contiguity.negated for leaf in compiled.plan.pattern.leaves):
+        yield "partial matches without a match are asked for"

@@ -108,6 +108,7 @@ SETTINGS = np.dtype(
         ("distinct", np.int64),  # 1 if branches may complete the same match
         ("longest", np.int64),  # 1 if a match counts only when no partial match may continue it: longest on a group
         ("timeouts", np.int64),  # 1 if partial matches that run out of time are emitted, too
+        ("no_match", np.int64),  # 1 if those that an event of a negated stage ends are emitted, too
         ("most_partial_matches", np.int64),  # of a key
         ("most_in_sets", np.int64),  # the same for partial matches in sets; the greatest number for no limit
         ("most_matches", np.int64),  # that an event, a deadline or the end of the input may complete

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from cepheid.errors import PatternError, SchemaError, in_pattern
 from cepheid.events.batch import TIME, Batch
 from cepheid.events.order import check_times
-from cepheid.events.time import TIME_TYPE
+from cepheid.events.time import TIME_TYPE, arrow_zone
 from cepheid.families import known_family_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.durable.next_snapshot import NextSnapshot, is_written_at_once
@@ -62,6 +62,16 @@ class EventTable(NamedTuple):
     nulls: Nulls
 
 
+class Found(NamedTuple):
+    """The rows of a step, and for each the instant of its detection: `detected_at` may be a local time."""
+
+    rows: pa.Table
+    detected: pa.ChunkedArray
+
+    def filter(self, mask: pa.ChunkedArray) -> Found:
+        return Found(self.rows.filter(mask), self.detected.filter(mask))
+
+
 class Deployed:
     """A deployed pattern that runs. `step` changes only this object; `save` writes what has changed."""
 
@@ -72,7 +82,8 @@ class Deployed:
             PatternError, SchemaError: the pattern does not fit the events; the message has all problems.
         """
         self.deployment = deployment
-        self._table = table
+        self.table = table
+        """How its events are read."""
         self._ids = ids
         self._engine = DuckDbEngine(time_zone=table.time_zone)
         self._nulls = table.nulls
@@ -106,12 +117,15 @@ class Deployed:
         """For each condition, its comparisons. An event must pass those of one to matter. None: any may."""
         self._conditions = only_comparisons(self.plan)
         """The conditions, if they are so simple that no query is needed, which would take a millisecond."""
-        self._used = used_columns(self.plan)
-        nothing = TimedEvents(table.columns.empty_table().select(self._used), (pa.chunked_array([], TIME_TYPE),))
+        self.used = used_columns(self.plan)
+        """The columns of the events that it reads."""
+        nothing = TimedEvents(table.columns.empty_table().select(self.used), (pa.chunked_array([], TIME_TYPE),))
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
         self.schema = finished_rows(self.plan, self._runner.schema.empty_table(), self._engine).schema
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
+        self.correlated: tuple[str, ...] = ()
+        """When it is deployed: the promoted columns that are correlations of its pattern."""
         self._matcher: LiveMatcher = self._runner.matcher(ids)
         self._matcher.watch()
         self._head: Head | None = None
@@ -122,15 +136,24 @@ class Deployed:
         self._reached = Reached(self._matcher.now)
         self._due = FOREVER
 
-    def recover(self, stored: ShardState, head: Head | None) -> pa.Table | None:
-        """Continues from what is stored; returns the rows that result from changed arguments."""
+    def with_correlations(self) -> Deployed:
+        """The same, before it has run, with the correlations of its pattern among the promoted columns."""
+        more = known_family_of(self.deployment.pattern).correlations(self.plan)
+        if not more:
+            return self
+        promoted = {**(self.deployment.promoted or {}), **more}
+        correlated = Deployed(replace(self.deployment, promoted=promoted), self.table, self._ids)
+        correlated.correlated = tuple(more)
+        return correlated
+
+    def recover(self, stored: ShardState, head: Head | None) -> None:
+        """Continues from what is stored."""
         if head is None:
-            return None
+            return
         ready = restored(self._runner, stored, head, self._made_for, self._columns)
         self._matcher, self._continues_log, self._head = ready.matcher, ready.continues_log, head
         self._matcher.watch()
         self._reached, self._due = head.reached, self._matcher.due
-        return self._finished(pa.concat_tables(ready.rows)) if ready.rows else None
 
     def start_at(self, reached: Reached) -> None:
         """Events before this time are late."""
@@ -139,7 +162,7 @@ class Deployed:
 
     def draining(self, deployment: Deployment) -> Deployed:
         """The same, continued by a matcher that starts nothing more."""
-        after = Deployed(deployment, self._table, self._ids)
+        after = Deployed(deployment, self.table, self._ids)
         snapshot = snapshot_of(self._matcher, self._made_for)
         family = known_family_of(deployment.pattern)
         after._matcher = family.drained(after._runner, snapshot, after._made_for, after._columns)
@@ -170,7 +193,7 @@ class Deployed:
         """Whether there is something to do once time has reached this, even without events."""
         return self._due <= reached.time
 
-    def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> pa.Table | None:
+    def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> Found | None:
         """Processes events that come when time has reached `before`, then advances time to `after`. Returns the rows
         that this makes certain, in the order of `in_order`; None if there was nothing to do.
 
@@ -187,7 +210,8 @@ class Deployed:
                 self._entry = Entry.of(before, to_stream(batch.data))
             rows.append(advance(self._matcher, after))
             self._reached, self._due = after, self._matcher.due
-            return self._finished(self._matcher.net(pa.concat_tables(rows)))
+            found = in_order(self._matcher.net(pa.concat_tables(rows)))
+            return Found(finished_rows(self.plan, found, self._engine), found.column("detected_at"))
 
     @property
     def head(self) -> Head | None:
@@ -223,6 +247,15 @@ class Deployed:
             self._next = None
         return head
 
+    def shown(self, instant: int) -> int:
+        """An instant in microseconds as the tables of the pattern have it: the local time, if the events have that."""
+        type_ = self.schema.field("detected_at").type
+        if type_.tz is not None:
+            return instant
+        at = pa.array([instant], pa.int64()).cast(pa.timestamp("us", arrow_zone(self.table.time_zone)))
+        shown: int = pc.local_timestamp(at).cast(pa.int64())[0].as_py()
+        return shown
+
     def open_changes(self) -> OpenChanges | None:
         """The open partial matches of the keys visited since the last call, as rows of `open_schema`."""
         changes = self._matcher.open_changes(MOST_OPEN_ROWS)
@@ -237,7 +270,7 @@ class Deployed:
 
     def _batch(self, events: TimedEvents) -> Batch:
         """The events that may matter, as the matcher takes them."""
-        given, _ = usable(TimedEvents(events.events.select(self._used), events.times), self.plan.schema, self._nulls)
+        given, _ = usable(TimedEvents(events.events.select(self.used), events.times), self.plan.schema, self._nulls)
         if self._conditions is None:
             batch = lifted(given, self.plan, self._engine)
         else:
@@ -246,9 +279,6 @@ class Deployed:
         batch = with_any(batch, self._relevant)
         check_times(batch, TIME)
         return batch
-
-    def _finished(self, rows: pa.Table) -> pa.Table:
-        return finished_rows(self.plan, in_order(rows), self._engine)
 
 
 def in_order(rows: pa.Table) -> pa.Table:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from cepheid.events.time import microseconds
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.events.time import TIME_TYPE, arrow_zone, microseconds
 from cepheid.hosts.durable.host import DurableHost
 from cepheid.hosts.durable.routing.routing import Routing
 from cepheid.hosts.durable.state import BEFORE_ALL
@@ -98,10 +101,24 @@ def _outbox(host: DurableHost) -> tuple[int, float]:
 
 def _age(host: DurableHost, number: int) -> float:
     """How many seconds ago the row of the outbox was detected; 0 if it has no such time."""
-    found = _rows(host, f"SELECT content FROM outbox WHERE number = {number:d}")
-    detected = [json.loads(content).get("detected_at") for (content,) in found]
-    ages = [time.time() - microseconds(datetime.fromisoformat(at)) / _SECOND for at in detected if at is not None]
+    found = _rows(host, f"SELECT pattern, version, content FROM outbox WHERE number = {number:d}")
+    ages = [
+        time.time() - _instant(at, host.time_zone_of(pattern, version)) / _SECOND
+        for pattern, version, content in found
+        if (at := json.loads(content).get("detected_at")) is not None
+    ]
     return max([0.0, *ages])
+
+
+def _instant(at: str, zone: str) -> int:
+    """Microseconds. A time without a zone is a local time in `zone`; the earlier one, if the clock shows it twice."""
+    given = datetime.fromisoformat(at)
+    if given.tzinfo is not None:
+        return microseconds(given)
+    local = pa.array([given], pa.timestamp("us"))
+    (instant,) = pc.assume_timezone(local, arrow_zone(zone), ambiguous="earliest", nonexistent="earliest")
+    found: int = instant.cast(TIME_TYPE).value
+    return found
 
 
 def _rows(host: DurableHost, query: str) -> list[tuple[Any, ...]]:

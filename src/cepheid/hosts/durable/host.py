@@ -6,30 +6,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import RLock
-from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import SchemaError, StoreError
+from cepheid.errors import SchemaError
 from cepheid.events.time import TIME_TYPE
-from cepheid.hosts.durable.deployed import Deployed, EventTable
+from cepheid.hosts.durable.current import Current, is_running
+from cepheid.hosts.durable.deployed import Deployed, Found
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
 from cepheid.hosts.durable.retention import Retained, Retention
 from cepheid.hosts.durable.screen import Screen
-from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf, Position
+from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, Position
 from cepheid.hosts.durable.store import HostStore, Transaction
 from cepheid.hosts.durable.tables import found_rows, found_tables, open_table, retracted, tables_of
-from cepheid.hosts.durable.tiers import events_of_matches, tier_table
+from cepheid.hosts.durable.tiers import (
+    cycle_faults,
+    events_of_matches,
+    reader_faults,
+    upstream_first,
+)
 from cepheid.hosts.in_process.prepare import TimedEvents, instants
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import MATCH
-from cepheid.output.ids import Ids
 
 Old: TypeAlias = Literal["drain", "drop"]
 """What becomes of what is open of a version that ends."""
@@ -45,48 +48,47 @@ class Fed(NamedTuple):
 
 
 class DurableHost:
-    """Runs deployed patterns, and stores each step whole before it returns.
-
-    The store is the truth: after an error in the middle of a step, the host reads it again.
-    """
+    """Runs deployed patterns, and stores each step whole before it returns."""
 
     def __init__(self, store: HostStore, retention: Retention | None = None) -> None:
-        self._store = store
+        """
+        Raises:
+            StoreError: the store cannot be read; it is closed.
+        """
+        self._now = Current(store)
         self._retained = None if retention is None else Retained(retention)
-        self.first_undelivered: Callable[[], int] = lambda: self._sent + 1
+        self.first_undelivered: Callable[[], int] = lambda: self._now.sent + 1
         """The number of the first row in the outbox that is still to be delivered: it and later ones are kept."""
-        self._inputs: dict[str, Input] = {}
-        self._deployments: list[Deployment] = []
-        self._running: list[Deployed] = []
-        self._screens: dict[str, Screen] = {}
-        """By input; made anew when the running deployments have changed."""
-        self._sent, self._ids = 0, Ids.SIPHASH
-        self._is_current = True
-        self._lock = RLock()
-        """Held by what changes this object: a query of a store that lists when asked reads it, too."""
-        self.commits = 0
-        self.commit_seconds = 0.0
-        try:
-            self._read()
-        except BaseException:
-            store.close()
-            raise
 
     # Inputs and patterns
 
     @property
     def inputs(self) -> Mapping[str, Input]:
-        return self._inputs
+        return self._now.inputs
 
     @property
     def deployments(self) -> Sequence[Deployment]:
         """All deployments in the order of their numbers, retired ones too."""
-        return self._deployments
+        return self._now.deployments
 
     @property
     def running(self) -> Sequence[Deployed]:
         """The deployments that run or drain."""
-        return self._running
+        return self._now.running
+
+    @property
+    def commits(self) -> int:
+        """The number of transactions since the host was opened."""
+        return self._now.commits
+
+    @property
+    def commit_seconds(self) -> float:
+        """The time for committing, without the matching before it."""
+        return self._now.commit_seconds
+
+    def time_zone_of(self, name: str, version: str) -> str:
+        """The zone of the local times that a version of a pattern has, if its events have no zone."""
+        return self._now.time_zone_of(name, version)
 
     @property
     def sent(self) -> int:
@@ -95,8 +97,8 @@ class DurableHost:
         Raises:
             StoreError: the last step failed, and the store still fails.
         """
-        self._ensure_current()
-        return self._sent
+        self._now.ensure()
+        return self._now.sent
 
     def add_input(self, given: Input) -> None:
         """Adds the input. If it is there already, with the same arguments, nothing changes.
@@ -104,78 +106,89 @@ class DurableHost:
         Raises:
             SchemaError: there is an input of this name with other arguments.
         """
-        self._ensure_current()
-        known = self._inputs.get(given.name)
+        self._now.ensure()
+        known = self._now.inputs.get(given.name)
         if known is None:
-            with self._changing() as transaction:
+            with self._now.changing() as transaction:
                 transaction.save_input(given)
-            self._inputs[given.name] = given
+            self._now.inputs[given.name] = given
         elif faults := _differences(known, given):
             raise SchemaError(f"input {given.name!r} is there already, with {'; '.join(faults)}")
 
     def deploy(self, deployment: Deployment, *, since: int | None = None, old: Old | None = None) -> Deployment:
         """Deploys the pattern. It takes the events that are fed from now on; before them, with `since` (microseconds),
-        the kept events from that time on. If another version of the pattern runs, `old` says what becomes of it.
+        the kept events from that time on. If other versions of the pattern run or drain, `old` says what becomes of
+        them.
 
         Raises:
             PatternError, SchemaError: the pattern does not fit its input, its version or what is kept; nothing has
                 changed.
         """
-        self._ensure_current()
-        deployment = replace(deployment, number=1 + max((one.number for one in self._deployments), default=0))
-        deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
-        position = self._inputs[deployment.input].position if isinstance(deployment.input, str) else None
-        deployed.deployment = deployment = replace(deployment, problems=deployed.problems, position=position)
-        former = self._former(deployment, since, old)
+        self._now.ensure()
+        deployment = replace(deployment, number=1 + max((one.number for one in self._now.deployments), default=0))
+        if faults := [*cycle_faults(deployment, self._now.running)]:
+            raise SchemaError("\n".join(faults))
+        deployed = Deployed(deployment, self._now.table_of(deployment.input), self._now.ids).with_correlations()
+        position = self._now.inputs[deployment.input].position if isinstance(deployment.input, str) else None
+        deployed.deployment = deployment = replace(deployed.deployment, problems=deployed.problems, position=position)
+        former = self._former(deployed, since, old)
         events = None if since is None else self._kept(deployment, since)
-        with self._changing() as transaction:
+        with self._now.changing() as transaction:
             transaction.save_deployment(deployment)
             for table in tables_of(deployed):
                 transaction.create(table)
-            if former is not None and old is not None:
-                self._end(transaction, former, old)
-            self._deployments.append(deployment)
-            self._running.append(deployed)
-            self._screens = {}
-            reached, outbox = self._reached(deployment.input), Outbox(self._sent)
-            rows = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
+            for one in former:
+                self._end(transaction, one, old or "drain")
+            self._now.deployments.append(deployment)
+            self._now.running, self._now.screens = upstream_first([*self._now.running, deployed]), {}
+            reached, outbox = self._now.reached_by(deployment.input), Outbox(self._now.sent)
+            found = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
             deployed.start_at(reached)
-            if rows is not None:
-                self._write(transaction, deployed, rows, outbox)
-            self._sent = outbox.sent_to(transaction)
+            if found is not None:
+                self._write(transaction, deployed, found, outbox)
+            self._now.sent = outbox.sent_to(transaction)
         return deployment
 
     def retire(self, name: str, how: Old) -> None:
-        """Ends the running version of the pattern: drained, it starts nothing more and goes on until nothing of it is
-        open; dropped, what is open of it vanishes.
+        """Ends the pattern. Drained, it starts nothing more and goes on until nothing of it is open; dropped, what is
+        open of it vanishes, also of versions that drain.
 
         Raises:
-            SchemaError: no pattern of this name runs.
+            SchemaError: no version of the pattern runs, or drains and can be dropped.
         """
-        self._ensure_current()
-        running = next((one for one in self._running if _is_running(one, name)), None)
-        if running is None:
-            known = ", ".join(one.deployment.name for one in self._running) or "none"
-            raise SchemaError(f"no pattern {name!r} runs. These do: {known}")
-        with self._changing() as transaction:
-            self._end(transaction, running, how)
+        self._now.ensure()
+        mine = self._versions(name)
+        if not mine or (how == "drain" and not any(map(is_running, mine))):
+            known = ", ".join(one.deployment.name for one in self._now.running if is_running(one)) or "none"
+            drains = " It drains already: drop it to end it now." if mine else ""
+            raise SchemaError(f"no pattern {name!r} runs.{drains} These do: {known}")
+        with self._now.changing() as transaction:
+            for one in mine:
+                self._end(transaction, one, how)
 
-    def _former(self, deployment: Deployment, since: int | None, old: Old | None) -> Deployed | None:
-        """The version of the pattern that runs now."""
-        former = next((one for one in self._running if _is_running(one, deployment.name)), None)
+    def _versions(self, name: str) -> list[Deployed]:
+        """The versions of the pattern that run or drain."""
+        return [one for one in self._now.running if one.deployment.name == name]
+
+    def _former(self, deployed: Deployed, since: int | None, old: Old | None) -> list[Deployed]:
+        """The versions of the pattern that run or drain now."""
+        deployment = deployed.deployment
+        former = self._versions(deployment.name)
         faults, name = [], deployment.name
-        versions = [one.version for one in self._deployments if one.name == name]
+        versions = [one.version for one in self._now.deployments if one.name == name]
         if deployment.version in versions:
             faults.append(
                 f"pattern {name!r} was deployed with version {deployment.version!r} before: give it another one"
             )
-        if former is not None and old is None:
+        if old is None and (now := [one.deployment.version for one in former if is_running(one)]):
             faults.append(
-                f"version {former.deployment.version!r} of pattern {name!r} runs. Say what becomes of what is open of "
-                "it: old='drain' or old='drop'"
+                f"version {now[0]!r} of pattern {name!r} runs. Say what becomes of what is open of it: old='drain' or "
+                "old='drop'"
             )
-        if former is not None and since is not None and old == "drain":
+        if former and since is not None and old != "drop":
             faults.append("since= before the switch would find again what the old version finds: use old='drop'")
+        if versions:
+            faults += reader_faults(deployed, self._now.newest(name, deployment.number), self._now.running)
         if faults:
             raise SchemaError("\n".join(faults))
         return former
@@ -184,31 +197,33 @@ class DurableHost:
         """The kept events of the deployment's input from `since` on."""
         if not isinstance(deployment.input, str):
             raise SchemaError("since: the input is matches of other patterns, which are not kept as events")
-        known = self._input(deployment.input)
+        known = self._now.input(deployment.input)
         if not known.keep:
             raise SchemaError(f"since: input {known.name!r} keeps no events. Declare it with keep=…")
         if since < known.latest - known.keep:
             raise SchemaError(f"since: input {known.name!r} keeps its events for less than that")
-        feeds = [pa.ipc.open_stream(feed).read_all() for feed in self._store.kept(known.name)]
+        feeds = [pa.ipc.open_stream(feed).read_all() for feed in self._now.store.kept(known.name)]
         events = pa.concat_tables([known.columns.empty_table(), *feeds])
         times = instants(events.column(known.time), known.time, known.time_zone)
         timed = TimedEvents(events, (times,))
         return timed.filter(pc.greater_equal(times, pa.scalar(since, pa.int64()).cast(TIME_TYPE)))
 
     def _end(self, transaction: Transaction, running: Deployed, how: Old) -> None:
-        """Drains or drops what runs."""
+        """Drains or drops what runs. What drains already goes on."""
+        if how == "drain" and running.deployment.status == "draining":
+            return
         drains = how == "drain" and not running.is_idle
         ended = replace(running.deployment, status="draining" if drains else "retired")
-        at = self._running.index(running)
-        self._deployments[self._deployments.index(running.deployment)] = ended
+        at = self._now.running.index(running)
+        self._now.deployments[self._now.deployments.index(running.deployment)] = ended
         transaction.save_deployment(ended)
-        self._screens = {}
+        self._now.screens = {}
         if drains:
-            self._running[at] = self._listed_anew(running.draining(ended))
+            self._now.running[at] = self._now.listed_anew(running.draining(ended))
             # A log that was written before must not be replayed by a matcher that starts nothing.
-            self._running[at].save(transaction.shard(ended.number))
+            self._now.running[at].save(transaction.shard(ended.number))
             return
-        del self._running[at]
+        del self._now.running[at]
         if running.head is not None:
             transaction.shard(ended.number).clear(running.head)
         if (open_ := open_table(running)) is not None:
@@ -224,8 +239,8 @@ class DurableHost:
             EventError: the position overlaps what is stored, or events cannot be ordered.
             ConditionError, LimitExceeded, SkipError: as `detect`. Nothing has changed, as for the errors above.
         """
-        self._ensure_current()
-        known = self._input(source)
+        self._now.ensure()
+        known = self._now.input(source)
         table = fitted(events, known.columns)
         if position is not None and is_stored_already(known, position, table.num_rows):
             return Fed(skipped=True, rows={})
@@ -233,92 +248,94 @@ class DurableHost:
         after = replace(known, events=known.events + table.num_rows, position=joined(known.position, position))
         if (latest := pc.max(timed.times[0].cast(pa.int64())).as_py()) is not None:
             after = _followed(after, latest)
-        return Fed(skipped=False, rows=self._step(after, timed))
+        return Fed(skipped=False, rows=self._step([after], timed))
 
     def advance_time(self, until: Mapping[str, int]) -> Fed:
         """Advances the time of inputs, each to its time (microseconds): events up to it are late from now on."""
-        self._ensure_current()
-        found: dict[str, list[pa.Table]] = {}
-        for source, time in until.items():
-            known = self._input(source)
-            after = replace(known, reached=max(known.reached, Reached(time)))
-            for name, rows in self._step(after, None).items():
-                found.setdefault(name, []).append(rows)
-        return Fed(skipped=False, rows={name: _joined(rows) for name, rows in found.items()})
+        self._now.ensure()
+        given = [(self._now.input(name), Reached(time)) for name, time in until.items()]
+        return Fed(
+            skipped=False, rows=self._step([replace(one, reached=max(one.reached, time)) for one, time in given], None)
+        )
 
-    def _step(self, after: Input, events: TimedEvents | None) -> dict[str, pa.Table]:
-        """One transaction: the input becomes `after`, and all patterns that depend on it take its events and time."""
-        found: dict[str, list[pa.Table]] = {}
-        before = {one: self._reached(one.deployment.input) for one in self._running}
-        concerned = self._concerned(after.name, events)
-        with self._changing() as transaction:
-            transaction.save_input(after)
-            if after.keep and events is not None:
-                transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
-                transaction.forget(after.name, after.latest - after.keep)
-            self._inputs[after.name] = after
-            outbox = Outbox(self._sent)
-            for running in [*self._running]:
-                given = running.deployment.input
-                if given == after.name and running not in concerned and not running.is_due(self._reached(given)):
+    def _step(self, changed: Sequence[Input], events: TimedEvents | None) -> dict[str, pa.Table]:
+        """One transaction: the inputs become those in `changed`, and all patterns that depend on them take the events,
+        which are of the only one, and the time.
+        """
+        found: dict[str, list[Found]] = {}
+        names = {one.name for one in changed}
+        before = {one: self._now.reached_by(one.deployment.input) for one in self._now.running}
+        concerned = self._concerned(changed[0].name, events) if events is not None else set()
+        with self._now.changing() as transaction:
+            for after in changed:
+                transaction.save_input(after)
+                if after.keep and events is not None and len(events):
+                    transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
+                    transaction.forget(after.name, after.latest - after.keep)
+                self._now.inputs[after.name] = after
+            outbox = Outbox(self._now.sent)
+            for running in [*self._now.running]:
+                given, drains = running.deployment.input, running.deployment.status == "draining"
+                reached = self._now.reached_by(given)
+                if not drains and given in names and running not in concerned and not running.is_due(reached):
                     continue
-                if after.name not in self._sources_of(given):
+                if names.isdisjoint(self._now.sources_of(given)):
                     continue
-                mine = self._events_for(running, after.name, events, found)
-                rows = running.step(mine, before[running], self._reached(given))
-                if rows is not None:
-                    self._write(transaction, running, rows, outbox)
-                    found.setdefault(running.deployment.name, []).append(rows)
-                if running.deployment.status == "draining" and running.is_idle:
+                mine = self._events_for(running, changed[0].name, events, found)
+                if (new := running.step(mine, before[running], reached)) is not None:
+                    self._write(transaction, running, new, outbox)
+                    found.setdefault(running.deployment.name, []).append(new)
+                if drains and running.is_idle:
                     self._end(transaction, running, "drop")
-            self._sent = outbox.sent_to(transaction)
-            if self._retained is not None:
-                self._retained.cut_outbox(transaction, self._sent, self.first_undelivered())
-        return {name: _joined(rows) for name, rows in found.items() if any(map(len, rows))}
+            self._now.sent = outbox.sent_to(transaction)
+            self._cut(transaction)
+        return {name: _joined(each) for name, each in found.items() if any(len(one.rows) for one in each)}
 
-    def _write(self, transaction: Transaction, running: Deployed, rows: pa.Table, outbox: Outbox) -> None:
+    def _write(self, transaction: Transaction, running: Deployed, found: Found, outbox: Outbox) -> None:
         """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
         deployment, tables = running.deployment, found_tables(running)
         running.save(transaction.shard(deployment.number))
-        for table, mine in found_rows(deployment, tables, rows):
+        for table, mine in found_rows(deployment, tables, found.rows):
             transaction.insert(table, mine)
             if self._retained is not None:
-                self._retained.cut(transaction, table, len(mine), self._reached(deployment.input).time)
-        if gone := retracted(rows):
+                self._retained.cut_added(transaction, table, len(mine))
+        if gone := retracted(found.rows):
             transaction.delete(tables[MATCH], gone)
-        if not self._store.lists_when_asked:
-            self._list_open(running)
-        outbox.add(deployment, rows)
+        if not self._now.store.lists_when_asked:
+            self._now.list_open(running)
+        outbox.add(deployment, found)
 
-    def _list_open(self, *deployed: Deployed) -> None:
-        """Writes the rows of the open partial matches that have changed."""
-        with self._store.listing() as to:
-            for running in deployed:
-                open_, changes, version = open_table(running), running.open_changes(), running.deployment.version
-                if open_ is not None and changes is not None:
-                    to.replace_open(open_, changes.keys, version, changes.rows)
-                    to.delete_expired(open_, version, self._reached(running.deployment.input).time)
+    def _cut(self, transaction: Transaction) -> None:
+        """Removes what is not kept any longer."""
+        if self._retained is None:
+            return
+        for running in self._now.running:
+            reached = self._now.reached_by(running.deployment.input).time
+            if (oldest := self._retained.oldest(running.deployment.number, reached)) is not None:
+                for table in found_tables(running).values():
+                    transaction.remove_older(table, running.shown(oldest))
+        latest = max((one.reached.time for one in self._now.inputs.values()), default=BEFORE_ALL.time)
+        self._retained.cut_outbox(transaction, self._now.sent, self.first_undelivered(), latest)
 
     def _concerned(self, source: str, events: TimedEvents | None) -> set[Deployed]:
-        """The deployments with this input that the events may concern, and those that drain."""
-        mine = [one for one in self._running if one.deployment.input == source]
-        draining = {one for one in mine if one.deployment.status == "draining"}
+        """The deployments with this input that the events may concern."""
+        mine = [one for one in self._now.running if one.deployment.input == source]
         if events is None or not len(events):
-            return draining
-        if source not in self._screens:
-            self._screens[source] = Screen([one.comparisons for one in mine])
-        numbers = self._screens[source].concerned(events.events)
+            return set()
+        if source not in self._now.screens:
+            self._now.screens[source] = Screen([one.comparisons for one in mine])
+        numbers = self._now.screens[source].concerned(events.events)
         # Events without a key or a time are refused, or dropped and counted, by the pattern.
         unusable = {name for name in events.events.schema.names if events.events.column(name).null_count}
         timeless = any(times.null_count for times in events.times)
-        return draining | {
+        return {
             one
             for number, one in enumerate(mine)
             if number in numbers or timeless or not unusable.isdisjoint(one.deployment.key)
         }
 
     def _events_for(
-        self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[pa.Table]]
+        self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[Found]]
     ) -> TimedEvents | None:
         """The events of this step for a deployment; None if there are none."""
         given = deployed.deployment.input
@@ -326,139 +343,38 @@ class DurableHost:
             return events if given == source else None
         raw = events if given.raw == source else None
         matches = [(name, rows) for name in given.patterns for rows in found.get(name, ())]
-        return events_of_matches(self._table_of(given), raw, matches)
-
-    def _sources_of(self, given: str | MatchesOf) -> set[str]:
-        """The inputs that a deployment depends on."""
-        if isinstance(given, str):
-            return {given}
-        raw = {given.raw} if given.raw is not None else set()
-        upstream = (one.input for one in self._deployments if one.name in given.patterns)
-        return raw.union(*(self._sources_of(one) for one in upstream))
-
-    def _reached(self, given: str | MatchesOf) -> Reached:
-        """How far time has advanced in what a deployment reads: the least over its inputs. A match may still be found
-        at an instant that is not over, so a tier is before it.
-        """
-        reached = min(self._inputs[name].reached for name in self._sources_of(given))
-        if isinstance(given, str) or reached.over:
-            return reached
-        return Reached(reached.time - 1)
-
-    def _table_of(self, given: str | MatchesOf) -> EventTable:
-        if isinstance(given, str):
-            known = self._input(given)
-            return EventTable(known.columns, known.time, known.sequence, known.time_zone, known.nulls)
-        if given.raw is not None:
-            self._input(given.raw)
-        upstream = [deployed for deployed in self._running if deployed.deployment.name in given.patterns]
-        return tier_table(given, upstream, [self._inputs[name] for name in sorted(self._sources_of(given))])
-
-    def _input(self, name: str) -> Input:
-        if name not in self._inputs:
-            known = ", ".join(self._inputs) or "none yet"
-            raise SchemaError(f"there is no input {name!r}. The host has: {known}")
-        return self._inputs[name]
+        return events_of_matches(deployed.table, raw, matches)
 
     # Reading
 
     def query(self, sql: str) -> pa.Table:
         """The result of a user's query. This and `read`, and only they, may be called by any thread."""
-        return self._reader(lists_open=True)(sql)
+        return self._now.reader(lists_open=True)(sql)
 
     def read(self, sql: str) -> pa.Table:
         """The result of a query of the host itself, which does not concern open partial matches."""
-        return self._reader(lists_open=False)(sql)
-
-    def _reader(self, *, lists_open: bool) -> Callable[[str], pa.Table]:
-        """Gives the result of one query, as things are now."""
-        made = self._store.reader if lists_open else self._store.own_reader
-        if not self._store.lists_when_asked:
-            return made()
-        with self._lock:
-            self._ensure_current()
-            try:
-                self._list_open(*(self._running if lists_open else ()))
-                return made()
-            except StoreError:
-                self._is_current = False  # what was not listed counts as listed, so all is read anew
-                raise
-
-    def backup(self, path: Path) -> None:
-        """Writes all that is stored to a new file or folder."""
-        with self._lock:
-            self._ensure_current()
-            self._store.backup(path)
-
-    def close(self) -> None:
-        self._store.close()
-
-    # State
+        return self._now.reader(lists_open=False)(sql)
 
     @contextmanager
     def changing(self) -> Iterator[Transaction]:
         """A transaction for what belongs to no pattern."""
-        self._ensure_current()
-        with self._changing() as transaction:
+        self._now.ensure()
+        with self._now.changing() as transaction:
             yield transaction
 
-    @contextmanager
-    def _changing(self) -> Iterator[Transaction]:
-        """A transaction. If it fails, this object becomes what the store has."""
-        with self._lock:
-            try:
-                with self._store.transaction() as transaction:
-                    yield transaction
-                    started = perf_counter()
-                self.commits += 1
-                self.commit_seconds += perf_counter() - started
-            except StoreError:
-                self._is_current = False  # the connection may be gone, so it is made anew when it is needed
-                raise
-            except BaseException:
-                self._read()
-                raise
+    def backup(self, path: Path) -> None:
+        """Writes all that is stored to a new file or folder."""
+        with self._now.lock:
+            self._now.ensure()
+            self._now.store.backup(path)
 
-    def _ensure_current(self) -> None:
-        """Reads the state anew after the store has failed.
-
-        Raises:
-            StoreError: the store still fails.
-        """
-        with self._lock:
-            if not self._is_current:
-                self._store.reopen()
-                self._read()
-
-    def _read(self) -> None:
-        """Reads the whole state from the store."""
-        inputs, self._deployments, self._sent, self._ids = self._store.load()
-        self._is_current = False
-        self._inputs = {one.name: one for one in inputs}
-        self._running, self._screens = [], {}
-        for deployment in self._deployments:
-            if deployment.status == "retired":
-                continue
-            deployed = Deployed(deployment, self._table_of(deployment.input), self._ids)
-            shard = self._store.shard(deployment.number)
-            deployed.recover(shard, shard.head())
-            self._running.append(self._listed_anew(deployed))
-        self._is_current = True
-
-    def _listed_anew(self, deployed: Deployed) -> Deployed:
-        """The same; a store that lists when asked has no rows of it yet, or not all that have changed."""
-        if self._store.lists_when_asked:
-            deployed.relist()
-        return deployed
+    def close(self) -> None:
+        self._now.store.close()
 
 
-def _joined(rows: Sequence[pa.Table]) -> pa.Table:
+def _joined(found: Sequence[Found]) -> pa.Table:
     """The rows of all versions of a pattern. A column that a version does not have is NULL."""
-    return pa.concat_tables(rows, promote_options="default")
-
-
-def _is_running(one: Deployed, name: str) -> bool:
-    return one.deployment.name == name and one.deployment.status == "running"
+    return pa.concat_tables([one.rows for one in found], promote_options="permissive")
 
 
 def _followed(given: Input, latest: int) -> Input:

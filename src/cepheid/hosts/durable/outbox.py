@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.hosts.duckdb.json_text import json_texts
+from cepheid.hosts.durable.deployed import Found
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import OUTBOX, Sent, Transaction
 
@@ -24,36 +25,39 @@ class Outbox:
     def __init__(self, sent: int) -> None:
         """`sent` is the number of the last row before."""
         self._before = sent
-        self._found: list[tuple[str, str, pa.Table]] = []
+        self._found: list[tuple[str, str, Found]] = []
 
-    def add(self, deployment: Deployment, rows: pa.Table) -> None:
+    def add(self, deployment: Deployment, found: Found) -> None:
         """Adds what a deployment has found, in the order of `Deployed.step`."""
-        if rows.num_rows:
-            self._found.append((deployment.name, deployment.version, rows))
+        if found.rows.num_rows:
+            self._found.append((deployment.name, deployment.version, found))
 
     def sent_to(self, transaction: Transaction) -> int:
         """Writes the rows; returns the number of the last one."""
         if not self._found:
             return self._before
         found = sorted(self._found, key=lambda one: one[:2])
-        ends = np.cumsum([rows.num_rows for _, _, rows in found])
-        numbers = (self._before + 1 + places([rows for _, _, rows in found])).tolist()
+        numbers = (self._before + 1 + places([one.detected for _, _, one in found])).tolist()
+        ends = np.cumsum([len(one.rows) for _, _, one in found])
         parts = [numbers[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
-        transaction.send([Sent(part, *one) for part, one in zip(parts, found, strict=True)])
+        each = zip(parts, found, strict=True)
+        transaction.send([Sent(part, pattern, version, one.rows) for part, (pattern, version, one) in each])
         return self._before + len(numbers)
 
 
-def places(tables: Sequence[pa.Table]) -> npt.NDArray[np.int64]:
-    """The place of each row among the rows of all tables. Each table is in order already."""
-    times = pa.concat_arrays([chunk.view(pa.int64()) for rows in tables for chunk in rows.column("detected_at").chunks])
-    ordered: npt.NDArray[np.int64] = times.to_numpy(zero_copy_only=False).copy()
+def places(detected: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int64]:
+    """The place of each row among the rows of all patterns, by the instants of their detection. Those of each pattern
+    are in order already.
+    """
+    chunks = [chunk.view(pa.int64()) for one in detected for chunk in one.chunks]
+    times: npt.NDArray[np.int64] = pa.concat_arrays(chunks).to_numpy(zero_copy_only=False).copy()
     end = 0
-    for rows in tables:
-        begin, end = end, end + rows.num_rows
-        # A row in real time may have an earlier time than the one before it in its table, and stays after it.
-        np.maximum.accumulate(ordered[begin:end], out=ordered[begin:end])
-    found = np.empty(len(ordered), np.int64)
-    found[np.argsort(ordered, kind="stable")] = np.arange(len(ordered))
+    for one in detected:
+        begin, end = end, end + len(one)
+        # A row in real time may have been detected before the one in front of it, and stays after it.
+        np.maximum.accumulate(times[begin:end], out=times[begin:end])
+    found = np.empty(len(times), np.int64)
+    found[np.argsort(times, kind="stable")] = np.arange(len(times))
     return found
 
 

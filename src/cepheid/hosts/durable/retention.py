@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 from cepheid.hosts.durable.store import RowTable, Transaction
@@ -17,7 +18,8 @@ class Retention:
 
     age: int | None = None
     """Microseconds of event time: rows detected longer than this before the time that their pattern has reached are
-    removed, once they are a tenth older.
+    removed, once they are a tenth older. So are rows of the outbox that were added so long before the time that the
+    inputs have reached.
     """
     rows: int | None = None
     """The rows that each table, and the outbox, keep at least; they have at most a tenth more."""
@@ -30,30 +32,53 @@ class Retained:
         self._retention = retention
         self._new: dict[str, int] = {}
         """The rows added to a table since rows were last removed from it."""
-        self._aged: dict[str, int] = {}
-        """Microseconds: the time at which old rows were last removed from a table."""
+        self._aged: dict[int, int] = {}
+        """Microseconds: the time at which old rows of a deployment were last removed."""
         self._first = 0
         """The outbox has no rows before this number."""
+        self._marks = deque[tuple[int, int]]()
+        """A time in microseconds, and the number of the first row that the outbox got after it."""
 
-    def cut(self, transaction: Transaction, table: RowTable, added: int, reached: int) -> None:
-        """Removes rows from a table for what was found, after a step that has added some rows and has brought time to
-        `reached` (microseconds).
-        """
-        age, rows = self._retention.age, self._retention.rows
-        if age is not None and reached >= self._aged.get(table.name, NO_TIME) + age // _SHARE:
-            transaction.remove_older(table, reached - age)
-            self._aged[table.name] = reached
-        if rows is not None:
-            new = self._new.get(table.name, rows) + added
-            if new > rows // _SHARE:
-                transaction.keep_latest(table, rows)
-                new = 0
-            self._new[table.name] = new
-
-    def cut_outbox(self, transaction: Transaction, sent: int, undelivered: int) -> None:
-        """Removes rows of the outbox, whose last number is `sent`, but none from the number `undelivered` on."""
+    def cut_added(self, transaction: Transaction, table: RowTable, added: int) -> None:
+        """Removes rows from a table for what was found, to which a step has added some."""
         rows = self._retention.rows
-        first = min(sent + 1 - (rows or 0), undelivered)
-        if rows is not None and first > self._first + rows // _SHARE:
+        if rows is None:
+            return
+        new = self._new.get(table.name, rows) + added
+        if new > rows // _SHARE:
+            transaction.keep_latest(table, rows)
+            new = 0
+        self._new[table.name] = new
+
+    def oldest(self, deployment: int, reached: int) -> int | None:
+        """The time (microseconds) before which rows of a deployment are to be removed now, as its time has reached
+        `reached`; None if nothing is to be done. The next times it is None for a while.
+        """
+        age = self._retention.age
+        if age is None or reached < self._aged.get(deployment, NO_TIME) + age // _SHARE:
+            return None
+        self._aged[deployment] = reached
+        return reached - age
+
+    def cut_outbox(self, transaction: Transaction, sent: int, undelivered: int, reached: int) -> None:
+        """Removes rows of the outbox, whose last number is `sent`, but none from the number `undelivered` on. The time
+        has reached `reached` (microseconds).
+        """
+        rows, kept = self._retention.rows, sent + 1 - self._first
+        by_rows = 0 if rows is None else sent + 1 - rows
+        first = min(max(self._first_by_age(sent, reached), by_rows), undelivered)
+        if first - self._first > kept // _SHARE:
             transaction.forget_sent(first)
             self._first = first
+
+    def _first_by_age(self, sent: int, reached: int) -> int:
+        """The number of the first row of the outbox that is young enough, as far as it is known."""
+        age = self._retention.age
+        if age is None:
+            return 0
+        if not self._marks or reached >= self._marks[-1][0] + age // _SHARE:
+            self._marks.append((reached, sent + 1))
+        first = 0
+        while self._marks[0][0] <= reached - age:
+            first = self._marks.popleft()[1]
+        return first

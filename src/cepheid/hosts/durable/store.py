@@ -21,6 +21,8 @@ class RowTable(NamedTuple):
     id: str | None
     """The column with the primary key. None: rows are found by their indexes, as each index costs a write per row."""
     indexes: tuple[tuple[str, ...], ...] = ()
+    looked_up: tuple[str, ...] = ()
+    """Columns with an index for equality alone. Their values may be of any length."""
     is_small: bool = False
     """Whether it has few rows, which are replaced often."""
 

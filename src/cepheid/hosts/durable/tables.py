@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from cepheid.hosts.durable.deployed import Deployed
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import RowTable
-from cepheid.output.common import INSERTION, LATE, MATCH, RETRACTION, TIMEOUT
+from cepheid.output.common import INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
+from cepheid.plan.reserved import CAUSE
 
 _LONGEST = 40
 """PostgreSQL cuts names at 63 bytes; `matches_`, a digest and the number of an index come on top."""
@@ -35,23 +36,23 @@ def open_table(deployed: Deployed) -> RowTable | None:
     if columns is None:
         return None
     keys = tuple(deployed.deployment.key)
-    asked = (columns.field(name) for name in deployed.deployment.promoted or ())
+    asked = [columns.field(name) for name in deployed.deployment.promoted or () if name not in deployed.correlated]
     promoted = tuple(
         (field.name,) for field in asked if not pa.types.is_duration(field.type)
     )  # DuckDB has no such index
     indexes = (("key_id",), ("status", "wakeup"), *([keys] if keys else []), *promoted)
-    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes)
+    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes, deployed.correlated)
 
 
 def found_tables(deployed: Deployed) -> dict[str, RowTable]:
     """The tables for what is found, by the kind of row."""
     asked, slug = deployed.deployment.outputs, deployed.deployment.slug
-    names = {"matches": (MATCH, "matches"), "timeouts": (TIMEOUT, "timeouts"), "late": (LATE, "late")}
+    kinds = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "late": LATE}
     tables = {}
-    for output, (kind, prefix) in names.items():
+    for output, kind in kinds.items():
         if output in asked:
             indexes = (("detected_at",),)  # old rows are removed by it
-            tables[kind] = RowTable(f"{prefix}_{slug}", _found_schema(deployed, kind), "match_id", indexes)
+            tables[kind] = RowTable(f"{output}_{slug}", _found_schema(deployed, kind), "match_id", indexes)
     return tables
 
 
@@ -63,7 +64,9 @@ def tables_of(deployed: Deployed) -> list[RowTable]:
 
 def _found_schema(deployed: Deployed, kind: str) -> pa.Schema:
     """match_id and version, then the columns of the rows that may have a value in rows of this kind."""
-    without = {"kind", "pattern", "match_id", *({"event"} if kind != LATE else set())}
+    without = {"kind", "pattern", "match_id", *({"event"} if kind != LATE else ())}
+    if NO_MATCH in deployed.deployment.outputs and kind != NO_MATCH:
+        without.add(CAUSE)
     others = [field for field in deployed.schema if field.name not in without]
     return pa.schema([deployed.schema.field("match_id"), pa.field("version", pa.string()), *others])
 

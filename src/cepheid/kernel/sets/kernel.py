@@ -20,6 +20,7 @@ from cepheid.kernel.sets.nodes import collect, count_open, count_paths, limit_of
 from cepheid.kernel.sets.open_sets import open_in_sets
 from cepheid.kernel.sets.step import Status, nodes_needed, run
 from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import MATCHED
 from cepheid.kernel.stages.state import check_sets
 from cepheid.plan.limits import Limits
 
@@ -262,8 +263,8 @@ class SetKernel:
         else:
             self.output = new_set_output(len(output.end), len(output.taken))
         pairs = taken.view(np.int32)
-        none = np.zeros(matches, np.bool_)
-        return Emitted(end, detected_at, timeout=none, event=pairs[::2], stage=pairs[1::2])
+        outcome = np.full(matches, MATCHED, np.int32)
+        return Emitted(end, detected_at, outcome, event=pairs[::2], stage=pairs[1::2])
 
 
 def _room_for(count: int, array: npt.NDArray[Any]) -> int:

@@ -12,18 +12,21 @@ from cepheid.kernel.arrays import Flags, Int32s
 
 @dataclass(frozen=True)
 class Emitted:
-    """Matches as flat arrays, in the order of emission."""
+    """Matches, and what has ended without a match, as flat arrays, in the order of emission."""
 
     end: Ints
     """(matches,) match i has the events from end[i - 1] (0 for the first match) to before end[i]."""
     detected_at: Ints
     """(matches,) microseconds, NO_TIME where only the end of the input made the match certain."""
-    timeout: Flags
-    """(matches,) whether it is a timeout: a partial match that ran out of time at detected_at."""
+    outcome: Int32s
+    """(matches,) MATCHED; TIMED_OUT: a partial match that ran out of time at detected_at; NEGATED and more."""
     event: Int32s
     """(events,) position in the working set."""
     stage: Int32s
     """(events,) the stage that took it."""
+
+    def count(self, outcome: int) -> int:
+        return int(np.count_nonzero(self.outcome == outcome))
 
     def only(self, chosen: Flags) -> tuple[Emitted, Flags]:
         """The chosen matches, and flags of the events that are theirs."""
@@ -32,7 +35,7 @@ class Emitted:
         part = Emitted(
             end=np.cumsum(lengths[chosen]),
             detected_at=self.detected_at[chosen],
-            timeout=self.timeout[chosen],
+            outcome=self.outcome[chosen],
             event=self.event[taken],
             stage=self.stage[taken],
         )

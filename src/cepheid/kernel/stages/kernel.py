@@ -265,7 +265,7 @@ class CompiledKernel:
         self.cursor.matches = self.cursor.match_events = 0
         output = self.output
         times = output.end[:matches], output.detected_at[:matches]
-        taken = Emitted(*times, output.timeout[:matches], output.event[:events], output.stage[:events])
+        taken = Emitted(*times, output.outcome[:matches], output.event[:events], output.stage[:events])
         if 4 * events < len(output.event):
             return Emitted(*(array.copy() for array in vars(taken).values()))
         self.output = new_output(len(output.end), len(output.event))
@@ -280,7 +280,7 @@ class CompiledKernel:
         self.output = Output(
             grown(output.end, matches),
             grown(output.detected_at, matches),
-            grown(output.timeout, matches),
+            grown(output.outcome, matches),
             grown(output.event, events),
             grown(output.stage, events),
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from cepheid.compile.arrays import NONE, Ints, Records
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, Flags, Int32s, integers
+from cepheid.kernel.arrays import FOREVER, Int32s, integers
 
 Cursor: TypeAlias = Any
 """One record of CURSOR. NumPy's types do not describe the fields of a record."""
@@ -27,6 +27,12 @@ GROWN = -1
 START_ROW = 0
 """The row of the start state: it holds no events, is never live and never ends. In the ring of live rows it stands
 before the first one, which is also after the last one.
+"""
+
+
+MATCHED, TIMED_OUT, NEGATED = 0, 1, 2
+"""What becomes of a partial match. NEGATED and more: an event of the negated stage with the number `outcome` - NEGATED
+has ended it without a match.
 """
 
 
@@ -54,7 +60,7 @@ LINK = integers(
 COMPLETED = np.dtype(
     [
         ("step", np.int64),  # the step that completed the match, or at which it timed out
-        ("timeout", np.int64),  # 1: not a match, but a partial match that ran out of time
+        ("timeout", np.int64),  # its outcome; those in snapshots are MATCHED
         ("start", np.int64),  # position of the first event
         ("node", np.int64),  # the last event
         ("length", np.int64),  # number of events
@@ -164,8 +170,8 @@ class Output(NamedTuple):
     """(any,) the events of a match are those from the end of the previous match (0 for the first) to here."""
     detected_at: Ints
     """(any,) microseconds since 1970 UTC, NO_TIME for none."""
-    timeout: Flags
-    """(any,) whether it is a timeout: a partial match that ran out of time."""
+    outcome: Int32s
+    """(any,) MATCHED, TIMED_OUT, or NEGATED and more."""
     event: Int32s
     """(any,) position of an event of a match."""
     stage: Int32s
@@ -258,4 +264,4 @@ def new_index(tables: Tables, capacity: int) -> Index:
 def new_output(matches: int, events: int) -> Output:
     """Room for `matches` emitted matches with `events` events together."""
     times = np.empty(matches, np.int64), np.empty(matches, np.int64)
-    return Output(*times, np.empty(matches, np.bool_), np.empty(events, np.int32), np.empty(events, np.int32))
+    return Output(*times, np.empty(matches, np.int32), np.empty(events, np.int32), np.empty(events, np.int32))

@@ -11,7 +11,7 @@ from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, ranges
 from cepheid.kernel.stages.emitted import Emitted
-from cepheid.kernel.stages.layout import PartialMatches
+from cepheid.kernel.stages.layout import TIMED_OUT, PartialMatches
 
 
 def open_one_by_one(tables: Tables, partials: PartialMatches, times: Ints, most: int) -> Emitted:
@@ -37,5 +37,5 @@ def deadlines(times: Ints, windows: Ints | int) -> Ints:
 
 
 def as_timeouts(end: Ints, deadlines: Ints, event: Int32s, stage: Int32s) -> Emitted:
-    timeout = np.ones(len(end), np.bool_)
-    return Emitted(end, np.where(deadlines == FOREVER, NO_TIME, deadlines), timeout, event=event, stage=stage)
+    outcome = np.full(len(end), TIMED_OUT, np.int32)
+    return Emitted(end, np.where(deadlines == FOREVER, NO_TIME, deadlines), outcome, event=event, stage=stage)

@@ -22,19 +22,20 @@ from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import FunctionFailed
 from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
 from cepheid.kernel.stages.python_events import events_of
 from cepheid.kernel.stages.python_state import arrays_of, earlier_of, matchers_of, restore_earlier
-from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, Timeout, order_of, positions_of
+from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, order_of, positions_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
 
 
 class Emission(NamedTuple):
-    """A match or a timeout: the stages and positions of its events, and its time."""
+    """A match, or what has ended without one: the stages and positions of its events, its time and its outcome."""
 
     taken: tuple[tuple[int, int], ...]
     time: int
-    timeout: bool
+    outcome: int
 
 
 @dataclass
@@ -120,7 +121,7 @@ class KeyMatcher(ReferenceMatcher):
         last = self.partial_matches[-most:]
         deadlines = [self._deadline(partial_match) for partial_match in last]
         return [
-            Emission(positions_of(partial_match), NO_TIME if deadline is None else deadline, timeout=True)
+            Emission(positions_of(partial_match), NO_TIME if deadline is None else deadline, TIMED_OUT)
             for partial_match, deadline in zip(last, deadlines, strict=True)
         ]
 
@@ -141,17 +142,21 @@ class KeyMatcher(ReferenceMatcher):
         return len(self.completed) + len({*map(positions_of, [*self.growing, *ending])})
 
     def _emissions(self, matches: list[Match]) -> list[Emission]:
-        """The emissions in the order of time; at the same time timeouts come first."""
+        """The emissions in the order of time; at the same time matches come last."""
         timeouts, self.timeouts = self.timeouts, []
+        no_matches, self.no_matches = self.no_matches, []
         emissions = [
-            Emission(match.taken, NO_TIME if match.detected_at is None else match.detected_at, timeout=False)
+            Emission(match.taken, NO_TIME if match.detected_at is None else match.detected_at, MATCHED)
             for match in matches
         ]
-        if timeouts and "timeouts" in (self._plan.outputs or ()):
-            emissions += [
-                Emission(timeout.taken, timeout.deadline, timeout=True) for timeout in sorted(timeouts, key=_by_start)
-            ]
-            emissions.sort(key=lambda row: (row.time == NO_TIME, row.time, not row.timeout))
+        without: list[Emission] = []
+        if "timeouts" in (self._plan.outputs or ()):
+            without += (Emission(timeout.taken, timeout.deadline, TIMED_OUT) for timeout in timeouts)
+        if "no_match" in (self._plan.outputs or ()):
+            without += (Emission(ended.taken, ended.time, NEGATED + ended.stage) for ended in no_matches)
+        if without:
+            emissions += sorted(without, key=_by_start)
+            emissions.sort(key=lambda row: (row.time == NO_TIME, row.time, -row.outcome))
         return emissions
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
@@ -405,12 +410,12 @@ class PythonKernel:
         return Emitted(
             end=np.array([*accumulate(len(row.taken) for row in emissions)], np.int64),
             detected_at=np.array([row.time for row in emissions], np.int64),
-            timeout=np.array([row.timeout for row in emissions], np.bool_),
+            outcome=np.array([row.outcome for row in emissions], np.int32),
             event=np.array([self._place(position) for _, position in taken], np.int32),
             stage=np.array([stage for stage, _ in taken], np.int32),
         )
 
 
-def _by_start(timeout: Timeout) -> tuple[int, int, list[int], list[int]]:
-    positions = [position for _, position in timeout.taken]
-    return positions[0], -len(positions), positions, [stage for stage, _ in timeout.taken]
+def _by_start(ended: Emission) -> tuple[int, int, list[int], list[int]]:
+    positions = [position for _, position in ended.taken]
+    return positions[0], -len(positions), positions, [stage for stage, _ in ended.taken]

@@ -65,6 +65,16 @@ class Timeout:
     deadline: int
 
 
+@dataclass(frozen=True)
+class NoMatch:
+    """A partial match that an event of a negated stage has ended without a match."""
+
+    taken: tuple[tuple[int, int], ...]
+    stage: int
+    time: int
+    """The time of that event."""
+
+
 Completed: TypeAlias = tuple[int, PartialMatch]
 """The step that completed the match, and the match."""
 
@@ -86,6 +96,10 @@ class ReferenceMatcher:
         self.timeouts: list[Timeout] = []
         self.negated = Counter[int]()
         """The number of partial matches that an event of a negated stage has ended without a match, by the stage."""
+        self.no_matches: list[NoMatch] = []
+        """Those partial matches. Branches with the same events that one event ends are one."""
+        self._ended: list[NoMatch] = []
+        """Those that the present event ends."""
         self.step = 0
         self.reached: int | None = None
         """The time of the last event."""
@@ -98,11 +112,13 @@ class ReferenceMatcher:
         self.reached = event.time
         survivors: list[PartialMatch] = []
         completed: list[PartialMatch] = []
+        self._ended = []
         for partial_match in [*self.partial_matches, None]:
             moved, done = self._move(partial_match, event)
             survivors += moved
             completed += done
         self.partial_matches = list({(p.state, positions_of(p), p.whole): p for p in survivors}.values())
+        self.no_matches += dict.fromkeys(self._ended)
         if self.automaton.without and self._has_bit(self.automaton.without.condition, event):
             self.earlier.append(event)
         return matches + self._release(self._longest(completed), event.time)
@@ -163,6 +179,7 @@ class ReferenceMatcher:
         if stops and partial_match and not completed and not partial_match.whole:
             assert stops[0] is not None
             self.negated[stops[0]] += 1
+            self._ended.append(NoMatch(positions_of(partial_match), stops[0], event.time))
         return moved, completed
 
     def _edges(self, state: int, taken: TakenEvents, event: Event) -> Iterator[Edge]:

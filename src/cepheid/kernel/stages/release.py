@@ -9,7 +9,7 @@ import numpy as np
 from cepheid.compile.stages.tables import SkipKind, Tables
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.kernel.stages.layout import START_ROW, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import MATCHED, START_ROW, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.rows import drop_first
 
 NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES = -1, -2, -3, -4
@@ -19,21 +19,18 @@ NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES =
 @inlined
 def complete(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
     """Adds a match to the waiting ones."""
-    add(partials, cursor, start, node, length, 0)
+    add(partials, cursor, start, node, length, MATCHED)
     cursor.found += 1
 
 
 @inlined
-def time_out(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int) -> None:
-    """Adds a timeout to the waiting matches; it never waits for an earlier partial match."""
-    add(partials, cursor, start, node, length, 1)
-
-
-@inlined
-def add(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int, timeout: int) -> None:
+def add(partials: PartialMatches, cursor: Cursor, start: int, node: int, length: int, outcome: int) -> None:
+    """Adds a match to the waiting ones, or what has ended without one, which never waits for an earlier partial
+    match.
+    """
     match = partials.completed[cursor.completed]
     match.start, match.step, match.node, match.length = start, cursor.step, node, length
-    match.timeout = timeout
+    match.timeout = outcome
     cursor.completed += 1
     rise(partials, cursor.completed - 1)
 
@@ -50,7 +47,8 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
         if cursor.failure != NO_FAILURE:
             return False
     cursor.found = 0
-    nothing_else = settings.skip == SkipKind.NO_SKIP and not settings.distinct and not settings.timeouts
+    nothing_else = settings.skip == SkipKind.NO_SKIP and not settings.distinct
+    nothing_else = nothing_else and not settings.timeouts and not settings.no_match
     if nothing_else and are_in_order(partials, cursor.completed):
         return emit_all(partials, output, cursor)
     while cursor.completed:
@@ -124,7 +122,7 @@ def has_room_for(output: Output, cursor: Cursor, length: int) -> bool:
 def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -> None:
     """Writes a waiting match."""
     at, number = cursor.match_events + match.length, cursor.matches
-    output.end[number], output.detected_at[number], output.timeout[number] = at, cursor.now, match.timeout != 0
+    output.end[number], output.detected_at[number], output.outcome[number] = at, cursor.now, match.timeout
     cursor.matches += 1
     cursor.match_events = at
     node = match.node
@@ -225,7 +223,9 @@ def swap(left: Any, right: Any) -> None:
 
 @kernel
 def comes_before(partials: PartialMatches, i: int, j: int) -> bool:
-    """Timeouts come before matches; then by start, step, most events, earliest events, earliest stages."""
+    """What has ended without a match comes first; then by start, step, most events, earliest events, earliest
+    stages.
+    """
     left, right = partials.completed[i], partials.completed[j]
     if left.timeout != right.timeout:
         return left.timeout > right.timeout

@@ -23,6 +23,7 @@ from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
+from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern
@@ -182,20 +183,20 @@ class Detector(Replays):
         """Whether these results were emitted before, in a replay; counts them if so. False if rows are needed all the
         same, for timeouts that may repeat.
         """
-        timeouts = int(emitted.timeout.sum())
+        timeouts = emitted.count(TIMED_OUT)
         if not self._replays or (timeouts and self.reported.may_repeat):
             return False
-        self._matches += len(emitted.end) - timeouts
+        self._matches += emitted.count(MATCHED)
         self._timeouts += timeouts
         return True
 
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
-        plan, timeouts = self.pattern.plan, int(emitted.timeout.sum())
+        plan, timeouts = self.pattern.plan, emitted.count(TIMED_OUT)
         used, position = places(emitted.event, len(self.working_set))
         rows = rows_of(plan, emitted, self.working_set.take(used), position, self.ids)
         if timeouts:
             rows = self.reported.new(rows)
-        self._matches += len(emitted.end) - timeouts
+        self._matches += emitted.count(MATCHED)
         if timeouts:  # some of them may have been reported already
             self._timeouts += rows.column("kind").to_pylist().count(TIMEOUT)
         return rows

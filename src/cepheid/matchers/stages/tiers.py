@@ -20,6 +20,7 @@ from cepheid.events.batch import AFTER, MASK, SUB_KEY_PREFIX, TIME, VALUE_PREFIX
 from cepheid.events.order import Ordered, TierOrdering
 from cepheid.kernel.arrays import Flags
 from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import MATCHED
 from cepheid.matchers.finite import SortedMatcher
 from cepheid.matchers.shipped_events import EVENT, TAKEN_PREFIX, ShippedEvents
 from cepheid.matchers.stages.detector import Detector, places
@@ -158,7 +159,7 @@ class _TierDetector(Detector):
         whole = Emitted(
             end=np.arange(1, count + 1) * stages,
             detected_at=emitted.detected_at,
-            timeout=np.zeros(count, np.bool_),
+            outcome=np.full(count, MATCHED, np.int32),
             event=np.arange(count * stages, dtype=np.int32),
             stage=np.tile(np.arange(stages, dtype=np.int32), count),
         )

@@ -25,7 +25,7 @@ from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_probl
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts
 from cepheid.plan.problems import refusal, schema_faults
-from cepheid.plan.reserved import RESERVED, RESERVED_OPEN
+from cepheid.plan.reserved import CAUSE, RESERVED, RESERVED_OPEN
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
 from cepheid.plan.stages.names import asked_types, names_of, starts_with_first
 from cepheid.plan.stages.plan import Plan
@@ -81,7 +81,8 @@ def plan_or_problems(
         problems += problems_without_time(pattern)
     problems += problems_of_outputs(pattern, options.outputs, named=options.named)
     if measures is not None:
-        problems += measure_problems(measures, [*RESERVED, *schema.key])
+        own = [*RESERVED, *[CAUSE] * ("no_match" in (options.outputs or ()))]
+        problems += measure_problems(measures, [*own, *schema.key])
     problems += measure_problems(promoted or {}, [*RESERVED_OPEN, *schema.key], noun=PROMOTED)
     conditions, resolved, of_open = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems)
     nodes = [part.node for parts in conditions for part in parts] + [node for _, node in (*resolved, *of_open)]

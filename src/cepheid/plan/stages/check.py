@@ -42,12 +42,18 @@ def problems_without_time(pattern: Pattern) -> list[Problem]:
 
 
 def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None, *, named: bool) -> list[Problem]:
-    """A problem if only timeouts are requested and no partial match can time out. `named`: of several patterns."""
-    if outputs is None or set(outputs) != {"timeouts"} or _windows(pattern):
-        return []
-    hint = "Add within(…) or max_gap(…), or within_previous(…) to a stage, or ask for matches too"
-    hint += ", or leave this pattern out." if named else "."
-    return [Problem("timeouts alone are asked for, and without a window there are none", "outputs", hint=hint)]
+    """A problem if only timeouts, or only what a negation ends, are requested and there are none. `named`: of several
+    patterns.
+    """
+    end = ", or ask for matches too" + (", or leave this pattern out." if named else ".")
+    wanted = set(outputs or ())
+    if wanted == {"timeouts"} and not _windows(pattern):
+        hint = "Add within(…) or max_gap(…), or within_previous(…) to a stage" + end
+        return [Problem("timeouts alone are asked for, and without a window there are none", "outputs", hint=hint)]
+    if wanted == {"no_match"} and not any(leaf.contiguity.negated for leaf in pattern.leaves):
+        hint = "Add not_followed_by(…) or not_next(…)" + end
+        return [Problem("no_match alone is asked for, and without a negation there is none", "outputs", hint=hint)]
+    return []
 
 
 def _windows(pattern: Pattern) -> list[str]:

@@ -85,14 +85,14 @@ def tiers_text(plan: Plan) -> str:
     """How a host that divides the work, as Spark does, finds a pattern without key, in words."""
     tiers = tiers_of(plan)
     if isinstance(tiers, str):
-        return f"Spark batch: in one task, as {tiers}"
+        return f"Spark: in one task, as {tiers}"
     names = [leaf.name for leaf in plan.pattern.leaves]
     links = [" and ".join(_link_text(link, plan) for link in tier.links) for tier in tiers]
     if len(tiers) == 1:
-        return f"Spark batch: by {links[0]}, as if it were the key, because all events of a match have the same value"
+        return f"Spark: by {links[0]}, as if it were the key, because all events of a match have the same value"
     stages = [", ".join(names[tier.first : tier.last + 1]) for tier in tiers]
     parts = (f"{own} by {by}" if by else own for own, by in zip(stages, links, strict=True))
-    return f"Spark batch: in tiers: {'; then '.join(parts)}"
+    return f"Spark batch (streams in one task): in tiers: {'; then '.join(parts)}"
 
 
 def _link_text(link: Link, plan: Plan) -> str:

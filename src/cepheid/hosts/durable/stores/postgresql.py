@@ -43,6 +43,7 @@ class PostgresDatabase:
     mark = "%s"
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
     place = "ctid::text"
+    method_for_texts = " USING hash"  # the usual one refuses a row with a text of more than 8,191 bytes
     has_indexes = True
 
     def __init__(self, url: str) -> None:
@@ -83,9 +84,8 @@ class PostgresDatabase:
             self._copy(quoted(table), rows)
             return
         names = ", ".join(map(quoted, rows.schema.names))
-        # The columns belong to the name, as a table may get further ones.
-        digest = blake2b(names.encode(), digest_size=4).hexdigest()
-        new = quoted(f"new_{digest}_{table}"[:63])
+        # A name for the table with these columns, as it may get further ones. Names of 63 bytes would be cut.
+        new = quoted(f"new_{blake2b(f'{table} {names}'.encode(), digest_size=16).hexdigest()}")
         self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {new} (LIKE {quoted(table)}) ON COMMIT DELETE ROWS")
         self._copy(new, rows)
         self.execute(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {new} ON CONFLICT DO NOTHING")
@@ -110,7 +110,7 @@ class PostgresDatabase:
     def rows_where_in(
         self, columns: str, table: str, column: str, values: Sequence[str], condition: str
     ) -> list[tuple[Any, ...]]:
-        where = f"{quoted(column)} = ANY(%b) AND {condition}"
+        where = f"{quoted(column)} = ANY(%b) AND {condition.replace('%', '%%')}"
         return self.rows(f"SELECT {columns} FROM {quoted(table)} WHERE {where}", ([*values],))
 
     def type_name(self, type_: pa.DataType) -> str:

@@ -39,6 +39,7 @@ class SqliteDatabase:
     mark = "?"
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     place = "rowid"
+    method_for_texts = ""
     has_indexes = True
 
     def __init__(self, path: Path) -> None:

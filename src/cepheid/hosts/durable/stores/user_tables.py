@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
@@ -27,6 +27,7 @@ def make_table(database: Database, table: RowTable) -> None:
         check_types(table.name, there, types)
         for name in types.keys() - there:
             database.execute(f"ALTER TABLE {quoted(table.name)} ADD COLUMN {quoted(name)} {types[name]}")
+        _create_indexes(database, table, there)
     if types.keys() - (there or {}):
         _save_types(database, table.name, {**(there or {}), **types})
 
@@ -38,9 +39,23 @@ def _create(database: Database, table: RowTable) -> None:
             "or a schema of its own"
         )
     create_table(database, table.name, table.columns, () if table.id is None else (table.id,))
-    for number, columns in enumerate(table.indexes if database.has_indexes else ()):
+    _create_indexes(database, table, {})
+
+
+def _create_indexes(database: Database, table: RowTable, before: Collection[str]) -> None:
+    """Makes the indexes of a table that had the columns `before`, and the indexes over them alone."""
+    plain = [("", columns) for columns in table.indexes]
+    looked_up = [(_method(database, table.columns.field(name).type), (name,)) for name in table.looked_up]
+    new = [(method, columns) for method, columns in (*plain, *looked_up) if not {*columns} <= {*before}]
+    for number, (method, columns) in enumerate(new if database.has_indexes else (), len(before)):  # no number twice
         named = ", ".join(map(quoted, columns))
-        database.execute(f"CREATE INDEX {quoted(f'{table.name}_{number}')} ON {quoted(table.name)} ({named})")
+        index = quoted(f"{table.name}_{number}")
+        database.execute(f"CREATE INDEX {index} ON {quoted(table.name)}{method} ({named})")
+
+
+def _method(database: Database, type_: pa.DataType) -> str:
+    """The method of an index for equality alone, as SQL."""
+    return database.method_for_texts if pa.types.is_string(type_) or pa.types.is_large_string(type_) else ""
 
 
 def _types_of(database: Database, table: str) -> dict[str, str] | None:

@@ -24,14 +24,14 @@ from cepheid.hosts.spark.stream.ledger import SHARD, from_ledger, pattern_of_led
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching
-from cepheid.hosts.spark.stream.source import SESSION_ZONE, matchings, source_of
+from cepheid.hosts.spark.stream.source import DIVIDED_BY, SESSION_ZONE, matchings, source_of
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.matchers.snapshot import differences
 from cepheid.output.times import given_schema
 from cepheid.requests.request import ERROR, Request
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
-_TOGETHER = {"patterns": None, "supervised": None}
+_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None}
 """Entries of `made_for` that are about all patterns of the query together."""
 _VARIABLES = {"head", "snapshot", "log", "ledger"}
 _NEEDED = "Give the checkpointLocation of a query of detect that has had events"

@@ -26,7 +26,8 @@ from cepheid.errors import PatternError, SchemaError
 from cepheid.families.family import RETRACTIONS, LateBy
 from cepheid.hosts.spark.batch.detect import output_columns, row_type
 from cepheid.hosts.spark.batch.worker import output_schema
-from cepheid.hosts.spark.lift import counts_read, named, raised, session_zone, usable
+from cepheid.hosts.spark.engine import expression
+from cepheid.hosts.spark.lift import compared, counts_read, named, raised, session_zone, usable
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
@@ -262,7 +263,7 @@ def _watermarked(source: StreamSource) -> DataFrame:
     for name in source.places.labels:
         events = events.observe(f"{READ}.{name}", *seen)
     usable_events = usable(events, request.key, source.times, request.nulls)
-    shipped = [*lift.shipped, _shard(request).alias(SHARD)]
+    shipped = [*lift.shipped, _shard(source).alias(SHARD)]
     column, times = source.watermarked
     time = lift.layout[column]
     if times.zone is not None:
@@ -285,11 +286,14 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, places: Places) -> D
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 
-def _shard(request: Request) -> Column:
-    if not request.key:
+def _shard(source: StreamSource) -> Column:
+    """The shard of an event. Those that differ in a value by which events are divided do not affect each other."""
+    values = [named(name) for name in source.request.key]
+    values += [compared(expression(source.plans.values[side.column].sql), side) for side in source.divided_by]
+    if not values:
         warn("no key: all events are one sequence, which a single Spark task processes")
         return F.lit(0)
-    return F.pmod(F.hash(*(named(name) for name in request.key)), F.lit(request.shards))
+    return F.pmod(F.hash(*values), F.lit(source.request.shards))
 
 
 def checked(rows: DataFrame) -> DataFrame:

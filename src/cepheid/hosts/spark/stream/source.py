@@ -25,12 +25,13 @@ from cepheid.output.common import merged
 from cepheid.output.times import given_schema
 from cepheid.plan.plan_set import PlanSet, words_of
 from cepheid.plan.reserved import LEADING, VERSION
+from cepheid.plan.tiers import Side
 from cepheid.requests.ledger import asked_of
 from cepheid.requests.request import Request
 from cepheid.requests.warnings import of_growth, with_names
 
-SESSION_ZONE = "session.time_zone"
-"""A key of `made_for` that only streams have."""
+SESSION_ZONE, DIVIDED_BY = "session.time_zone", "divided by"
+"""Keys of `made_for` that only streams have. The second one is there only if events without key are divided."""
 
 _STREAM = "a stream does not end, and"
 
@@ -65,6 +66,8 @@ class StreamSource:
     lift: Lift
     columns: pa.Schema
     """The columns of the lift's layout: those of the events of all patterns, as matchers take them."""
+    divided_by: tuple[Side, ...]
+    """The values by which events without key are divided into shards; none: they are one sequence, in one shard."""
     zone: str
     """The session's zone, in which SQL and functions see times. It must stay the same for a checkpoint: in another
     zone, values computed from waiting events and from new events would not agree.
@@ -105,6 +108,8 @@ def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tup
         together["supervised"] = True
     elif request.named:
         together["patterns"] = request.names
+    if source.divided_by:
+        together[DIVIDED_BY] = [source.plans.values[side.column].sql for side in source.divided_by]
     for one, place in zip(source.each, source.places.each, strict=True):
         made_for = json.dumps({**one.made_for, **together})
         yield (one.packed, one.columns, made_for, of_matches, request.named, json.dumps(one.asked), place.drains)
@@ -141,7 +146,16 @@ def source_of(
             )
         )
     places = places or Places.of(request.names)
-    return StreamSource(events, request, places, plans, tuple(each), times, late_by, lift, columns, zone)
+    divided_by = _divided_by(plans, request, places)
+    return StreamSource(events, request, places, plans, tuple(each), times, late_by, lift, columns, divided_by, zone)
+
+
+def _divided_by(plans: PlanSet[Any], request: Request, places: Places) -> tuple[Side, ...]:
+    """See `StreamSource.divided_by`. Patterns that may come and go would divide the events anew each time."""
+    if plans.schema.key or places.supervised:
+        return ()
+    tiers = request.family.tiers(plans)
+    return tuple(link.value for link in tiers[0].links) if len(tiers) == 1 else ()
 
 
 def _never_certain(plans: PlanSet[Any], request: Request, late_by: LateBy) -> list[Problem]:

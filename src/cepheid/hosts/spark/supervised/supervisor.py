@@ -208,7 +208,7 @@ class Supervisor:
     def _await_first(self) -> None:
         """Waits until the query has committed its first micro-batch, or waits for events."""
         query = self.query
-        while query.isActive and not query.recentProgress and not self._stopped.is_set():
+        while query.isActive and query.lastProgress is None and not self._stopped.is_set():
             if query.status["message"].startswith("Waiting"):
                 break
             sleep(_POLL)
@@ -283,5 +283,5 @@ def _settled(folder: Path) -> Content:
 
 def _last_batch(query: StreamingQuery) -> int:
     """The number in the query's last report of a micro-batch; -1 before the first."""
-    reported = query.recentProgress
-    return reported[-1].batchId if reported else -1
+    reported = query.lastProgress
+    return -1 if reported is None else reported.batchId

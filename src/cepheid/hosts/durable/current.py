@@ -1,0 +1,189 @@
+"""What a durable host has: the content of its store in memory, and the matchers of the patterns that run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+from time import perf_counter
+
+import pyarrow as pa
+
+from cepheid.errors import SchemaError, StoreError
+from cepheid.hosts.durable.deployed import Deployed, EventTable
+from cepheid.hosts.durable.screen import Screen
+from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf
+from cepheid.hosts.durable.store import HostStore, Transaction
+from cepheid.hosts.durable.tables import open_table
+from cepheid.hosts.durable.tiers import sources_of, tier_table, upstream_first
+from cepheid.matchers.watermark import Reached
+from cepheid.output.ids import Ids
+
+
+class Current:
+    """The inputs and deployments as they are now. A step changes them in a transaction; the store is the truth, and
+    after an error in the middle of a step it is read again.
+    """
+
+    def __init__(self, store: HostStore) -> None:
+        """
+        Raises:
+            StoreError: the store cannot be read; it is closed.
+        """
+        self.store = store
+        self.inputs: dict[str, Input] = {}
+        self.deployments: list[Deployment] = []
+        """In the order of their numbers, retired ones too."""
+        self.running: list[Deployed] = []
+        """The deployments that run or drain, each after those whose matches it reads."""
+        self.screens: dict[str, Screen] = {}
+        """By input; made anew when the running deployments have changed."""
+        self.sent = 0
+        """The number of the last row in the outbox."""
+        self.ids = Ids.SIPHASH
+        self.commits = 0
+        self.commit_seconds = 0.0
+        self._is_whole = True
+        """Whether this is what the store has."""
+        self.lock = RLock()
+        """Held by what changes this object: a query of a store that lists when asked reads it, too."""
+        try:
+            self._read()
+        except BaseException:
+            store.close()
+            raise
+
+    @contextmanager
+    def changing(self) -> Iterator[Transaction]:
+        """A transaction. If it fails, this object becomes what the store has."""
+        with self.lock:
+            try:
+                with self.store.transaction() as transaction:
+                    yield transaction
+                    started = perf_counter()
+                self.commits += 1
+                self.commit_seconds += perf_counter() - started
+            except StoreError:
+                self._is_whole = False  # the connection may be gone, so it is made anew when it is needed
+                raise
+            except BaseException:
+                self._read()
+                raise
+
+    def ensure(self) -> None:
+        """Reads the state anew after the store has failed.
+
+        Raises:
+            StoreError: the store still fails.
+        """
+        with self.lock:
+            if not self._is_whole:
+                self.store.reopen()
+                self._read()
+
+    def _read(self) -> None:
+        """Reads the whole state from the store."""
+        inputs, self.deployments, self.sent, self.ids = self.store.load()
+        self._is_whole = False
+        self.inputs = {one.name: one for one in inputs}
+        self.running, self.screens = [], {}
+        for deployment in self.deployments:
+            if deployment.status == "retired":
+                continue
+            deployed = self._made(deployment)
+            shard = self.store.shard(deployment.number)
+            deployed.recover(shard, shard.head())
+            self.running.append(self.listed_anew(deployed))
+        self.running = upstream_first(self.running)
+        self._is_whole = True
+
+    def listed_anew(self, deployed: Deployed) -> Deployed:
+        """The same; a store that lists when asked has no rows of it yet, or not all that have changed."""
+        if self.store.lists_when_asked:
+            deployed.relist()
+        return deployed
+
+    # What deployments read
+
+    def sources_of(self, given: str | MatchesOf) -> set[str]:
+        """The inputs that a deployment depends on."""
+        return sources_of(given, self.deployments)
+
+    def reached_by(self, given: str | MatchesOf) -> Reached:
+        """How far time has advanced in what a deployment reads: the least over its inputs. A match may still be found
+        at an instant that is not over, so a tier is before it.
+        """
+        reached = min(self.inputs[name].reached for name in self.sources_of(given))
+        if isinstance(given, str) or reached.over:
+            return reached
+        return Reached(reached.time - 1)
+
+    def table_of(self, given: str | MatchesOf, number: int | None = None) -> EventTable:
+        """How the events of a deployment are read. With its number, it was deployed before: a tier keeps the columns
+        that the matches of the patterns had then.
+        """
+        if isinstance(given, str):
+            known = self.input(given)
+            return EventTable(known.columns, known.time, known.sequence, known.time_zone, known.nulls)
+        if given.raw is not None:
+            self.input(given.raw)
+        if number is None:
+            upstream = [one for one in self.running if one.deployment.name in given.patterns and is_running(one)]
+        else:
+            upstream = [one for name in given.patterns if (one := self.newest(name, number)) is not None]
+        return tier_table(given, upstream, [self.inputs[name] for name in sorted(self.sources_of(given))])
+
+    def newest(self, name: str, before: int) -> Deployed | None:
+        """The newest version of the pattern that was deployed before the deployment of this number, even if it has
+        been retired since.
+        """
+        versions = [one for one in self.deployments if one.name == name and one.number < before]
+        if not versions:
+            return None
+        running = [one for one in self.running if one.deployment == versions[-1]]
+        return running[0] if running else self._made(versions[-1])
+
+    def _made(self, deployment: Deployment) -> Deployed:
+        return Deployed(deployment, self.table_of(deployment.input, deployment.number), self.ids)
+
+    def input(self, name: str) -> Input:
+        if name not in self.inputs:
+            known = ", ".join(self.inputs) or "none yet"
+            raise SchemaError(f"there is no input {name!r}. The host has: {known}")
+        return self.inputs[name]
+
+    def time_zone_of(self, name: str, version: str) -> str:
+        """The zone of the local times that a version of a pattern has, if its events have no zone."""
+        (given,) = (one.input for one in self.deployments if (one.name, one.version) == (name, version))
+        return self.inputs[min(self.sources_of(given))].time_zone
+
+    # Queries
+
+    def reader(self, *, lists_open: bool) -> Callable[[str], pa.Table]:
+        """Gives the result of one query, as things are now."""
+        made = self.store.reader if lists_open else self.store.own_reader
+        if not self.store.lists_when_asked:
+            return made()
+        with self.lock:
+            self.ensure()
+            try:
+                self.list_open(*(self.running if lists_open else ()))
+                return made()
+            except StoreError:
+                self._is_whole = False  # what was not listed counts as listed, so all is read anew
+                raise
+
+    def list_open(self, *deployed: Deployed) -> None:
+        """Writes the rows of the open partial matches that have changed."""
+        with self.store.listing() as to:
+            for running in deployed:
+                open_, changes, version = open_table(running), running.open_changes(), running.deployment.version
+                if open_ is not None and changes is not None:
+                    to.replace_open(open_, changes.keys, version, changes.rows)
+                    if (reached := self.reached_by(running.deployment.input)) != BEFORE_ALL:
+                        to.delete_expired(open_, version, reached.time)
+
+
+def is_running(one: Deployed) -> bool:
+    """Whether it neither drains nor has been retired."""
+    return one.deployment.status == "running"
