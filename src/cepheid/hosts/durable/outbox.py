@@ -7,7 +7,7 @@ that takes the matches of several patterns as events gets none of them late.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +36,9 @@ class Outbox:
         if not self._found:
             return self._before
         found = sorted(self._found, key=lambda one: one[:2])
-        numbers = self._before + 1 + places([one.detected for _, _, one in found])
-        starts = np.cumsum([len(one.rows) for _, _, one in found])[:-1]
-        parts = [part.tolist() for part in np.split(numbers, starts)]
+        numbers = (self._before + 1 + places([one.detected for _, _, one in found])).tolist()
+        ends = np.cumsum([len(one.rows) for _, _, one in found])
+        parts = [numbers[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
         each = zip(parts, found, strict=True)
         transaction.send([Sent(part, pattern, version, one.rows) for part, (pattern, version, one) in each])
         return self._before + len(numbers)
@@ -48,20 +48,16 @@ def places(detected: Sequence[pa.ChunkedArray]) -> npt.NDArray[np.int64]:
     """The place of each row among the rows of all patterns, by the instants of their detection. Those of each pattern
     are in order already.
     """
-    total = sum(map(len, detected))
-    places = np.arange(total)
-    if len(detected) > 1:
-        order = np.argsort(np.concatenate([*map(_not_decreasing, detected)]), kind="stable")
-        places[order] = np.arange(total)
-    return places
-
-
-def _not_decreasing(detected: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-    """The instants in microseconds, none before an earlier one: a row in real time may have been detected before the
-    row that it follows.
-    """
-    times: npt.NDArray[np.int64] = detected.cast(pa.int64()).to_numpy()
-    return np.maximum.accumulate(times)
+    chunks = [chunk.view(pa.int64()) for one in detected for chunk in one.chunks]
+    times: npt.NDArray[np.int64] = pa.concat_arrays(chunks).to_numpy(zero_copy_only=False).copy()
+    end = 0
+    for one in detected:
+        begin, end = end, end + len(one)
+        # A row in real time may have been detected before the one in front of it, and stays after it.
+        np.maximum.accumulate(times[begin:end], out=times[begin:end])
+    found = np.empty(len(times), np.int64)
+    found[np.argsort(times, kind="stable")] = np.arange(len(times))
+    return found
 
 
 def outbox_rows(sent: Sequence[Sent]) -> pa.Table:

@@ -21,7 +21,7 @@ from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPE
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.layout import ALL_VISITED, NEGATED, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.lookup.deadline import deadline_of
 from cepheid.kernel.stages.lookup.index import (
@@ -34,7 +34,7 @@ from cepheid.kernel.stages.lookup.index import (
     unplace,
 )
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
-from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, add, complete, release
+from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, add, complete, negate, release
 from cepheid.kernel.stages.rows import (
     append_node,
     copy_row,
@@ -375,7 +375,7 @@ def move(
     if stops and not is_start and not completes and whole < 0:
         partials.negated[stop] += 1
         if tables.settings[0].no_match:
-            add(partials, cursor, start, node, length, NEGATED + stop)
+            negate(partials, cursor, number, stop)
     if whole >= 0:
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from cepheid.hosts.durable.stores.files.records import Blob, Change
-from cepheid.hosts.durable.stores.layout import INPUTS, PATTERNS
 from cepheid.hosts.shards.store import Entry, Head
 
 JsonValue = dict[str, Any]
@@ -68,7 +67,7 @@ class RowFile(NamedTuple):
 
 @dataclass
 class Contents:
-    """All of it. `apply` takes it from one record to the next; `changes` is a snapshot of it."""
+    """Everything that is stored. `apply` makes one change to it; `changes` lists those that a snapshot consists of."""
 
     inputs: dict[str, JsonValue] = field(default_factory=dict)
     deployments: dict[int, JsonValue] = field(default_factory=dict)
@@ -83,18 +82,20 @@ class Contents:
     """The number of the last row in the outbox."""
     tail: list[Change] = field(default_factory=list)
     """The changes of rows since the snapshot: they are in no file of rows yet."""
-    changed: set[str] = field(default_factory=set)
-    """Which of the tables of inputs and of patterns have changed; whoever lists them clears it."""
+    changed_inputs: set[str] = field(default_factory=set)
+    """The names of inputs that have changed since the tables for users were brought to them, which clears it."""
+    changed_deployments: set[int] = field(default_factory=set)
+    """The same for the numbers of deployments."""
 
     def apply(self, change: Change) -> None:
         kind, value, content = change
         match kind:
             case "input":
                 self.inputs[value["name"]] = value
-                self.changed.add(INPUTS)
+                self.changed_inputs.add(value["name"])
             case "deployment":
                 self.deployments[value["number"]] = value
-                self.changed.add(PATTERNS)
+                self.changed_deployments.add(value["number"])
             case _ if kind in SHARD_KINDS:
                 self._apply_to_shard(change)
             case "keep":

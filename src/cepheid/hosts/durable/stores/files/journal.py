@@ -201,6 +201,7 @@ class Journal:
         begin = self._disk.write_whole(log, [header.line], Sync.NEW_LOG)
         size = self._disk.write_whole(snapshot, _snapshot(number, contents, snapshot, after), Sync.SNAPSHOT)
         self._disk.sync_folder(self._folder, Sync.NAMES)
+        after.changed_inputs, after.changed_deployments = contents.changed_inputs, contents.changed_deployments
         self._number, self._header, self._records = number, header, 0
         self._end, self._snapshot_size, self.contents = begin, size, after
         self._acknowledge()

@@ -3,8 +3,9 @@
     {"cepheid": "log", "format": 1, "number": 7, "key": "…", "digest": "…"}
     "CPHR", number from 0, length, digest, content; and so on
 
-The digests are keyed with the random key of the file, so that what looks like a record within a record, as in a stored
-event, is none. The content of a record is a list of changes as JSON, then the binary values that they refer to.
+The digests are keyed with the random key of the file: bytes within a record that look like another record, as a user's
+event may, are not taken for one. The content of a record is a list of changes as JSON, then the binary values that they
+refer to.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Kind = Literal["log", "snapshot"]
 
 
 class Blob(NamedTuple):
-    """Where binary values are."""
+    """The place of a binary value in a file."""
 
     path: Path
     at: int
@@ -100,13 +101,13 @@ def read_header(path: Path, kind: Kind, number: int) -> tuple[FileHeader, int]:
             line = file.readline(_LONGEST_LINE)
     except FileNotFoundError:
         raise damaged(path, "is missing") from None
-    said = said_in(path, line)
-    if (said["cepheid"], said["number"]) != (kind, number):
+    values = values_in(path, line)
+    if (values["cepheid"], values["number"]) != (kind, number):
         raise damaged(path, "is another file that was renamed")
-    return FileHeader(kind, number, bytes.fromhex(said["key"])), len(line)
+    return FileHeader(kind, number, bytes.fromhex(values["key"])), len(line)
 
 
-def said_in(path: Path, line: bytes) -> dict[str, Any]:
+def values_in(path: Path, line: bytes) -> dict[str, Any]:
     """The values in a line of JSON with a format and a digest.
 
     Raises:
@@ -114,25 +115,25 @@ def said_in(path: Path, line: bytes) -> dict[str, Any]:
         StoreError: it has a newer format.
     """
     try:
-        said = json.loads(line)
-        digest = said.pop("digest")
-        whole = line.endswith(b"\n") and digest == _line_digest(said)
+        values = json.loads(line)
+        digest = values.pop("digest")
+        whole = line.endswith(b"\n") and digest == _line_digest(values)
     except (ValueError, KeyError, AttributeError, TypeError):
-        whole, said = False, {}
+        whole, values = False, {}
     if not whole:
         raise damaged(path, "is damaged in its first line")
-    if said["format"] > FORMAT:
+    if values["format"] > FORMAT:
         raise StoreError(
-            f"a newer version of Cepheid wrote {path}: it has format {said['format']}, and this version reads formats "
-            f"up to {FORMAT}. Upgrade Cepheid"
+            f"a newer version of Cepheid wrote {path}: it has format {values['format']}, and this version reads "
+            f"formats up to {FORMAT}. Upgrade Cepheid"
         )
-    return said  # type: ignore[no-any-return]
+    return values  # type: ignore[no-any-return]
 
 
-def line_of(said: dict[str, Any]) -> bytes:
-    """The values as a line that `said_in` reads."""
-    said = {**said, "format": FORMAT}
-    return json.dumps(said | {"digest": _line_digest(said)}).encode() + b"\n"
+def line_of(values: dict[str, Any]) -> bytes:
+    """The values as a line that `values_in` reads."""
+    values = {**values, "format": FORMAT}
+    return json.dumps(values | {"digest": _line_digest(values)}).encode() + b"\n"
 
 
 def read_records(path: Path, header: FileHeader, at: int) -> Iterator[Record]:
@@ -171,7 +172,7 @@ def damaged(path: Path, how: str) -> SnapshotError:
 
 
 def _content(file: BinaryIO, key: bytes, number: int, at: int) -> bytes | None:
-    """The content of the record with this number at this place; None if there is none that is whole."""
+    """The content of the record with this number at this place; None if there is no whole one."""
     head = _read(file, at, _HEAD.size)
     if len(head) < _HEAD.size:
         return None
@@ -188,7 +189,7 @@ def _read(file: BinaryIO, at: int, size: int) -> bytes:
 
 
 def _located(listed: list[list[Any]], path: Path, start: int) -> list[Change]:
-    """The changes, with the places of their values, of which the first begins at `start`."""
+    """The changes with the places of their values. These follow each other from `start` on."""
     changes = []
     for kind, value, size in listed:
         changes.append(Change(kind, value, None if size is None else Blob(path, start, size)))
@@ -206,5 +207,5 @@ def _digest(key: bytes, number: int, content: bytes) -> bytes:
     return digest.digest()
 
 
-def _line_digest(said: dict[str, Any]) -> str:
-    return blake2b(json.dumps(said).encode(), digest_size=16).hexdigest()
+def _line_digest(values: dict[str, Any]) -> str:
+    return blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()

@@ -20,7 +20,7 @@ from cepheid.hosts.durable.stores.files.records import (
     has_record_after,
     read_header,
     read_records,
-    said_in,
+    values_in,
 )
 from cepheid.hosts.durable.stores.files.row_files import RowFiles
 from cepheid.output.ids import Ids
@@ -136,15 +136,15 @@ def read_identity(folder: Path) -> Identity:
         StoreError: a newer version of Cepheid wrote it.
     """
     path = folder / STORE
-    said = said_in(path, path.read_bytes())
-    if said["cepheid"] != "store":
+    values = values_in(path, path.read_bytes())
+    if values["cepheid"] != "store":
         raise damaged(path, "is another file that was renamed")
-    if said["ids"] not in [*Ids]:
+    if values["ids"] not in [*Ids]:
         raise StoreError(
-            f"a newer version of Cepheid wrote {path}: it has ids {said['ids']}, and this version reads ids up to "
+            f"a newer version of Cepheid wrote {path}: it has ids {values['ids']}, and this version reads ids up to "
             f"{max(Ids):d}. Upgrade Cepheid"
         )
-    return Identity(Ids(said["ids"]), said["epoch"])
+    return Identity(Ids(values["ids"]), values["epoch"])
 
 
 def acknowledged_in(folder: Path) -> LogPlace:
@@ -152,10 +152,10 @@ def acknowledged_in(folder: Path) -> LogPlace:
     path = folder / ACKNOWLEDGED
     try:
         # A shorter line leaves the rest of a longer one after it.
-        said = said_in(path, path.read_bytes().partition(b"\n")[0] + b"\n")
+        values = values_in(path, path.read_bytes().partition(b"\n")[0] + b"\n")
     except (FileNotFoundError, SnapshotError):
         return LogPlace(0, 0)
-    return LogPlace(said["log"], said["end"])
+    return LogPlace(values["log"], values["end"])
 
 
 def check_is_ours(folder: Path) -> None:

@@ -17,8 +17,8 @@ from cepheid.hosts.durable.stores.files.contents import RowFile
 from cepheid.hosts.durable.stores.files.disk import TEMPORARY, Disk, Sync
 from cepheid.hosts.durable.stores.files.records import damaged
 
-LARGE = 128 << 20
-"""Bytes: files of rows are joined up to this size."""
+LARGE = 32 << 20
+"""Bytes: files of rows are joined up to this size. Joining larger ones would keep a feed waiting for a second."""
 _NAME = re.compile(rf".+-\d{{8}}\.parquet({re.escape(TEMPORARY)})?")
 
 

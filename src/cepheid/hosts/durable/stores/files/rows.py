@@ -8,7 +8,7 @@ feed pays for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -55,14 +55,15 @@ class RowTables:
         self._filled: set[str] = set()
         """The tables with recent rows that are in no file yet."""
         self._gone: set[str] = set()
-        """The tables with rows that were removed since they were written to files."""
+        """The tables some of whose rows in files were removed since the files were written."""
         self._floors: dict[str, int] = {}
         """Rows of files are removed if their number in the outbox, or their `detected_at` (microseconds), is less."""
         self._stale: set[str] = set()
         """The tables whose views must be made anew before they are read."""
         self._reading: set[object] = set()
         self._files: Mapping[str, Sequence[RowFile]] = {}
-        contents.changed |= {INPUTS, PATTERNS}
+        contents.changed_inputs |= contents.inputs.keys()
+        contents.changed_deployments |= contents.deployments.keys()
 
     def type_names(self, columns: pa.Schema) -> dict[str, str]:
         """The types of columns in the database."""
@@ -183,23 +184,24 @@ class RowTables:
         return f"number < {floor:d}" if name == OUTBOX_TABLE else f"detected_at < {self._database.time_literal(floor)}"
 
     def _write_listed(self, contents: Contents) -> None:
-        """Writes the inputs and the patterns, if they have changed."""
-        parsed = contents.deployments.values() if PATTERNS in contents.changed else ()
-        deployments = [deployment_from_json(one) for one in parsed]
-        rows: dict[str, Callable[[], Iterable[tuple[Any, ...]]]] = {
-            INPUTS: lambda: (input_row(input_from_json(one)) for one in contents.inputs.values()),
-            PATTERNS: lambda: map(pattern_row, deployments),
-        }
-        for name in contents.changed:
-            self._database.execute(f"DELETE FROM {name}")
-            columns = [*zip(*rows[name](), strict=True)] or [()] * len(TABLES[name])
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, TABLES[name], strict=True)]
-            self._database.insert(name, pa.Table.from_arrays(arrays, schema=TABLES[name]))
-        if PATTERNS in contents.changed:
-            self._database.execute(f"DELETE FROM {SCRIPTS}")
+        """Writes the inputs and the patterns that have changed. Reading a pattern takes some milliseconds."""
+        inputs, numbers = sorted(contents.changed_inputs), sorted(contents.changed_deployments)
+        if inputs:
+            self._database.delete_where_in(INPUTS, "name", inputs)
+            self._insert_listed(INPUTS, [input_row(input_from_json(contents.inputs[name])) for name in inputs])
+        if numbers:
+            deployments = [deployment_from_json(contents.deployments[number]) for number in numbers]
+            self._database.execute(f"DELETE FROM {PATTERNS} WHERE number IN ({', '.join(map(str, numbers))})")
+            self._insert_listed(PATTERNS, [pattern_row(deployment) for deployment in deployments])
             for deployment in deployments:
                 save_scripts(self._database, deployment)
-        contents.changed.clear()
+        contents.changed_inputs.clear()
+        contents.changed_deployments.clear()
+
+    def _insert_listed(self, name: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        columns = zip(*rows, strict=True)
+        arrays = [pa.array(values, field.type) for values, field in zip(columns, TABLES[name], strict=True)]
+        self._database.insert(name, pa.Table.from_arrays(arrays, schema=TABLES[name]))
 
     def _apply(self, kind: str, name: str, changes: Sequence[Change], contents: Contents) -> None:
         recent = _recent(name)
@@ -281,7 +283,8 @@ class RowTables:
         Raises:
             OSError: they cannot be written.
         """
-        self.refresh(contents)
+        with self.changing():
+            self._follow(contents)
         files = dict(contents.files)
         folder = self._row_files.folder
         if not folder.exists():
@@ -300,7 +303,7 @@ class RowTables:
             for name in self._gone:
                 self._database.execute(f"DELETE FROM {quoted(_gone(name))}")
             self._filled, self._gone, self._floors, self._applied = set(), set(), {}, 0
-        self.refresh(contents)
+            self._follow(contents)
         if not self._reading:  # else they are removed after the next snapshot
             self._row_files.remove_others(contents.files, disk)
 
