@@ -154,12 +154,13 @@ class Host:
         nulls: Nulls = "error",
         keep: timedelta | str = "0 seconds",
     ) -> None:
-        """Declares a source of events. A repeated call with the same arguments does nothing.
+        """Declares a source of events. A repeated call may change `nulls` and `keep`, and nothing else.
 
         Args:
             schema: The events' columns: a pyarrow schema, or any table that `feed` takes, whose rows are ignored.
             lateness: How far an event may be before the latest one; an earlier one is late. With "0 seconds" and a
-                `sequence`, events come in order, and each is matched when it comes.
+                `sequence`, events come in order, and each is matched when it comes. Then an event of another feed is
+                late, too, if it has the time and sequence of one before it of the same key.
             keep: For how long events are kept, so that `deploy` can take them with `since`.
 
         The other arguments are as in `detect`.

@@ -55,15 +55,14 @@ def with_ids(path: Path, ids: int) -> str:
 
 def test_a_store_goes_on_with_its_ids(tmp_path: Path) -> None:
     """In a store with ids 1 every pattern makes such ids. So a new version that finds a match again gives it the id
-    that it has, and it is stored once.
+    that it has, and it is stored and sent once.
     """
     with open_host(with_ids(tmp_path / "store.db", 1)) as host:
         host.feed(table(OPEN, PAY), input="events")
         assert found_ids(host) == [BLAKE2B]
         again = PAID.named("paid", version="2")
         host.deploy(again, input="events", key="account", since="2026-03-02T08:00:00Z", old="drop")
-        assert host.sql("SELECT DISTINCT match_id FROM outbox").column("match_id").to_pylist() == [BLAKE2B]
-        assert host.sql("SELECT count(*) AS n FROM outbox").to_pylist() == [{"n": 2}]
+        assert host.sql("SELECT match_id FROM outbox").column("match_id").to_pylist() == [BLAKE2B]
         assert found_ids(host) == [BLAKE2B]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.durable.test_stores import PAIRS, events
 
-from cepheid.errors import PatternError
+from cepheid.errors import EventError, PatternError, SchemaError
 from cepheid.host import open_host
 from cepheid.hosts.durable.stores.layout import TABLES
 
@@ -101,3 +102,24 @@ def test_a_version_that_cannot_be_shown() -> None:
     """Databases do not have all characters."""
     with pytest.raises(PatternError, match="version has a character that cannot be shown"):
         PAIRS.named("pairs", version="1\0")
+
+
+def test_what_may_change_of_an_input(url: str) -> None:
+    """Whether events without a key are dropped, and how long events are kept: also while partial matches are open."""
+    with open_host(url) as host:
+        declared = {"time": "at", "sequence": "id"}
+        host.input("events", events().schema, **declared)
+        host.deploy(PAIRS, input="events", key="user", outputs=("matches", "late"))
+        host.feed(events("a"), input="events")
+        nobody = events("a", after=1).set_column(2, "user", pa.array([None], pa.string()))
+        with pytest.raises(EventError, match="1 with a NULL in the key"):
+            host.feed(nobody, input="events")
+        host.input("events", events().schema, **declared, nulls="drop", keep="1 day")
+        host.feed(nobody, input="events")
+    with open_host(url) as host:
+        host.feed(pa.concat_tables([nobody, events("b", after=2)]), input="events")
+        assert host.sql("SELECT * FROM matches_pairs").num_rows == 1
+        with pytest.raises(
+            SchemaError, match=r"with lateness '0 seconds', not '1 minute'\. Only nulls and keep may change"
+        ):
+            host.input("events", events().schema, **declared, lateness="1 minute")

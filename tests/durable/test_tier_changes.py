@@ -58,6 +58,8 @@ def test_a_version_that_does_not_fit(url: str) -> None:
             host.deploy(pairs, input="events", key="user", measures={"m": "b.id"}, old="drain")
         with pytest.raises(SchemaError, match="and takes column 'n' as int64; here it is string"):
             host.deploy(pairs, input="events", key="user", measures={"n": "b.what"}, old="drain")
+        with pytest.raises(SchemaError, match="'two' reads the matches of 'pairs': add 'matches' to the outputs"):
+            host.deploy(pairs, input="events", key="user", measures=MEASURES, outputs=("late",), old="drain")
         host.feed(events(*"abab"), input="events")
         host.advance_time(START + timedelta(hours=1), input="events")
         assert count(host, "matches_two") == 1

@@ -65,6 +65,7 @@ _ADVICE = {
     ", as in time=('start', 'end')": " by --start and --end",
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
     ", which counts them in the report": ", which counts them",
+    "leave them out with bad_rows='skip'": "leave them out with --bad-rows skip",
     ": old='drain' or old='drop'": ": --old drain or --old drop",
     "open or run it with allow ": "run it with --allow ",
     "with secret='env:NAME'": "by --secret env:NAME",

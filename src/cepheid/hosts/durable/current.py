@@ -48,7 +48,7 @@ class Current:
         self.lock = RLock()
         """Held by what changes this object: a query of a store that lists when asked reads it, too."""
         try:
-            self._read()
+            self.read()
         except BaseException:
             store.close()
             raise
@@ -67,7 +67,7 @@ class Current:
                 self._is_whole = False  # the connection may be gone, so it is made anew when it is needed
                 raise
             except BaseException:
-                self._read()
+                self.read()
                 raise
 
     def ensure(self) -> None:
@@ -79,9 +79,9 @@ class Current:
         with self.lock:
             if not self._is_whole:
                 self.store.reopen()
-                self._read()
+                self.read()
 
-    def _read(self) -> None:
+    def read(self) -> None:
         """Reads the whole state from the store."""
         inputs, self.deployments, self.sent, self.ids = self.store.load()
         self._is_whole = False

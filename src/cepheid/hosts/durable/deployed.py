@@ -68,7 +68,7 @@ class Found(NamedTuple):
     rows: pa.Table
     detected: pa.ChunkedArray
 
-    def filter(self, mask: pa.ChunkedArray) -> Found:
+    def filter(self, mask: pa.Array | pa.ChunkedArray) -> Found:
         return Found(self.rows.filter(mask), self.detected.filter(mask))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -21,6 +22,7 @@ from cepheid.hosts.durable.retention import Retained, Retention
 from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, Position
 from cepheid.hosts.durable.store import HostStore, Transaction
+from cepheid.hosts.durable.stores.database import quoted
 from cepheid.hosts.durable.tables import found_rows, found_tables, open_table, retracted, tables_of
 from cepheid.hosts.durable.tiers import (
     cycle_faults,
@@ -31,6 +33,7 @@ from cepheid.hosts.durable.tiers import (
 from cepheid.hosts.in_process.prepare import TimedEvents, instants
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.hosts.shards.arrow_stream import to_stream
+from cepheid.lang.duration import format_duration
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import MATCH
 
@@ -101,19 +104,25 @@ class DurableHost:
         return self._now.sent
 
     def add_input(self, given: Input) -> None:
-        """Adds the input. If it is there already, with the same arguments, nothing changes.
+        """Adds the input. If it is there already, `nulls` and `keep` may change, and nothing else.
 
         Raises:
             SchemaError: there is an input of this name with other arguments.
         """
         self._now.ensure()
         known = self._now.inputs.get(given.name)
+        if known is not None:
+            if faults := _differences(known, given):
+                what = f"input {given.name!r} is there already, with {'; '.join(faults)}"
+                raise SchemaError(f"{what}. Only nulls and keep may change: give this one another name")
+            if (given := replace(known, nulls=given.nulls, keep=given.keep)) == known:
+                return
+        with self._now.changing() as transaction:
+            transaction.save_input(given)
         if known is None:
-            with self._now.changing() as transaction:
-                transaction.save_input(given)
             self._now.inputs[given.name] = given
-        elif faults := _differences(known, given):
-            raise SchemaError(f"input {given.name!r} is there already, with {'; '.join(faults)}")
+        else:
+            self._now.read()  # the patterns read it in another way
 
     def deploy(self, deployment: Deployment, *, since: int | None = None, old: Old | None = None) -> Deployment:
         """Deploys the pattern. It takes the events that are fed from now on; before them, with `since` (microseconds),
@@ -133,6 +142,7 @@ class DurableHost:
         deployed.deployment = deployment = replace(deployed.deployment, problems=deployed.problems, position=position)
         former = self._former(deployed, since, old)
         events = None if since is None else self._kept(deployment, since)
+        known = set() if since is None else self._ids_found(deployed)
         with self._now.changing() as transaction:
             transaction.save_deployment(deployment)
             for table in tables_of(deployed):
@@ -145,7 +155,8 @@ class DurableHost:
             found = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
             deployed.start_at(reached)
             if found is not None:
-                self._write(transaction, deployed, found, outbox)
+                new = [one not in known for one in found.rows.column("match_id").to_pylist()]
+                self._write(transaction, deployed, found.filter(pa.array(new, pa.bool_())), outbox)
             self._now.sent = outbox.sent_to(transaction)
         return deployment
 
@@ -192,6 +203,14 @@ class DurableHost:
         if faults:
             raise SchemaError("\n".join(faults))
         return former
+
+    def _ids_found(self, deployed: Deployed) -> set[str]:
+        """The ids of what earlier versions of the pattern have found. They were sent, and are not sent again."""
+        earlier = [one for one in self._now.deployments if one.name == deployed.deployment.name]
+        outputs = {output for one in earlier for output in one.outputs}
+        tables = found_tables(deployed, outputs).values()
+        each = (self.read(f"SELECT match_id FROM {quoted(table.name)}").column(0).to_pylist() for table in tables)
+        return {match_id for ids in each for match_id in ids}
 
     def _kept(self, deployment: Deployment, since: int) -> TimedEvents:
         """The kept events of the deployment's input from `since` on."""
@@ -390,6 +409,12 @@ def _followed(given: Input, latest: int) -> Input:
 
 def _differences(known: Input, given: Input) -> list[str]:
     """What differs in the arguments of two inputs, as texts."""
-    names = ("columns", "time", "sequence", "lateness", "time_zone", "nulls", "keep")
-    changed = [name for name in names if getattr(known, name) != getattr(given, name)]
-    return [f"{name} {getattr(known, name)!r}, not {getattr(given, name)!r}" for name in changed]
+    names = ("columns", "time", "sequence", "lateness", "time_zone")
+    pairs = [(name, getattr(known, name), getattr(given, name)) for name in names]
+    return [f"{name} {_shown(name, was)}, not {_shown(name, now)}" for name, was, now in pairs if was != now]
+
+
+def _shown(name: str, value: object) -> str:
+    if name == "lateness" and isinstance(value, int):
+        return repr(format_duration(timedelta(microseconds=value)) or "0 seconds")
+    return repr(value)

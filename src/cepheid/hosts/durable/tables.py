@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from hashlib import blake2b
 
 import pyarrow as pa
@@ -44,13 +44,13 @@ def open_table(deployed: Deployed) -> RowTable | None:
     return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes, deployed.correlated)
 
 
-def found_tables(deployed: Deployed) -> dict[str, RowTable]:
-    """The tables for what is found, by the kind of row."""
+def found_tables(deployed: Deployed, among: Container[str] | None = None) -> dict[str, RowTable]:
+    """The tables for what is found, by the kind of row; `among` restricts the outputs."""
     asked, slug = deployed.deployment.outputs, deployed.deployment.slug
     kinds = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "late": LATE}
     tables = {}
     for output, kind in kinds.items():
-        if output in asked:
+        if output in asked and (among is None or output in among):
             indexes = (("detected_at",),)  # old rows are removed by it
             tables[kind] = RowTable(f"{output}_{slug}", _found_schema(deployed, kind), "match_id", indexes)
     return tables

@@ -142,6 +142,8 @@ def reader_faults(deployed: Deployed, former: Deployed | None, running: Sequence
         if name not in _read_by(reader.deployment):
             continue
         who = f"pattern {reader.deployment.name!r} reads the matches of {name!r}"
+        if "matches" not in deployed.deployment.outputs:
+            yield f"{who}: add 'matches' to the outputs"
         for column, type_ in columns.items():
             if column in reader.table.columns.names and reader.table.columns.field(column).type != type_:
                 known = reader.table.columns.field(column).type

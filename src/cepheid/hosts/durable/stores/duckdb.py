@@ -222,8 +222,10 @@ def _connected(path: Path) -> duckdb.DuckDBPyConnection:
         try:
             return duckdb.connect(path, config=_NO_DOWNLOADS)
         except duckdb.IOException as error:
-            if "lock" not in str(error) or time.monotonic() > until:
+            if "lock" not in str(error):
                 raise
+            if time.monotonic() > until:
+                raise StoreError(f"another host has the store {path} open: close it first") from error
             time.sleep(0.05)
 
 
