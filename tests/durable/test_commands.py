@@ -103,8 +103,11 @@ def test_once(store: str, pattern: str, folder: Path) -> None:
     said("deploy", store, pattern, "--input", "events", "--key", "user")
     said("run", store, "--from", f"files://{folder}", "--once")
     assert "waiting" in said("open", store, "pairs")
-    (folder / "2.csv").write_text(ROWS + "2,2024-03-04T10:01:00Z,u,b\n")
-    said("run", store, "--from", f"files://{folder}", "--once")
+    late = "3,2024-03-04T10:00:30Z,u,b\n"
+    (folder / "2.csv").write_text(f"{ROWS}2,2024-03-04T10:01:00Z,u,b\n")
+    (folder / "3.csv").write_text(ROWS + late)
+    done = cepheid("run", store, "--from", f"files://{folder}", "--once")
+    assert (done.returncode, done.stderr) == (0, "late: 1 events that pattern 'pairs' has not taken\n")
     assert "match_id" in said("matches", store, "pairs")
     assert "running" in said("patterns", store)
 

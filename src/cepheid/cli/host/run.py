@@ -99,6 +99,8 @@ def run(
             figures.write()
         if skipped := sum(service.malformed.values()):
             sys.stderr.write(f"left out: {skipped:,} rows that could not be read as events\n")
+        for pattern, late in service.late.items():
+            sys.stderr.write(f"late: {late:,} events that pattern {pattern!r} has not taken\n")
 
 
 def _opened(

@@ -74,6 +74,14 @@ class Service:
         lags = {source: self.lag(source) for source in self._sources}
         return samples_of(self._host.figures(), name, lags, self.malformed)
 
+    @property
+    def late(self) -> dict[str, int]:
+        """The number of late events of each pattern that had some, by name."""
+        late: dict[str, int] = {}
+        for (name, _), counts in self._host.figures().patterns.items():
+            late[name] = late.get(name, 0) + counts["late"]
+        return {name: count for name, count in late.items() if count}
+
     def lag(self, name: str) -> float | None:
         """How many seconds the host is behind the source of the input; None if it is not known."""
         return self._sources[name].lag(self._host.inputs[name].position)
