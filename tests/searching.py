@@ -6,7 +6,7 @@ import os
 
 from hypothesis import settings
 
-KILLS = int(os.environ.get("CEPHEID_KILLS", "3"))
+KILLS = int(os.environ.get("CEPHEID_KILLS", "2"))
 """How often a stream or a host is killed before it may finish; `make soak` sets it to dozens and hundreds."""
 
 

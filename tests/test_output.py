@@ -7,6 +7,7 @@ import pytest
 
 from cepheid.events.identity import DIGEST_SIZE
 from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
 from cepheid.output.stages import MOST_ROWS, parts_of
 
 
@@ -22,7 +23,7 @@ def test_parts(most: int) -> None:
     whole = Emitted(
         end=np.cumsum(lengths),
         detected_at=np.arange(5) * 10,
-        timeout=np.array([False, True, False, False, True]),
+        outcome=np.array([MATCHED, TIMED_OUT, MATCHED, MATCHED, TIMED_OUT], np.int32),
         event=np.arange(9, dtype=np.int32),
         stage=np.arange(9, dtype=np.int32) % 3,
     )
@@ -34,7 +35,7 @@ def test_parts(most: int) -> None:
 def test_nothing_has_no_parts() -> None:
     """If nothing is emitted, there are no rows to make."""
     nothing = np.zeros(0, np.int64)
-    none = Emitted(nothing, nothing, nothing.astype(np.bool_), nothing.astype(np.int32), nothing.astype(np.int32))
+    none = Emitted(nothing, nothing, *[nothing.astype(np.int32)] * 3)
     assert list(parts_of(none)) == []
 
 
@@ -44,5 +45,5 @@ def _matches(*parts: Emitted) -> list[object]:
         for i, end in enumerate(part.end):
             events = slice(part.end[i - 1] if i else 0, end)
             its = part.event[events].tolist(), part.stage[events].tolist()
-            found.append((*its, int(part.detected_at[i]), bool(part.timeout[i])))
+            found.append((*its, int(part.detected_at[i]), int(part.outcome[i])))
     return found

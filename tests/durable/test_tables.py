@@ -98,10 +98,12 @@ def test_long_names_and_odd_versions(url: str) -> None:
         assert host.sql(f"SELECT version FROM {tables[2][0]}").column(0).to_pylist() == ["50% '\"\\é"]
 
 
-def test_a_version_that_cannot_be_shown() -> None:
-    """Databases do not have all characters."""
-    with pytest.raises(PatternError, match="version has a character that cannot be shown"):
-        PAIRS.named("pairs", version="1\0")
+def test_a_version_that_databases_refuse(url: str) -> None:
+    """Not all databases take all characters."""
+    with open_host(url) as host:
+        host.input("events", events().schema, time="at", sequence="id")
+        with pytest.raises(PatternError, match=r"version '1.x00' has a character that databases may not take"):
+            host.deploy(PAIRS.named("pairs", version="1\0"), input="events", key="user")
 
 
 def test_what_may_change_of_an_input(url: str) -> None:

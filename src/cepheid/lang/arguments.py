@@ -50,8 +50,6 @@ def version_text(version: str | int) -> str:
     """The version as text, checked to be text that is not empty or a whole number."""
     if isinstance(version, bool) or version == "" or not isinstance(version, str | int):
         raise PatternError(f"a pattern's version is text or a whole number, got {shown(version)}")
-    if not str(version).isprintable():
-        raise PatternError(f"a pattern's version has a character that cannot be shown: {shown(version)}")
     return str(version)
 
 

@@ -29,13 +29,15 @@ def columns_faults(columns: pa.Schema, time: str, sequence: Sequence[str]) -> li
 def check_one_pattern(pattern: object) -> None:
     """
     Raises:
-        PatternError: it is no pattern, or has no name.
+        PatternError: it is no pattern, has no name, or a version that a database may not take.
     """
     if isinstance(pattern, Mapping):
         raise PatternError("deploy takes one pattern: deploy several one after another")
     (asked,) = asked_patterns(pattern, None, [])
     if not asked.pattern.name:
         raise PatternError("a deployed pattern needs a name: its tables are named after it")
+    if not (asked.pattern.version or "1").isprintable():
+        raise PatternError(f"the version {asked.pattern.version!r} has a character that databases may not take")
 
 
 def checked_source(given: object, faults: list[str]) -> str | MatchesOf:

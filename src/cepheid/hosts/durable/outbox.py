@@ -1,7 +1,8 @@
 """The outbox: what was found, numbered, for those who subscribe to it.
 
-The rows of one step are in the order of `detected_at`, then of pattern and version, then of `match_id`: so a subscriber
-that takes the matches of several patterns as events gets none of them late.
+The rows of one step are in the order of `detected_at`, then of the steps of their patterns (one that reads matches comes
+after what it reads), then of `match_id`. So a subscriber that takes the matches of several patterns as events gets none
+of them late.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Outbox:
         """Writes the rows; returns the number of the last one."""
         if not self._found:
             return self._before
-        found = sorted(self._found, key=lambda one: one[:2])
+        found = self._found
         numbers = (self._before + 1 + places([one.detected for _, _, one in found])).tolist()
         ends = np.cumsum([len(one.rows) for _, _, one in found])
         parts = [numbers[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
