@@ -301,9 +301,9 @@ def test_later_patterns(url: str) -> None:
         host.deploy(PAIRS.named("others"), input="events", key="user", measures={"first": "a.id"})
         find(host, 5)
         assert host.deliver()
-        assert got == [("others", None), ("pairs", 5)]
+        assert got == [("pairs", 5), ("others", None)]
         rows = host.sql("SELECT id, first FROM alerts ORDER BY number").to_pylist()
-        assert rows == [{"id": 1, "first": None}, {"id": None, "first": 4}, {"id": 5, "first": None}]
+        assert rows == [{"id": 1, "first": None}, {"id": 5, "first": None}, {"id": None, "first": 4}]
 
 
 def test_later_pattern_that_does_not_fit(url: str) -> None:

@@ -1,8 +1,8 @@
 """The outbox: what was found, numbered, for those who subscribe to it.
 
-The rows of one step are in the order of `detected_at`, then of the steps of their patterns, where one that reads matches
-comes after what it reads, then of `match_id`. So a subscriber that takes the matches of several patterns as events gets
-none of them late.
+The rows of one step are in the order of `detected_at`, then of the steps of their patterns, where a pattern that reads
+matches comes after what it reads, then of `match_id`. So a subscriber that takes the matches of several patterns as
+events gets none of them late.
 """
 
 from __future__ import annotations
