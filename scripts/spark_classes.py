@@ -30,7 +30,7 @@ def main() -> None:
         rows = detect(stream, PATTERN, key="k", time="at", lateness="1 second", shards=1)
         writer = rows.writeStream.format("parquet").option("path", str(folder / "found"))
         writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
-        assert writer.trigger(availableNow=True).start().awaitTermination(120)
+        assert writer.trigger(availableNow=True).start().awaitTermination(600)
     gateway = spark.sparkContext._gateway  # noqa: SLF001
     assert gateway is not None
     spark.stop()
