@@ -121,9 +121,7 @@ class Deployed:
         """The columns of the events that it reads."""
         nothing = TimedEvents(table.columns.empty_table().select(self.used), (pa.chunked_array([], TIME_TYPE),))
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
-        nothing_found = self._runner.schema.empty_table()
-        detected = nothing_found.column("detected_at")
-        self._nothing = Found(finished_rows(self.plan, nothing_found, self._engine), detected)
+        self._nothing = self._finished(self._runner.schema.empty_table())
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
         self.correlated: tuple[str, ...] = ()
@@ -220,8 +218,10 @@ class Deployed:
             found = self._matcher.net(pa.concat_tables(rows))
             if not found.num_rows:  # as mostly
                 return self._nothing
-            found = in_order(found)
-            return Found(finished_rows(self.plan, found, self._engine), found.column("detected_at"))
+            return self._finished(in_order(found))
+
+    def _finished(self, rows: pa.Table) -> Found:
+        return Found(finished_rows(self.plan, rows, self._engine), rows.column("detected_at"))
 
     @property
     def head(self) -> Head | None:

@@ -122,7 +122,8 @@ class DurableHost:
         if known is None:
             self._now.inputs[given.name] = given
         else:
-            self._now.read()  # the patterns read it in another way
+            with self._now.lock:
+                self._now.read()  # the patterns read it in another way
 
     def deploy(self, deployment: Deployment, *, since: int | None = None, old: Old | None = None) -> Deployment:
         """Deploys the pattern. It takes the events that are fed from now on; before them, with `since` (microseconds),
@@ -284,7 +285,7 @@ class DurableHost:
         found: dict[str, list[Found]] = {}
         names = {one.name for one in changed}
         before = {one: self._now.reached_by(one.deployment.input) for one in self._now.running}
-        concerned = self._concerned(changed[0].name, events) if events is not None else set()
+        concerned = set() if events is None else self._concerned(changed[0].name, events)
         with self._now.changing() as transaction:
             for after in changed:
                 transaction.save_input(after)
@@ -340,11 +341,11 @@ class DurableHost:
         latest = max((one.reached.time for one in self._now.inputs.values()), default=BEFORE_ALL.time)
         self._retained.cut_outbox(transaction, self._now.sent, self.first_undelivered(), latest)
 
-    def _concerned(self, source: str, events: TimedEvents | None) -> set[Deployed]:
+    def _concerned(self, source: str, events: TimedEvents) -> set[Deployed]:
         """The deployments with this input that the events may concern."""
-        mine = [one for one in self._now.running if one.deployment.input == source]
-        if events is None or not len(events):
+        if not len(events):
             return set()
+        mine = [one for one in self._now.running if one.deployment.input == source]
         if source not in self._now.screens:
             self._now.screens[source] = Screen([one.comparisons for one in mine])
         numbers = self._now.screens[source].concerned(events.events)
