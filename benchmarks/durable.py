@@ -117,6 +117,8 @@ def measure_many(kind: str, url: str, rows: int) -> list[list[object]]:
     query = "SELECT stage, wakeup FROM open_pairs WHERE device = {}"
     queries = [timed(partial(host.sql, query.format(at)))[0] for at in random.Random(0).sample(range(rows), 20)]
     deploying, _ = timed(lambda: host.deploy(STEPS, input="events", key="device", columns="id"))
+    after = partial(host.deploy, PAIRS.named("pairs", version=2), input="events", key="device", columns="id", old="drain")
+    draining, _ = timed(after)
     waking, _ = timed(lambda: host.advance_time(instant(3600 * SECOND + WAKEUPS - 1)))
     open_ = host.sql("SELECT count(*) AS n FROM open_pairs").column(0)[0].as_py()
     assert open_ == feeder.fed - WAKEUPS, (open_, feeder.fed)
@@ -132,6 +134,7 @@ def measure_many(kind: str, url: str, rows: int) -> list[list[object]]:
         [kind, f"median feed of {SMALL:,}, ms", 1e3 * statistics.median(small)],
         [kind, "indexed query, ms", 1e3 * statistics.median(queries)],
         [kind, "deploy, ms", 1e3 * deploying],
+        [kind, "deploy in place of a version that drains, ms", 1e3 * draining],
         [kind, f"{WAKEUPS:,} wakeups, ms", 1e3 * waking],
         [kind, "restart, ms", 1e3 * restart],
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.stream.supervised import pair
 
-from cepheid import PatternError, pattern_to_yaml
+from cepheid import OccurrencePattern, PatternError, pattern_to_yaml
 from cepheid.hosts.spark.supervised.folder import content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import set_of
 from cepheid.hosts.spark.supervised.pattern_set import Change, PatternSet, following, from_json, to_json
@@ -124,3 +124,12 @@ def test_earlier_ledgers_are_read() -> None:
     first = following(NOTHING, {"ab": AB}, "drop", ())
     expected = following(first, {"ab": new}, "drop", [first])
     assert from_json(stored) == replace(expected, first=7)
+
+
+def test_a_pattern_that_cannot_drain() -> None:
+    """It may be replaced, if what is open of it is dropped."""
+    first = OccurrencePattern.of("a; b").named("apart").taxonomy("x").policy("recent")
+    former = following(NOTHING, {"apart": first}, "drain", [])
+    with pytest.raises(PatternError, match=r"'apart' is .*which cannot be drained: drop it, with old='drop'"):
+        following(former, {"ab": AB}, "drain", [former])
+    assert [one.name for one in following(former, {"ab": AB}, "drop", [former]).deployments] == ["ab"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, Problem
+from cepheid.errors import Problem
 from cepheid.events.batch import Schema
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.document.marked_text import Value
@@ -23,7 +23,7 @@ from cepheid.plan.tiers import Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
-    from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, PatternRunner, ServiceMatcher
+    from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
 LateBy: TypeAlias = Literal["start", "end"]
@@ -83,6 +83,8 @@ class Family(Protocol):
     """Arguments of `detect` that the kind does not support, each with the reason. The docs show them in a table."""
     named_in_one_table: bool = False
     """Whether matches of several patterns have by default the columns of a call with `outputs`."""
+    drains: bool = False
+    """Whether a live matcher can go on with what is open and start nothing more."""
     lists_open: bool = False
     """Whether open partial matches can be listed."""
     counts: type[ReadCounts]
@@ -181,22 +183,6 @@ class Family(Protocol):
 
     def runner(self, plan: Any, late_by: LateBy) -> PatternRunner:
         """The pattern in the form that is sent to the workers of a stream."""
-
-    def drained(self, runner: Any, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema) -> LiveMatcher:
-        """The matcher of a `draining` runner that continues a snapshot of the pattern that started partial matches. So
-        do its waiting events, as they came before; later ones do not.
-        """
-        matcher, _ = self.draining(runner).restored(snapshot, made_for, columns)
-        return matcher
-
-    def draining(self, runner: Any) -> PatternRunner:
-        """The runner of a pattern that starts nothing more, and goes on with what is open.
-
-        Raises:
-            PatternError: patterns of this kind cannot do that.
-        """
-        name = runner.plan.pattern.name
-        raise PatternError(f"pattern {name!r} is {self.noun}, which cannot be drained: drop what is open of it")
 
     def live_outputs(self, plan: Any) -> tuple[str, ...]:
         """The kinds of rows of a stream: outputs, and RETRACTIONS."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ from cepheid.plan.tiers import Tier
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
     from cepheid.compile.step_in_words import StepInWords
-    from cepheid.matchers.protocols import FiniteMatcher, LiveMatcher, ServiceMatcher
+    from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
     from cepheid.matchers.stages.runner import StagesRunner
 
@@ -42,6 +41,7 @@ class Stages(Family):
     outputs: tuple[OutputName, ...] = ("matches", "timeouts", "no_match", "late")
     last_columns = ("event",)
     named_in_one_table = True
+    drains = True
     lists_open = True
     counts = EventCounts
     build = staticmethod(build_plans)
@@ -130,14 +130,6 @@ class Stages(Family):
         from cepheid.matchers.stages.runner import StagesRunner
 
         return StagesRunner(plan)
-
-    def draining(self, runner: StagesRunner) -> StagesRunner:
-        return replace(runner, starts=False)
-
-    def drained(
-        self, runner: StagesRunner, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> LiveMatcher:
-        return runner.drained(snapshot, made_for, columns)
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest

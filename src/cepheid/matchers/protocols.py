@@ -227,6 +227,17 @@ class LiveMatcher(Protocol):
         are the same.
         """
 
+    drains: bool
+    """Whether events start nothing more."""
+
+    def drain(self, *, waiting: bool) -> None:
+        """From now on events start nothing, and what is open goes on. `waiting`: whether the events that wait for the
+        watermark now still start partial matches.
+
+        Raises:
+            PatternError: patterns of this kind cannot do that.
+        """
+
     @property
     def now(self) -> int:
         """The watermark, in microseconds."""

@@ -29,6 +29,11 @@ def advance(matcher: LiveMatcher, reached: Reached) -> pa.Table:
     return matcher.advance_time(reached.time) if reached.over else matcher.settle(reached.time)
 
 
+def cannot_drain(plan: PatternPlan) -> PatternError:
+    """The error for a pattern that is to drain, and is not of stages."""
+    return PatternError(f"pattern {plan.pattern.name!r} cannot be drained, as only patterns of stages can: drop it")
+
+
 class Planned:
     """The properties of a PatternRunner that come from its plan."""
 
@@ -78,6 +83,7 @@ class OrderedLiveMatcher:
     def __init__(self, pattern: PatternRunner, live: ConservativeMatcher) -> None:
         self.pattern = pattern
         self.live = live
+        self.drains = False
 
     def advance_time(self, time: int) -> pa.Table:
         return self.live.advance_time(time)
@@ -123,6 +129,9 @@ class OrderedLiveMatcher:
 
     def renewed(self) -> pa.Table | None:
         return None
+
+    def drain(self, *, waiting: bool) -> None:  # noqa: ARG002
+        raise cannot_drain(self.pattern.plan)
 
     @property
     def now(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -58,15 +58,6 @@ class CompiledPattern:
     """A mask of lifted bits: an event without any of them matters to no partial match. None: every event matters."""
     lookups: tuple[StateLookup, ...]
     """For each state of the automaton, how an event finds the partial matches in it."""
-
-    def without_starts(self) -> CompiledPattern:
-        """The same pattern, except that only events with the bit `waited` in their mask start partial matches: they
-        alone wake the start state. There must be no functions, as the reference step does not read the tables.
-        """
-        assert not self.plan.functions
-        states = self.tables.states.copy()
-        states["wake"][self.tables.settings["start"][0]] = self.waited
-        return replace(self, tables=self.tables._replace(states=states))
 
     @property
     def waited(self) -> int:

@@ -93,15 +93,11 @@ class Current:
             deployed = self._made(deployment)
             shard = self.store.shard(deployment.number)
             deployed.recover(shard, shard.head())
-            self.running.append(self.listed_anew(deployed))
+            if self.store.lists_when_asked:
+                deployed.relist()  # the store has no rows of it yet, or not all that have changed
+            self.running.append(deployed)
         self.running = upstream_first(self.running)
         self._is_whole = True
-
-    def listed_anew(self, deployed: Deployed) -> Deployed:
-        """The same; a store that lists when asked has no rows of it yet, or not all that have changed."""
-        if self.store.lists_when_asked:
-            deployed.relist()
-        return deployed
 
     # What deployments read
 

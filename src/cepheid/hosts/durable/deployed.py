@@ -107,9 +107,8 @@ class Deployed:
         self.plan: PatternPlan = plans.only
         self.problems = (*family.warnings(self.plan), *family.growth(self.plan, "start"))
         """What works, but perhaps not as intended, and what is retained for ever."""
-        runner = family.runner(self.plan, "start")
-        self._made_for = family.compatibility(runner, table.time_zone)
-        self._runner = runner if deployment.status == "running" else family.draining(runner)
+        self._runner = family.runner(self.plan, "start")
+        self._made_for = family.compatibility(self._runner, table.time_zone)
         relevant = relevant_to_any(family.compile(plans).relevant_to)
         self._relevant = None if "late" in deployment.outputs else relevant
         fails = self._engine.may_fail([*self.plan.bits, *self.plan.values], self.plan.schema.columns)
@@ -150,7 +149,8 @@ class Deployed:
         """Continues from what is stored."""
         if head is None:
             return
-        ready = restored(self._runner, stored, head, self._made_for, self._columns)
+        after = self.deployment.drained_after
+        ready = restored(self._runner, stored, head, self._made_for, self._columns, drained_after=after)
         self._matcher, self._continues_log, self._head = ready.matcher, ready.continues_log, head
         self._matcher.watch()
         self._reached, self._due = head.reached, self._matcher.due
@@ -160,16 +160,16 @@ class Deployed:
         advance(self._matcher, reached)
         self._reached, self._due = reached, self._matcher.due
 
-    def draining(self, deployment: Deployment) -> Deployed:
-        """The same, continued by a matcher that starts nothing more."""
-        after = Deployed(deployment, self.table, self._ids)
-        snapshot = snapshot_of(self._matcher, self._made_for)
-        family = known_family_of(deployment.pattern)
-        after._matcher = family.drained(after._runner, snapshot, after._made_for, after._columns)
-        after._matcher.watch()
-        after._head, after._reached, after._due = self._head, self._reached, self._due
-        after._continues_log = False
-        return after
+    def drain(self) -> None:
+        """From now on starts nothing, and goes on with what is open. What is stored stays as it is.
+
+        Raises:
+            PatternError: patterns of this kind cannot do that.
+        """
+        self._matcher.drain(waiting=True)
+        after = 0 if self._head is None else self._head.entries
+        self.deployment = replace(self.deployment, status="draining", drained_after=after)
+        self._next = None  # it would not say that its matcher drains
 
     def relist(self) -> None:
         """Makes all open partial matches count as changed."""

@@ -232,18 +232,17 @@ class DurableHost:
         """Drains or drops what runs. What drains already goes on."""
         if how == "drain" and running.deployment.status == "draining":
             return
+        at = self._now.deployments.index(running.deployment)
         drains = how == "drain" and not running.is_idle
-        ended = replace(running.deployment, status="draining" if drains else "retired")
-        at = self._now.running.index(running)
-        self._now.deployments[self._now.deployments.index(running.deployment)] = ended
+        if drains:
+            running.drain()
+        ended = running.deployment if drains else replace(running.deployment, status="retired")
+        self._now.deployments[at] = ended
         transaction.save_deployment(ended)
         self._now.screens = {}
         if drains:
-            self._now.running[at] = self._now.listed_anew(running.draining(ended))
-            # A log that was written before must not be replayed by a matcher that starts nothing.
-            self._now.running[at].save(transaction.shard(ended.number))
             return
-        del self._now.running[at]
+        self._now.running.remove(running)
         if running.head is not None:
             transaction.shard(ended.number).clear(running.head)
         if (open_ := open_table(running)) is not None:

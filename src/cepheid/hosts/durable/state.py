@@ -83,6 +83,8 @@ class Deployment:
     """What works, but perhaps not as intended, and what is retained for ever: one sentence each."""
     position: Position | None = None
     """The position of its input when it was deployed; None also for tiers."""
+    drained_after: int | None = None
+    """When it began to drain, its stored log had so many entries."""
 
     @property
     def name(self) -> str:

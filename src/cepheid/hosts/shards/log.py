@@ -11,7 +11,7 @@ worker that has had the shard before only replays the newer entries of the log.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import reduce
 from typing import NamedTuple
@@ -138,11 +138,11 @@ class ReadyMatcher(NamedTuple):
     """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
 
 
-def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object], *, drains: bool = False) -> bytes:
+def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
     """A snapshot as `restored` takes it. It also says what must be known of the matcher that writes the log after it:
-    its limits, and whether it starts nothing more.
+    its limits, and whether it drains.
     """
-    return matcher.snapshot(made_for, {**_kept(matcher), **({"drains": True} if drains else {})})
+    return matcher.snapshot(made_for, _kept(matcher))
 
 
 def snapshot_in_pieces(matcher: LiveMatcher, made_for: dict[str, object]) -> Iterator[bytes]:
@@ -151,7 +151,8 @@ def snapshot_in_pieces(matcher: LiveMatcher, made_for: dict[str, object]) -> Ite
 
 
 def _kept(matcher: LiveMatcher) -> dict[str, object]:
-    return {"limits": asdict(matcher.pattern.plan.limits)}
+    drains = {"drains": True} if matcher.drains else {}
+    return {"limits": asdict(matcher.pattern.plan.limits), **drains}
 
 
 def restored(
@@ -161,11 +162,11 @@ def restored(
     made_for: dict[str, object],
     columns: pa.Schema,
     *,
-    draining: Callable[[], PatternRunner] | None = None,
+    drained_after: int | None = None,
 ) -> ReadyMatcher:
     """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
-    may differ from those of the log. They apply after the replay. If the snapshot says that its writer started nothing
-    more, the runner that `draining` returns makes the matcher.
+    may differ from those of the log. They apply after the replay. If the snapshot says that its matcher drains, so does
+    this one; otherwise it drains after so many entries of the log, if the number is given.
 
     With on_limit="raise" the log is replayed without limits. No call that wrote the log exceeded a limit. But within a
     call, sets are counted only from time to time, so that the whole log in one call might seem to exceed one.
@@ -178,12 +179,16 @@ def restored(
     log = stored.log()
     if len(log) != head.entries:
         raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
-    snapshot = stored.snapshot()
-    matcher, written_with = pattern.restored(snapshot, made_for, columns)
-    if draining is not None and written_with.get("drains", False):
-        matcher, written_with = draining().restored(snapshot, made_for, columns)
+    matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
+    if written_with.get("drains", False):
+        matcher.drain(waiting=False)
+    elif drained_after is not None:
+        before, log = log[:drained_after], log[drained_after:]
+        if before:
+            _replay(matcher, before, before[-1].reached, columns, limits)
+        matcher.drain(waiting=True)
     _replay(matcher, log, head.reached, columns, limits)
     counts, renewed = matcher.counts, matcher.renewed()
     continues_log = limits == pattern.plan.limits and renewed is None

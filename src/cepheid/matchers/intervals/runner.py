@@ -19,7 +19,7 @@ from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.open_changes import OpenChanges
-from cepheid.matchers.runners import Planned, advance
+from cepheid.matchers.runners import Planned, advance, cannot_drain
 from cepheid.matchers.snapshot import restored
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, LATE, RETRACTION
@@ -67,6 +67,7 @@ class IntervalRowsMatcher:
     def __init__(self, pattern: IntervalsRunner, live: LiveIntervalMatcher) -> None:
         self.pattern = pattern
         self.live = live
+        self.drains = False
         self._matches = 0
 
     def advance_time(self, time: int) -> pa.Table:
@@ -105,6 +106,9 @@ class IntervalRowsMatcher:
         if self.live.kernel.consistency is consistency:
             return None
         return self._counted(self.live.switch(consistency))
+
+    def drain(self, *, waiting: bool) -> None:  # noqa: ARG002
+        raise cannot_drain(self.pattern.plan)
 
     @property
     def now(self) -> int:

@@ -60,8 +60,12 @@ class Detector(Replays):
     def __init__(self, pattern: CompiledPattern) -> None:
         super().__init__(pattern.plan.limits)
         tables = pattern.tables
-        constants = tables.constants.copy()  # the codes of strings change with every working set
-        self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
+        own = tables._replace(
+            constants=tables.constants.copy(),  # the codes of strings change with every working set
+            settings=tables.settings.copy(),
+            states=tables.states.copy(),
+        )
+        self.pattern = replace(pattern, tables=own)
         self.kernel = _kernel(self.pattern)
         self.working_set = WorkingSet(self.pattern)
         self.ids = Ids.SIPHASH
@@ -98,6 +102,14 @@ class Detector(Replays):
             return {}
         leaves = zip(self.plan.pattern.leaves, negated.tolist(), strict=False)  # conditions of `until` come after them
         return {leaf.name: count for leaf, count in leaves if leaf.contiguity.negated}
+
+    def start_nothing(self) -> None:
+        """From now on only events with the bit `waited` in their mask start partial matches: they alone wake the start
+        state. There must be no functions, as the reference step does not read the tables.
+        """
+        assert not self.plan.functions
+        tables = self.pattern.tables
+        tables.states["wake"][tables.settings["start"][0]] = self.pattern.waited
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
         """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.

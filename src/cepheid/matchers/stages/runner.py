@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,26 +22,16 @@ class StagesRunner(OrderedRunner):
     """A PatternRunner."""
 
     plan: Plan
-    starts: bool = True
-    """Whether events start partial matches. If not, those that are open go on, and so do events that waited before."""
 
     @cached_property
     def compiled(self) -> CompiledPattern:
-        compiled = compile_plan(self.plan)
-        return compiled if self.starts else compiled.without_starts()
+        return compile_plan(self.plan)
 
     def detector(self) -> Detector:
         return Detector(self.compiled)
 
     def live_matcher(self, live: ConservativeMatcher) -> StagesLiveMatcher:
         return StagesLiveMatcher(self, live)
-
-    def drained(self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema) -> StagesLiveMatcher:
-        """A matcher that continues a snapshot of the pattern from before it began to drain. `starts` is False."""
-        matcher, _ = self.restored(snapshot, made_for, columns)
-        assert isinstance(matcher, StagesLiveMatcher)
-        matcher.let_waiting_start()
-        return matcher
 
     @property
     def schema(self) -> pa.Schema:
@@ -59,14 +47,17 @@ class StagesRunner(OrderedRunner):
 
 
 class StagesLiveMatcher(OrderedLiveMatcher):
-    """A LiveMatcher whose open partial matches can be listed."""
+    """A LiveMatcher that can drain, and whose open partial matches can be listed."""
 
     pattern: StagesRunner
 
-    def let_waiting_start(self) -> None:
-        """Lets the events that wait now start partial matches, where others do not."""
-        if waited := self.pattern.compiled.waited:
+    def drain(self, *, waiting: bool) -> None:
+        detector = self.live.detector
+        assert isinstance(detector, Detector)
+        if waiting and (waited := detector.pattern.waited):
             self.live.waiting.mark(waited)
+        detector.start_nothing()
+        self.drains = True
 
     @property
     def no_match(self) -> dict[str, int]:

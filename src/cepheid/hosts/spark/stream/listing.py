@@ -13,7 +13,7 @@ from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotErr
 from cepheid.hosts.shards.log import restored
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import SHARD
-from cepheid.hosts.spark.stream.packing import drained, unpacked_runner
+from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.output.times import given_rows, given_schema
 from cepheid.requests.request import ERROR
 
@@ -64,9 +64,7 @@ def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iter
     try:
         for number, stored in groupby(parts, key=lambda row: row[SHARD]):
             shard = _shard(number, [*stored])
-            matcher = restored(
-                runner, shard, shard.head, made_for, look.columns, draining=lambda: drained(look.runner)
-            ).matcher
+            matcher = restored(runner, shard, shard.head, made_for, look.columns).matcher
             matcher.advance_time(look.now)
             listed = given_rows(runner.plan, matcher.partial_matches(look.most), made_for["time_zone"])
             yield from pa.table([pa.nulls(len(listed), pa.string()), *listed.columns], schema=schema).to_batches()

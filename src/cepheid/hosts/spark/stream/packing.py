@@ -17,7 +17,6 @@ import pyarrow as pa
 from cepheid.errors import EventError
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
-from cepheid.families import known_family_of
 from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
@@ -99,13 +98,6 @@ def unpacked_runner(packed: bytes) -> PatternRunner:
     """The pattern's runner. It is the same object for all calls in a worker, so that it is compiled once."""
     runner: PatternRunner = pickle.loads(packed)  # noqa: S301 - from the driver, as the function itself is
     return runner
-
-
-@lru_cache(maxsize=1024)
-def drained(packed: bytes) -> PatternRunner:
-    """The runner of the same pattern that starts nothing more, and goes on with what is open; also one object."""
-    runner = unpacked_runner(packed)
-    return known_family_of(runner.plan.pattern).draining(runner)
 
 
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:

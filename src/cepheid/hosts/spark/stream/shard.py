@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events.batch import Batch
-from cepheid.families import known_family_of
 from cepheid.hosts.shards.arrow_stream import events_of, to_stream
 from cepheid.hosts.shards.log import (
     MatcherCache,
@@ -28,7 +27,7 @@ from cepheid.hosts.shards.log import (
 from cepheid.hosts.shards.store import PUT_BACK, Entry, Head, Store, check_format
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes
-from cepheid.hosts.spark.stream.packing import drained, unpacked_runner
+from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.matchers.protocols import LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import AnotherMatcher, differences
@@ -58,11 +57,6 @@ class Matching(NamedTuple):
     """What the plan is made from, as JSON. It is stored for `partial_matches`, which reads checkpoints."""
     drains: bool = False
     """Whether the pattern starts nothing more, and goes on with what is open."""
-
-    @property
-    def own_runner(self) -> PatternRunner:
-        """The runner of the matchers."""
-        return drained(self.runner) if self.drains else unpacked_runner(self.runner)
 
 
 class Shard(NamedTuple):
@@ -129,7 +123,7 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
         if (following := next_head(head if continues_log else None, entry, reached, open_, timer)) is not None:
             store.append(following, entry)
         else:
-            snapshot = snapshot_of(matcher, made_for, drains=matching.drains)
+            snapshot = snapshot_of(matcher, made_for)
             following = first_head(len(snapshot), reached, open_, timer)
             store.write(following, snapshot, head)
         shard.cache.put(shard.place, following, matcher)
@@ -164,34 +158,29 @@ def of_another_query(changed: Sequence[str]) -> SnapshotError:
 
 
 def _matcher(matching: Matching, shard: Shard, head: Head | None) -> ReadyMatcher:
-    runner = matching.own_runner
-    if head is None:
-        return _unchanged(runner.matcher())
+    """The matcher in the shard's state. If the pattern drains since this call, nothing in the stored log is repeated by
+    a matcher that starts nothing: a new snapshot replaces it.
+    """
+    runner = unpacked_runner(matching.runner)
+    ready = _unchanged(runner.matcher()) if head is None else _continued(matching, shard, head, runner)
+    if not matching.drains or ready.matcher.drains:
+        return ready
+    ready.matcher.drain(waiting=True)
+    return ready._replace(continues_log=False)
+
+
+def _continued(matching: Matching, shard: Shard, head: Head, runner: PatternRunner) -> ReadyMatcher:
+    """The matcher in the stored state."""
     check_format(head.format)
     try:
         known = shard.cache.take(shard.place, runner)
         if known is not None and catch_up(known, shard.store, head, matching.columns):
             return _unchanged(known.matcher)
-        return _restored(matching, shard.store, head)
+        return restored(runner, shard.store, head, json.loads(matching.made_for), matching.columns)
     except AnotherMatcher as error:
         raise of_another_query(error.changed) from error
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {PUT_BACK}") from error
-
-
-def _restored(matching: Matching, store: Store, head: Head) -> ReadyMatcher:
-    """The matcher of the stored state. If it was written before the pattern began to drain, so was the log: a matcher
-    that still starts partial matches replays it, and one that starts nothing more continues.
-    """
-    made_for, packed = json.loads(matching.made_for), matching.runner
-    ready = restored(unpacked_runner(packed), store, head, made_for, matching.columns, draining=lambda: drained(packed))
-    if not matching.drains or ready.matcher.pattern is matching.own_runner:
-        return ready
-    snapshot = snapshot_of(ready.matcher, made_for)
-    draining = matching.own_runner
-    family = known_family_of(draining.plan.pattern)
-    matcher = family.drained(draining, snapshot, made_for, matching.columns)
-    return ReadyMatcher(matcher, continues_log=False, counts=ready.counts, rows=ready.rows)
 
 
 def _unchanged(matcher: LiveMatcher) -> ReadyMatcher:

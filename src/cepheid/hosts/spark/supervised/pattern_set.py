@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cepheid.errors import PatternError, Problem
+from cepheid.families import known_family_of
 from cepheid.hosts.durable.state import Status
 from cepheid.hosts.spark.stream.places import Place, Places
 from cepheid.lang.documents import AnyPattern, pattern_from_text, pattern_to_document
@@ -139,6 +140,10 @@ def following(
     ending = [one for one in former.running.values() if one not in running]
     if old == "drain":
         draining += [replace(one, status="draining") for one in ending]
+        for one in ending:
+            if not (family := known_family_of(one.pattern)).drains:
+                message = f"pattern {one.name!r} is {family.noun}, which cannot be drained: drop it, with old='drop'"
+                problems.append(Problem(message).of_pattern(one.name))
     if problems:
         raise PatternError(problems)
     each = (*sorted(running, key=lambda one: one.number), *draining)
