@@ -117,8 +117,8 @@ def measure_many(kind: str, url: str, rows: int) -> list[list[object]]:
     query = "SELECT stage, wakeup FROM open_pairs WHERE device = {}"
     queries = [timed(partial(host.sql, query.format(at)))[0] for at in random.Random(0).sample(range(rows), 20)]
     deploying, _ = timed(lambda: host.deploy(STEPS, input="events", key="device", columns="id"))
-    after = partial(host.deploy, PAIRS.named("pairs", version=2), input="events", key="device", columns="id", old="drain")
-    draining, _ = timed(after)
+    after = PAIRS.named("pairs", version=2)
+    draining, _ = timed(lambda: host.deploy(after, input="events", key="device", columns="id", old="drain"))
     waking, _ = timed(lambda: host.advance_time(instant(3600 * SECOND + WAKEUPS - 1)))
     open_ = host.sql("SELECT count(*) AS n FROM open_pairs").column(0)[0].as_py()
     assert open_ == feeder.fed - WAKEUPS, (open_, feeder.fed)
