@@ -380,10 +380,11 @@ class Host:
     # Reading
 
     def sql(self, query: str) -> pa.Table:
-        """The result of a query over the host's tables, as an Arrow table. The query can change nothing.
+        """The result of a query over the host's tables, as an Arrow table of at most 512 MiB. The query can change
+        nothing.
 
         Raises:
-            StoreError: the database refuses it.
+            StoreError: the database refuses it, it takes more than a minute, or its result is larger.
         """
         return self._host.query(query)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psycopg
@@ -11,7 +12,10 @@ from tests.durable.postgres import Server
 from tests.durable.test_stores import PAIRS, SCHEMA, count, events, prepared
 
 from cepheid.errors import StoreError
-from cepheid.host import open_host
+from cepheid.host import Host, open_host
+from cepheid.hosts.durable.remote.client import RemoteHost, connect
+from cepheid.hosts.durable.remote.place import socket_of
+from cepheid.hosts.durable.remote.server import HostServer
 from cepheid.hosts.durable.stores.postgresql_rights import grants
 
 ON_ALL = [
@@ -187,6 +191,47 @@ def test_query_that_does_not_end(url: str, monkeypatch: pytest.MonkeyPatch) -> N
             host.sql(endless)
         assert time.monotonic() - begun < 20
         assert count(host, "patterns") == 1
+
+
+ENDLESS = "WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM x)"
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_result_that_is_too_large(url: str, kind: str, is_remote: bool) -> None:  # noqa: FBT001 - a parameter
+    """A result is refused when it has too many bytes, though the query would go on; in this process and on the socket.
+    What is smaller comes whole.
+    """
+    long_text = "printf('%100000s', 'x')" if kind == "sqlite" else "repeat('x', 100000)"
+    query = f"{ENDLESS} SELECT {long_text} AS t FROM x"
+    with prepared(url) as host, ExitStack() as stack:
+        asked: Host | RemoteHost = host
+        if is_remote:
+            stack.enter_context(closing(HostServer(socket_of(url), host)))
+            client = connect(url)
+            assert client is not None
+            asked = stack.enter_context(client)
+        with pytest.raises(StoreError, match=r"^the result has more than 536,870,912 bytes: aggregate it, or ask for"):
+            asked.sql(query)
+        rows = asked.sql(f"{query} LIMIT 100")
+        assert (rows.num_rows, rows.column("t").nbytes // 100_000) == (100, 100)
+
+
+def test_types_of_a_long_result(url: str, kind: str) -> None:
+    """The type of a column is that of all its values, also if the first rows have only NULL or whole numbers."""
+    numbers = {"sqlite": "WITH RECURSIVE x(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM x LIMIT 30000)"}
+    numbers["postgresql"] = "WITH x(i) AS (SELECT * FROM generate_series(1, 30000))"
+    first = numbers.get(kind, "WITH x(i) AS (SELECT * FROM range(1, 30001))")
+    select = (
+        "SELECT CASE WHEN i > 29990 THEN i END AS a, CASE WHEN i > 29990 THEN 0.5 ELSE 1 END AS b FROM x ORDER BY i"
+    )
+    with prepared(url) as host:
+        rows = host.sql(f"{first} {select}")
+        assert rows.column("a").to_pylist() == [None] * 29990 + [*range(29991, 30001)]
+        assert [float(value) for value in rows.column("b").to_pylist()[29989:29991]] == [1, 0.5]
+        assert host.sql("SELECT kind FROM outbox").num_rows == 0
+        if kind == "sqlite":
+            with pytest.raises(StoreError, match="column 'a' of the result has values of several types: cast it"):
+                host.sql(f"{first} SELECT CASE WHEN i > 29990 THEN 'x' ELSE i END AS a FROM x")
 
 
 @pytest.mark.parametrize(

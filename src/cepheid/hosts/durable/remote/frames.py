@@ -41,8 +41,6 @@ from typing import Any
 VERSION = 1
 MOST_REQUEST = 16 << 20
 """Bytes."""
-MOST_RESULT = 1 << 30
-"""The most bytes of a query's result."""
 CHUNK = 1 << 20
 """Bytes."""
 PATIENCE = 60.0

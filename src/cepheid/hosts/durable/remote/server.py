@@ -16,7 +16,6 @@ from cepheid.errors import StoreError
 from cepheid.hosts.durable.remote.frames import (
     CHUNK,
     MOST_REQUEST,
-    MOST_RESULT,
     PATIENCE,
     ProtocolError,
     receive_json,
@@ -159,13 +158,7 @@ def _refuse(client: socket.socket) -> None:
 
 
 def _stream(rows: pa.Table) -> memoryview:
-    """The rows as an Arrow IPC stream.
-
-    Raises:
-        StoreError: they are too many.
-    """
-    if rows.nbytes > MOST_RESULT:
-        raise StoreError(f"the result has more than {MOST_RESULT:,} bytes: ask for fewer rows, by WHERE or LIMIT")
+    """The rows as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows)

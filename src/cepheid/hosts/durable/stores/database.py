@@ -23,7 +23,7 @@ class Reader(Protocol):
         """The result of a user's query, which cannot change anything.
 
         Raises:
-            StoreError: the database refuses it, or a column has values of several types.
+            StoreError: the database refuses it, the result is too large, or a column has values of several types.
         """
 
     def own_query(self, sql: str) -> pa.Table:
@@ -117,17 +117,6 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def column_names(description: Sequence[Sequence[Any]] | None) -> list[str]:
-    """The names of a query's columns, from a cursor's description.
-
-    Raises:
-        StoreError: it was no query.
-    """
-    if description is None:
-        raise StoreError("a query is one SELECT; this is something else")
-    return [column[0] for column in description]
-
-
 @contextmanager
 def failing(database: Database, what: str) -> Iterator[None]:
     """Errors of the driver become errors of the store."""
@@ -143,21 +132,6 @@ def tables_instead(names: Iterable[str]) -> str:
     shown = sorted(name for name in names if not name.startswith("cepheid_"))
     more = f", and {len(shown) - _MOST_SHOWN:,} more" if len(shown) > _MOST_SHOWN else ""
     return f". There are: {', '.join(shown[:_MOST_SHOWN])}{more}"
-
-
-def table_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> pa.Table:
-    """The rows of a query as a table.
-
-    Raises:
-        StoreError: a column has values of several types.
-    """
-    columns = []
-    for i, name in enumerate(names):
-        try:
-            columns.append(pa.array([row[i] for row in rows]))
-        except pa.ArrowException as error:
-            raise StoreError(f"column {name!r} of the result has values of several types: cast it to one") from error
-    return pa.table(columns, names=names)
 
 
 def reason(error: Exception) -> str:

@@ -25,9 +25,12 @@ from cepheid.hosts.durable.stores.database import (
     reason,
     tables_instead,
 )
+from cepheid.hosts.durable.stores.results import MOST_RESULT, table_of_batches
 
 _PATIENCE = 5.0
 """Seconds."""
+_BATCH = 10_000
+"""Rows of a result that are read at once."""
 _SETTINGS = {
     "TimeZone": "UTC",
     # A checkpoint writes what is there, however often it was replaced since the last one: few cost less than many.
@@ -149,19 +152,25 @@ class DuckDbDatabase:
         return self
 
     def query(self, sql: str) -> pa.Table:
+        return self._query(sql, MOST_RESULT)
+
+    def own_query(self, sql: str) -> pa.Table:
+        return self._query(sql, None)
+
+    def _query(self, sql: str, most: int | None) -> pa.Table:
         reader = self._connection.cursor()
         reader.execute("BEGIN TRANSACTION READ ONLY")
-        return _answer(reader, sql)
+        return _answer(reader, most, sql)
 
-    own_query = query
-
-    def reader_now(self, table: str) -> Callable[[str], pa.Table]:
-        """Answers one query over what is there now; `table` is any table. It may be called by another thread."""
+    def reader_now(self, table: str, most: int | None) -> Callable[[str], pa.Table]:
+        """Answers one query over what is there now, with at most `most` bytes. It may be called by another thread.
+        `table` is any table.
+        """
         reader = self._connection.cursor()
         reader.execute("BEGIN TRANSACTION READ ONLY")
         # A transaction sees what is there at its first read.
         reader.execute(f"SELECT 1 FROM {quoted(table)} LIMIT 1").fetchall()
-        return partial(_answer, reader)
+        return partial(_answer, reader, most)
 
     def backup(self, path: Path) -> None:
         self._connection.execute("CHECKPOINT")  # then the file has everything, and its log is empty
@@ -181,7 +190,7 @@ class DuckDbDatabase:
             self._connection.unregister("cepheid_rows")
 
 
-def _answer(reader: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+def _answer(reader: duckdb.DuckDBPyConnection, most: int | None, sql: str) -> pa.Table:
     """The result of a user's query in a transaction that only reads. The cursor is closed."""
     watch = Timer(LONGEST_QUERY, reader.interrupt)
     watch.daemon = True
@@ -190,8 +199,9 @@ def _answer(reader: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
         if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
             raise StoreError("a query is one SELECT; this is something else, or several statements")
         watch.start()
-        return reader.sql(statements[0]).to_arrow_table()
-    except duckdb.Error as error:
+        rows = reader.sql(statements[0]).to_arrow_reader(_BATCH)
+        return table_of_batches(rows.schema, rows, most)
+    except (duckdb.Error, OSError) as error:  # the latter from Arrow, for an error after the first rows
         problem = f"{reason(error).rstrip('!')}{_instead(error, reader)}"
         raise StoreError(f"DuckDB refuses the query: {problem}") from error
     finally:
@@ -199,7 +209,7 @@ def _answer(reader: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
         reader.close()
 
 
-def _instead(error: duckdb.Error, reader: duckdb.DuckDBPyConnection) -> str:
+def _instead(error: Exception, reader: duckdb.DuckDBPyConnection) -> str:
     if not (isinstance(error, duckdb.CatalogException) and "Table with name" in str(error)):
         return ""
     reader.execute("ROLLBACK")

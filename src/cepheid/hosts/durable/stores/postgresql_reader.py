@@ -6,8 +6,9 @@ import psycopg
 import pyarrow as pa
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, reason, table_of, tables_instead
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, reason, tables_instead
 from cepheid.hosts.durable.stores.postgresql_rights import check_calls
+from cepheid.hosts.durable.stores.results import MOST_RESULT, column_names, table_of
 
 ALL_TABLES = "SELECT table_name::text FROM information_schema.tables WHERE table_schema = current_schema()"
 """The query for the names of all tables."""
@@ -39,12 +40,14 @@ class PostgresReader:
                 reader.execute("BEGIN READ ONLY")
                 # Only a SELECT can be a cursor, and in the protocol of binary results a text has one statement.
                 reader.execute(f"DECLARE query NO SCROLL CURSOR FOR {sql}", binary=True)
-                cursor = reader.execute("FETCH ALL FROM query", binary=True)
-                names = column_names(cursor.description)
-                rows = cursor.fetchall()
+                cursor = reader.cursor(binary=True)
+                return table_of(
+                    lambda count: cursor.execute(f"FETCH {count:d} FROM query").fetchall(),
+                    lambda: column_names(cursor.description),
+                    None if is_own else MOST_RESULT,
+                )
         except psycopg.Error as error:
             raise StoreError(f"PostgreSQL refuses the query: {reason(error)}{self._instead(error)}") from error
-        return table_of(names, rows)
 
     def _instead(self, error: psycopg.Error) -> str:
         if not isinstance(error, psycopg.errors.UndefinedTable):

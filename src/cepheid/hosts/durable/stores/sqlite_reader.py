@@ -10,7 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, column_names, table_of, tables_instead
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, tables_instead
+from cepheid.hosts.durable.stores.results import MOST_RESULT, column_names, table_of
 
 TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
 """The query for the names of all tables."""
@@ -27,6 +28,12 @@ class SqliteReader:
         self._path = path
 
     def query(self, sql: str) -> pa.Table:
+        return self._answer(sql, MOST_RESULT)
+
+    def own_query(self, sql: str) -> pa.Table:
+        return self._answer(sql, None)
+
+    def _answer(self, sql: str, most: int | None) -> pa.Table:
         reader = self._opened()
         reader.set_authorizer(_only_reads)
         reader.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
@@ -34,15 +41,11 @@ class SqliteReader:
         reader.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
         try:
             cursor = reader.execute(sql)
-            names = column_names(cursor.description)
-            rows = cursor.fetchall()
+            return table_of(cursor.fetchmany, lambda: column_names(cursor.description), most)
         except sqlite3.Error as error:
             raise StoreError(f"SQLite refuses the query: {error}{self._instead(error)}") from error
         finally:
             reader.close()
-        return table_of(names, rows)
-
-    own_query = query
 
     def _opened(self) -> sqlite3.Connection:
         return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)

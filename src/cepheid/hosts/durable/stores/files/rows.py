@@ -69,15 +69,15 @@ class RowTables:
         """The types of columns in the database."""
         return {field.name: self._database.type_name(field.type) for field in columns}
 
-    def reader(self) -> Callable[[str], pa.Table]:
-        """Answers one query over what is in the database now. May be called by any thread.
+    def reader(self, most: int | None) -> Callable[[str], pa.Table]:
+        """Answers one query over what is in the database now, with at most `most` bytes. May be called by any thread.
 
         Raises:
             SnapshotError: a file of rows is damaged.
         """
         for name in [*self._stale]:
             self._view(name)
-        answer, reading = self._database.reader_now(INPUTS), object()
+        answer, reading = self._database.reader_now(INPUTS, most), object()
         self._reading.add(reading)
 
         def answered(sql: str) -> pa.Table:

@@ -45,6 +45,7 @@ from cepheid.hosts.durable.stores.files.records import Change
 from cepheid.hosts.durable.stores.files.recovery import ROWS
 from cepheid.hosts.durable.stores.files.rows import RowTables
 from cepheid.hosts.durable.stores.layout import OUTBOX_TABLE
+from cepheid.hosts.durable.stores.results import MOST_RESULT
 from cepheid.hosts.durable.stores.user_tables import check_types
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.store import Entry, Head
@@ -120,9 +121,10 @@ class FileStore:
             yield self._rows
 
     def reader(self) -> Callable[[str], pa.Table]:
-        return self._rows.reader()
+        return self._rows.reader(MOST_RESULT)
 
-    own_reader = reader
+    def own_reader(self) -> Callable[[str], pa.Table]:
+        return self._rows.reader(None)
 
     def backup(self, path: Path) -> None:
         self._write_snapshot()
