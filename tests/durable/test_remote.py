@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 from tests.durable.test_stores import events, prepared
 
-from cepheid.errors import SchemaError, StoreError
+from cepheid.errors import LimitExceeded, SchemaError, StoreError
 from cepheid.host import Host
 from cepheid.hosts.durable.remote.client import RemoteHost, connect
 from cepheid.hosts.durable.remote.frames import MOST_REQUEST, receive_json, send_json
@@ -118,6 +118,24 @@ def test_what_is_no_request(served: Served) -> None:
             client.shutdown(socket.SHUT_WR)
             assert client.recv(1) == b""
     assert served.asked(lambda host: host.sql("SELECT 1 AS n")).num_rows == 1
+
+
+def test_request_that_is_too_large(served: Served) -> None:
+    """A feed that is too large for one request is refused before it is sent, with what to do; the connection stays."""
+
+    def ask(host: RemoteHost) -> None:
+        large = events("a", os.urandom(MOST_REQUEST).hex(), after=2)  # nothing makes it smaller
+        message = (
+            r"^feed: a request to the host that runs has at most 16,777,216 bytes, and this one \d\d,\d{3},\d{3}\. Feed"
+        )
+        with pytest.raises(LimitExceeded, match=message):
+            host.feed(large, input="events", position=4)
+        host.feed(large.slice(0, 1), input="events", position=3)
+        with pytest.raises(LimitExceeded, match=r"^retire: .* Ask for less at once"):
+            host.retire("x" * MOST_REQUEST, how="drop")
+
+    served.asked(ask)
+    assert served.host.inputs["events"].position == 3
 
 
 def _raw(served: Served, request: dict[str, Any]) -> dict[str, Any]:

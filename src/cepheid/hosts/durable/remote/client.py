@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from cepheid.errors import StoreError
+from cepheid.errors import LimitExceeded, StoreError
 from cepheid.hosts.durable.documents import deployment_from_json, input_from_json
 from cepheid.hosts.durable.host import Fed, Old
 from cepheid.hosts.durable.remote.frames import (
@@ -20,7 +21,7 @@ from cepheid.hosts.durable.remote.frames import (
     ProtocolError,
     receive,
     receive_json,
-    send_json,
+    send,
 )
 from cepheid.hosts.durable.remote.messages import failure_from_json, request_to_json
 from cepheid.hosts.durable.remote.place import check_owner, socket_of
@@ -58,7 +59,7 @@ def _connected(path: Path) -> socket.socket:
 
 
 class RemoteHost:
-    """The methods are as those of `Host`, and raise the same errors."""
+    """The methods are as those of `Host`, and raise the same errors; LimitExceeded if a request is too large."""
 
     def __init__(self, connection: socket.socket) -> None:
         """Use `connect`."""
@@ -164,9 +165,15 @@ class RemoteHost:
             yield chunk
 
     def _ask(self, request: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        message = request_to_json(request, arguments)
+        message = json.dumps(request_to_json(request, arguments)).encode()
+        if len(message) > MOST_REQUEST:
+            instead = "Feed fewer events at once" if request == "feed" else "Ask for less at once"
+            raise LimitExceeded(
+                f"{request}: a request to the host that runs has at most {MOST_REQUEST:,} bytes, and this one "
+                f"{len(message):,}. {instead}"
+            )
         with _understood():
-            send_json(self._connection, message)
+            send(self._connection, message)
             answer = receive_json(self._connection, MOST_REQUEST)
         if answer is None:
             raise StoreError("the host has ended before it answered: ask again, to see whether the change was made")
