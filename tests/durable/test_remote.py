@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -97,9 +98,9 @@ def test_backup(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ({"version": 2, "request": "sql"}, "version 2 of the protocol, and the host speaks version 1"),
         ({"version": 1, "request": "shutdown"}, "there is no request 'shutdown'; known: sql, input,"),
         ({"version": 1, "request": "retire", "nam": "x"}, "retire has no argument nam; known: name, how"),
-        ({"version": 1, "request": "retire", "name": "x"}, "retire: an argument is missing or wrong"),
+        ({"version": 1, "request": "retire", "name": "x"}, "retire: missing a required argument: 'how'"),
         ({"version": 1, "request": "retire", "name": "x", "how": "drop"}, "no pattern 'x' runs. These do: pairs"),
-        ({"version": 1, "request": "backup"}, "backup: an argument is missing or wrong: 'path'"),
+        ({"version": 1, "request": "backup"}, "backup: missing a required argument: 'path'"),
     ],
 )
 def test_wrong_requests(served: Served, request_: dict[str, Any], problem: str) -> None:
@@ -136,6 +137,34 @@ def test_request_that_is_too_large(served: Served) -> None:
 
     served.asked(ask)
     assert served.host.inputs["events"].position == 3
+
+
+@pytest.mark.parametrize(
+    ("request_", "problem"),
+    [
+        ({"request": "sql"}, "sql: missing a required argument: 'query'"),
+        ({"request": "input", "name": "x", "time": "at", "schema": "AAAA"}, "input: schema cannot be read: "),
+        ({"request": "feed", "input": "events", "events": 7}, "feed: events cannot be read: TypeError("),
+        ({"request": "deploy", "pattern": {"wat": 1}, "input": "events"}, "a pattern has no key 'wat'"),
+        ({"request": "deploy", "input": {}, "pattern": {}}, "deploy: input cannot be read: KeyError('patterns')"),
+    ],
+)
+def test_arguments_that_cannot_be_read(served: Served, request_: dict[str, Any], problem: str) -> None:
+    """A request whose arguments are missing or not of their form is a SchemaError, or the error that has the cause."""
+    answer = _raw(served, {"version": 1, **request_})
+    assert answer["error"] in ("SchemaError", "PatternError")
+    assert problem in answer["message"]
+
+
+def test_fault_of_the_host(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    """An error that is no error of the caller is reported as one of the host, which says where it happened."""
+    answer = _raw(served, {"version": 1, "request": "unsubscribe", "name": {}})
+    assert answer["error"] == "StoreError"
+    assert re.match(
+        r"the host failed by a fault of Cepheid, and says where on .*: AttributeError: .*", answer["message"]
+    )
+    assert "routing.py" in capsys.readouterr().err
+    assert served.asked(lambda host: host.sql("SELECT 1 AS n")).num_rows == 1
 
 
 def _raw(served: Served, request: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from cepheid.hosts.durable.host import Fed, Old
 from cepheid.hosts.durable.remote.frames import VERSION
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf
 from cepheid.hosts.shards.arrow_stream import to_stream
-from cepheid.lang.documents import pattern_from_text, pattern_to_document
+from cepheid.lang.documents import AnyPattern, pattern_from_text, pattern_to_document
 from cepheid.plan.limits import Limits
 
 
@@ -125,37 +126,48 @@ def _plain(value: Any) -> Any:
     return pattern_to_document(value)
 
 
-def perform(host: AnyHost, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Performs a request that changes the host; returns the result.
+def perform(host: AnyHost, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Performs a request other than a query; returns the result.
 
     Raises:
+        SchemaError: an argument is missing, or cannot be read.
         what the host's method of this name raises.
     """
-    try:
-        match name:
-            case "input":
-                host.input(**{**given, "schema": _schema(given["schema"])})
-            case "deploy":
-                return deployment_to_json(_deploy(host, given))
-            case "retire":
-                host.retire(**given)
-            case "advance_time":
-                host.advance_time(**given)
-            case "backup":
-                host.backup(_absolute(given["path"]))
-            case "subscribe":
-                host.subscribe(**given)
-            case "unsubscribe":
-                host.unsubscribe(**given)
-            case "resend":
-                return {"letters": host.resend(**given)}
-            case "inputs":
-                return {"inputs": [input_to_json(one) for one in host.inputs.values()]}
-            case "feed":
-                return {"skipped": host.feed(**{**given, "events": _table(given["events"])}).skipped}
-    except (TypeError, KeyError) as error:
-        raise SchemaError(f"{name}: an argument is missing or wrong: {error}") from error
+    if name == "inputs":
+        return {"inputs": [input_to_json(one) for one in host.inputs.values()]}
+    arguments = read_arguments(host, name, given)
+    result = getattr(host, name)(**arguments)
+    match name:
+        case "deploy":
+            return deployment_to_json(result)
+        case "resend":
+            return {"letters": result}
+        case "feed":
+            return {"skipped": result.skipped}
     return {}
+
+
+def read_arguments(host: AnyHost, name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the host's method, from their JSON form.
+
+    Raises:
+        SchemaError: an argument is missing, or cannot be read.
+    """
+    try:
+        signature(getattr(type(host), name)).bind(host, **given)
+    except TypeError as error:
+        raise SchemaError(f"{name}: {error}") from None
+    return {argument: _read(name, argument, value) for argument, value in given.items()}
+
+
+def _read(name: str, argument: str, value: Any) -> Any:
+    read = _READ.get((name, argument))
+    try:
+        return value if read is None else read(value)
+    except (TypeError, KeyError, ValueError, AttributeError, pa.ArrowException) as error:
+        if is_known(error):
+            raise
+        raise SchemaError(f"{name}: {argument} cannot be read: {error!r}") from error
 
 
 def _absolute(text: str) -> Path:
@@ -177,21 +189,37 @@ def _schema(text: str) -> pa.Schema:
     return pa.ipc.read_schema(pa.BufferReader(b64decode(text)))
 
 
-def _deploy(host: AnyHost, given: dict[str, Any]) -> Deployment:
-    given["pattern"] = pattern_from_text(json.dumps(given["pattern"]))
-    if isinstance(tier := given["input"], dict):
-        given["input"] = MatchesOf(tuple(tier["patterns"]), tier["raw"])
-    if "limits" in given:
-        given["limits"] = Limits(**given["limits"])
-    return host.deploy(**given)
+def _pattern(document: Any) -> AnyPattern:
+    return pattern_from_text(json.dumps(document))
+
+
+def _source(given: Any) -> str | MatchesOf:
+    return MatchesOf(tuple(given["patterns"]), given["raw"]) if isinstance(given, dict) else given
+
+
+_READ: dict[tuple[str, str], Callable[[Any], Any]] = {
+    ("input", "schema"): _schema,
+    ("feed", "events"): _table,
+    ("backup", "path"): _absolute,
+    ("sql", "query"): str,
+    ("deploy", "pattern"): _pattern,
+    ("deploy", "input"): _source,
+    ("deploy", "limits"): lambda given: Limits(**given),
+}
+"""By request and argument: reads what is not a JSON value itself."""
+
+
+def is_known(error: Exception) -> bool:
+    """Whether it is one of Cepheid's errors. Others are faults of Cepheid."""
+    return getattr(errors, type(error).__name__, None) is type(error)
 
 
 def failure_to_json(error: Exception) -> dict[str, Any]:
     """The answer for a failed request."""
-    kind = type(error).__name__
-    known = getattr(errors, kind, None) is type(error)
+    kind, known = type(error).__name__, is_known(error)
     answer = {"ok": False, "error": kind if known else StoreError.__name__}
-    answer["message"] = str(error) if known else f"the host failed: {kind}: {error}"
+    fault = f"the host failed by a fault of Cepheid, and says where on its standard error: {kind}: {error}"
+    answer["message"] = str(error) if known else fault
     if isinstance(error, PatternError):
         answer["problems"] = [asdict(problem) for problem in error.problems]
     return answer

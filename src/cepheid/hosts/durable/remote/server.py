@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import traceback
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,14 @@ from cepheid.hosts.durable.remote.frames import (
     send,
     send_json,
 )
-from cepheid.hosts.durable.remote.messages import AnyHost, checked_request, failure_to_json, perform
+from cepheid.hosts.durable.remote.messages import (
+    AnyHost,
+    checked_request,
+    failure_to_json,
+    is_known,
+    perform,
+    read_arguments,
+)
 from cepheid.hosts.durable.remote.place import make_private
 
 MOST_CLIENTS = 32
@@ -130,11 +138,13 @@ class HostServer:
         try:
             name, arguments = checked_request(request)
             if name == "sql":
-                stream = _stream(self._host.sql(str(arguments.get("query"))))
+                stream = _stream(self._host.sql(**read_arguments(self._host, name, arguments)))
                 result: dict[str, Any] = {}
             else:
                 stream, result = None, self._changed(name, arguments)
         except Exception as error:  # noqa: BLE001 - the client gets it, and the host goes on
+            if not is_known(error):
+                traceback.print_exception(error)
             send_json(client, failure_to_json(error))
             return
         send_json(client, {"ok": True, "result": result})
