@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import socket
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -165,6 +167,24 @@ def test_fault_of_the_host(served: Served, capsys: pytest.CaptureFixture[str]) -
     )
     assert "routing.py" in capsys.readouterr().err
     assert served.asked(lambda host: host.sql("SELECT 1 AS n")).num_rows == 1
+
+
+def test_no_more_files(served: Served) -> None:
+    """A host that can open no more files waits for some without work, counts that, and then answers."""
+    client = socket.socket(socket.AF_UNIX)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (client.fileno() + 1, limits[1]))
+    try:
+        begun, worked = time.monotonic(), time.process_time()
+        client.connect(str(socket_of(served.url)))
+        while served.server.failures < 4:
+            assert time.monotonic() - begun < 30
+            time.sleep(0.05)
+        assert time.process_time() - worked < (time.monotonic() - begun) / 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    with RemoteHost(client) as host:
+        assert host.sql("SELECT 1 AS n").num_rows == 1
 
 
 def _raw(served: Served, request: dict[str, Any]) -> dict[str, Any]:

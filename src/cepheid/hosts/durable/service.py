@@ -11,7 +11,7 @@ from cepheid.hosts.durable.figures import HostFigures, samples_of
 from cepheid.hosts.durable.host import Fed
 from cepheid.hosts.durable.remote.server import HostServer
 from cepheid.hosts.durable.state import Input, Position
-from cepheid.hosts.prometheus import Sample
+from cepheid.hosts.prometheus import Sample, label
 from cepheid.hosts.sources.source import Source
 
 _WAIT = 0.25
@@ -72,7 +72,8 @@ class Service:
     def samples(self, name: str) -> Iterator[Sample]:
         """The figures of the host, under this name, and of its sources."""
         lags = {source: self.lag(source) for source in self._sources}
-        return samples_of(self._host.figures(), name, lags, self.malformed)
+        yield from samples_of(self._host.figures(), name, lags, self.malformed)
+        yield Sample("client_failures_total", label("host", name), self._server.failures)
 
     @property
     def late(self) -> dict[str, int]:

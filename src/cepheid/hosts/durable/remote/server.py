@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import BoundedSemaphore, Thread
+from threading import BoundedSemaphore, Event, Thread
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -34,6 +34,8 @@ from cepheid.hosts.durable.remote.messages import (
 from cepheid.hosts.durable.remote.place import make_private
 
 MOST_CLIENTS = 32
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+"""Seconds without looking for clients after one could not be served."""
 
 
 class _Change(NamedTuple):
@@ -65,7 +67,9 @@ class HostServer:
         except BaseException:
             self._listener.close()
             raise
-        self._is_closing = False
+        self._is_closing = Event()
+        self.failures = 0
+        """How often a client could not be served, as the system has no more files, memory or threads for it."""
         Thread(target=self._accept, name="cepheid socket", daemon=True).start()
 
     def _listen(self) -> None:
@@ -94,7 +98,7 @@ class HostServer:
 
     def close(self) -> None:
         """Stops listening. Changes that wait are refused."""
-        self._is_closing = True
+        self._is_closing.set()
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept
         self._listener.close()
@@ -113,18 +117,30 @@ class HostServer:
             change.done.set_result(result)
 
     def _accept(self) -> None:
-        while True:
+        pause = _SHORTEST_PAUSE
+        while not self._is_closing.is_set():
             try:
                 client, _ = self._listener.accept()
-            except OSError:
-                if self._is_closing:
-                    return
-                continue  # a client that was gone before it was accepted
-            client.settimeout(PATIENCE)
-            if self._slots.acquire(blocking=False):
-                Thread(target=self._serve, args=(client,), name="cepheid client", daemon=True).start()
+                self._begin(client)
+            except (OSError, RuntimeError):  # the latter if there can be no more threads
+                if not self._is_closing.wait(pause):  # the client may still wait, so the next call fails at once
+                    self.failures += 1
+                    pause = min(2 * pause, _LONGEST_PAUSE)
             else:
-                _refuse(client)
+                pause = _SHORTEST_PAUSE
+
+    def _begin(self, client: socket.socket) -> None:
+        """Serves a client in a thread of its own."""
+        client.settimeout(PATIENCE)
+        if not self._slots.acquire(blocking=False):
+            _refuse(client)
+            return
+        try:
+            Thread(target=self._serve, args=(client,), name="cepheid client", daemon=True).start()
+        except BaseException:
+            client.close()
+            self._slots.release()
+            raise
 
     def _serve(self, client: socket.socket) -> None:
         try:
@@ -154,7 +170,7 @@ class HostServer:
             send(client, b"")
 
     def _changed(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        if self._is_closing:
+        if self._is_closing.is_set():
             raise StoreError("the host is ending, and has changed nothing")
         done: Future[dict[str, Any]] = Future()
         self._changes.put(_Change(name, arguments, done))
