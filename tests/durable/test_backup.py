@@ -42,13 +42,37 @@ def test_nothing_is_overwritten(new_store: Callable[[], str], tmp_path: Path) ->
     assert not [*tmp_path.glob(".*")]
 
 
+def test_backup_of_another_kind(new_store: Callable[[], str], kind: str, tmp_path: Path) -> None:
+    """A backup of another kind of store is refused with what it is and which URL it needs, and nothing is made."""
+    made = {
+        "file": ("a folder of a host in files", "file:///FOLDER"),
+        "sqlite": ("a database of SQLite", "sqlite:///FILE"),
+        "duckdb": ("a database of DuckDB", "duckdb:///FILE"),
+        "postgresql": ("a dump of PostgreSQL", "postgresql:///DATABASE"),
+    }
+    with prepared(new_store()) as host:
+        host.backup(tmp_path / "backup")
+    noun, url = made[kind]
+    before = sorted(tmp_path.iterdir())
+    for other in made.keys() - {kind}:
+        message = f"^{tmp_path}/backup is {noun}, and a backup is restored to a store of the same kind: give .* {url}$"
+        with pytest.raises(StoreError, match=message):
+            restore_host(tmp_path / "backup", f"{other}:///{tmp_path}/new")
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_no_backup(new_store: Callable[[], str], tmp_path: Path) -> None:
     """What is no backup is refused, and makes no store."""
     url, notes = new_store(), tmp_path / "notes"
     with pytest.raises(StoreError, match="there is no backup"):
         restore_host(notes, url)
     notes.write_text("These are notes, and no database. " * 100)
-    with pytest.raises(StoreError, match=r"no backup|failed|cannot be"):
+    message = f"{notes} is no backup of a host, as `cepheid host backup` writes them: it is a file of another kind"
+    with pytest.raises(StoreError, match=message):
         restore_host(notes, url)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(StoreError, match=f"{folder} is no backup of a host, as .*: this folder has no store.json"):
+        restore_host(folder, url)
     with open_host(url) as host:
         assert count(host, "inputs") == 0

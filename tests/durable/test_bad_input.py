@@ -67,9 +67,33 @@ def test_file_of_another_database(url: str, other: str, kind: str) -> None:
     prepared(url).close()
     path = Path(url.removeprefix(f"{kind}:///"))
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"cannot be opened: (IO Error: Extension|file is not a database)"):
+    name = {"sqlite": "SQLite", "duckdb": "DuckDB"}[kind]
+    with pytest.raises(StoreError, match=rf"^{path} is a database of {name}: its URL begins with {kind}://$"):
         open_host(f"{other}:///{path}")
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("scheme", ["file", "sqlite", "duckdb"])
+def test_place_of_something_else(scheme: str, tmp_path: Path) -> None:
+    """A place that has no store is refused with what is there, and nothing is made beside it. A new or an empty file
+    becomes a store.
+    """
+    (tmp_path / "events.csv").write_text("id,at\n1,2024-03-04\n")
+    (tmp_path / "dump").write_bytes(b"PGDMP" + bytes(100))
+    (tmp_path / "empty").touch()
+    open_host(f"file://{tmp_path}/folder").close()
+    instead = {
+        "events.csv": "a file of another kind, and no store of a host: name another place",
+        "dump": rf"a dump of PostgreSQL: `cepheid host restore {tmp_path}/dump postgresql:///DATABASE` makes a store",
+        "folder": "a folder of a host in files: its URL begins with file://",
+    }
+    for name, message in instead.items():
+        if (scheme, name) != ("file", "folder"):
+            with pytest.raises(StoreError, match=f"^{tmp_path}/{name} is {message}"):
+                open_host(f"{scheme}:///{tmp_path}/{name}")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dump", "empty", "events.csv", "folder"]
+    if scheme == "sqlite":
+        open_host(f"{scheme}:///{tmp_path}/empty").close()
 
 
 def test_no_driver() -> None:

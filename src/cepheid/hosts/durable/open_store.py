@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from cepheid.errors import StoreError
+from cepheid.hosts.durable.file_kinds import check_is_backup, check_is_store
 from cepheid.hosts.durable.store import HostStore
 from cepheid.hosts.durable.stores.database import Database, Reader
 from cepheid.hosts.durable.stores.layout import FORMAT, HOST
@@ -37,6 +38,7 @@ def open_store(url: str) -> HostStore:
         StoreError: the scheme is unknown, or the store cannot be opened.
     """
     kind, place = _kind_of(url)
+    _check_place(url)
     return kind.open(place)
 
 
@@ -48,6 +50,7 @@ def reader_of(url: str) -> Reader | None:
         StoreError: the scheme is unknown, or there is no store.
     """
     _, place = _kind_of(url)
+    _check_place(url)
     match scheme_of(url):
         case "sqlite":
             from cepheid.hosts.durable.stores.sqlite_reader import SqliteReader
@@ -75,6 +78,7 @@ def restore(backup: Path, url: str) -> None:
     if not backup.exists():
         raise StoreError(f"there is no backup {backup}")
     kind, place = _kind_of(url)
+    check_is_backup(backup, str(scheme_of(url)))
     kind.restore(backup, place)
 
 
@@ -109,6 +113,16 @@ def path_of(url: str) -> Path | None:
     if scheme == "postgresql":
         return None
     return _folder(place) if scheme == "file" else _path(place)
+
+
+def _check_place(url: str) -> None:
+    """
+    Raises:
+        StoreError: at the place of the store there is something else.
+    """
+    path = path_of(url)
+    if path is not None:
+        check_is_store(path, str(scheme_of(url)))
 
 
 def _sqlite(path: Path) -> Database:
