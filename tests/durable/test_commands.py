@@ -107,7 +107,7 @@ def test_once(store: str, pattern: str, folder: Path) -> None:
     (folder / "2.csv").write_text(f"{ROWS}2,2024-03-04T10:01:00Z,u,b\n")
     (folder / "3.csv").write_text(ROWS + late)
     done = cepheid("run", store, "--from", f"files://{folder}", "--once")
-    assert (done.returncode, done.stderr) == (0, "late: 1 events that pattern 'pairs' has not taken\n")
+    assert (done.returncode, done.stderr) == (0, "late events that pattern 'pairs' has not taken: 1\n")
     assert "match_id" in said("matches", store, "pairs")
     assert "running" in said("patterns", store)
 

@@ -98,9 +98,9 @@ def run(
         finally:
             figures.write()
         if skipped := sum(service.malformed.values()):
-            sys.stderr.write(f"left out: {skipped:,} rows that could not be read as events\n")
+            sys.stderr.write(f"rows left out, as they could not be read as events: {skipped:,}\n")
         for pattern, late in service.late.items():
-            sys.stderr.write(f"late: {late:,} events that pattern {pattern!r} has not taken\n")
+            sys.stderr.write(f"late events that pattern {pattern!r} has not taken: {late:,}\n")
 
 
 def _opened(
