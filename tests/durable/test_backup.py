@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
-from tests.durable.test_stores import count, events, prepared
+from tests.durable.postgres import Server
+from tests.durable.test_stores import count, events, execute, prepared
 
 from cepheid.errors import StoreError
 from cepheid.host import open_host, restore_host
@@ -59,6 +62,41 @@ def test_backup_of_another_kind(new_store: Callable[[], str], kind: str, tmp_pat
         with pytest.raises(StoreError, match=message):
             restore_host(tmp_path / "backup", f"{other}:///{tmp_path}/new")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_schema_of_a_backup(postgres: Server, tmp_path: Path) -> None:
+    """A backup of PostgreSQL goes to a schema of the same name. For another one the error says how to get there, and
+    nothing is made, also where such a schema exists.
+    """
+    before, after = postgres.url("schema_before"), postgres.url("schema_after")
+    execute(before, "postgresql", 'CREATE SCHEMA "ale rts"')
+    in_schema = "&options=-csearch_path%3D%22ale%5C%20rts%22"
+    with prepared(before + in_schema) as host:
+        host.feed(events("a"), input="events")
+        host.backup(tmp_path / "backup")
+    for _ in range(2):
+        message = (
+            f"has the tables of schema 'ale rts', and .* The URL's is 'public': .* and add {in_schema} to the URL$"
+        )
+        with pytest.raises(StoreError, match=message):
+            restore_host(tmp_path / "backup", after)
+        with psycopg.connect(after) as connection:
+            assert connection.execute("SELECT count(*) FROM pg_tables WHERE tablename ~ 'cepheid'").fetchone() == (0,)
+            connection.execute('CREATE SCHEMA IF NOT EXISTS "ale rts"')
+    restore_host(tmp_path / "backup", after + in_schema)
+    with open_host(after + in_schema) as host:
+        assert count(host, "open_pairs") == 1
+
+
+def test_dump_of_another_program(postgres: Server, tmp_path: Path) -> None:
+    """A dump without a host's tables is refused, and nothing of it is made."""
+    url, other = postgres.url("other_dump"), postgres.url("other_dump_2")
+    execute(url, "postgresql", "CREATE TABLE patterns (x INTEGER)")
+    subprocess.run([postgres.programs / "pg_dump", "--format=custom", f"--file={tmp_path}/d", url], check=True)
+    with pytest.raises(StoreError, match="d is no backup of a host: it has no table cepheid_host"):
+        restore_host(tmp_path / "d", other)
+    with psycopg.connect(other) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
 
 
 def test_no_backup(new_store: Callable[[], str], tmp_path: Path) -> None:

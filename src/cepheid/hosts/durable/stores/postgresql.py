@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pyarrow as pa
@@ -18,8 +19,8 @@ from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable.stores.database import failing, quoted, reason
-from cepheid.hosts.durable.stores.layout import TABLES, USER_TABLES
-from cepheid.hosts.durable.stores.postgresql_backup import dump, load
+from cepheid.hosts.durable.stores.layout import HOST, TABLES, USER_TABLES
+from cepheid.hosts.durable.stores.postgresql_backup import dump, load, schema_in
 from cepheid.hosts.durable.stores.postgresql_reader import ALL_TABLES, PostgresReader
 
 _PATIENCE = 5.0
@@ -130,12 +131,29 @@ class PostgresDatabase:
         """Makes the tables of a backup.
 
         Raises:
-            StoreError: that fails, and nothing has changed.
+            StoreError: it is none, or of another schema, or that fails; nothing has changed.
         """
+        written = schema_in(path, self._url)
+        if written is None:
+            raise StoreError(f"{path} is no backup of a host: it has no table {HOST}")
+        ((schema,),) = self.rows("SELECT current_schema()::text")
+        if schema != written:
+            raise StoreError(
+                f"{path} has the tables of schema {written!r}, and can be restored only to a schema of this name, in "
+                f"another database. The URL's is {schema!r}: make {written!r} there with CREATE SCHEMA, and add "
+                f"{'&' if '?' in self._url else '?'}{_option(written)} to the URL"
+            )
         load(path, self._url)
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _option(schema: str) -> str:
+    """The parameter of a URL that makes the schema the one of the session."""
+    name = schema if re.fullmatch("[a-z_][a-z0-9_]*", schema) else quoted(schema)
+    escaped = name.replace("\\", "\\\\").replace(" ", "\\ ")  # of these the server makes arguments
+    return f"options={quote(f'-csearch_path={escaped}', safe='-')}"
 
 
 def _fixed(name: str) -> Callable[[pa.DataType], str]:

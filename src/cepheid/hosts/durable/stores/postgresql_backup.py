@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -11,6 +12,10 @@ from pathlib import Path
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cepheid.errors import StoreError
+from cepheid.hosts.durable.stores.layout import HOST
+
+_LISTED = re.compile(rf"^\d+; \d+ \d+ TABLE (?!DATA )(?P<schema>.+) {HOST} ", re.MULTILINE)
+"""A line in the list of what is in a file: numbers, kind, schema, name and owner."""
 
 
 def dump(url: str, schema: str, tables: Iterable[str], path: Path) -> None:
@@ -32,7 +37,18 @@ def load(path: Path, url: str) -> None:
     _run(url, "pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", str(path))
 
 
-def _run(url: str, name: str, *arguments: str) -> None:
+def schema_in(path: Path, url: str) -> str | None:
+    """The schema of the host's tables in the file; None if it has none. The database itself is not asked.
+
+    Raises:
+        StoreError: there is no pg_restore, or it cannot read the file.
+    """
+    found = _LISTED.search(_run(url, "pg_restore", "--list", str(path), reaches_database=False))
+    return None if found is None else found["schema"]
+
+
+def _run(url: str, name: str, *arguments: str, reaches_database: bool = True) -> str:
+    """What the program prints."""
     program = shutil.which(name)
     if program is None:
         raise StoreError(f"backups need the program {name}. On Debian: apt-get install postgresql-client")
@@ -40,7 +56,9 @@ def _run(url: str, name: str, *arguments: str) -> None:
     where = conninfo_to_dict(url)
     password = where.pop("password", None)
     secret = {} if password is None else {"PGPASSWORD": str(password)}
-    command = [program, f"--dbname={make_conninfo('', **where)}", *arguments]
+    database = [f"--dbname={make_conninfo('', **where)}"] if reaches_database else []
+    command = [program, *database, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | secret, check=False)  # noqa: S603
     if done.returncode:
         raise StoreError(f"{name} failed: {done.stderr.strip()}")
+    return done.stdout
