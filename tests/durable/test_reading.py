@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from tests.durable.test_stores import OPEN_TO_OTHERS, events, prepared
+import typer
+from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, events, prepared
 
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.host.opened import asked
+from cepheid.cli.host.reading import matches
 from cepheid.errors import StoreError
 from cepheid.host import open_host
 
@@ -36,6 +40,33 @@ def test_while_nobody_has_it_open(url: str) -> None:
                 ask("DELETE FROM patterns")
     with open_host(url) as host:
         assert host.sql(QUERY).num_rows == 1
+
+
+@pytest.mark.parametrize("has_zone", [True, False])
+def test_matches_since(url: str, has_zone: bool, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: FBT001
+    """`--since` is an instant, or a local time in the zone of the input, whether the events have a zone or not."""
+    type_ = pa.timestamp("us", "UTC" if has_zone else None)
+    schema = pa.schema([("at", type_), ("what", pa.string())])
+    hour = 8 if has_zone else 10  # in UTC, and what clocks show in Berlin
+    zone = UTC if has_zone else None
+    times = [datetime(2024, 7, 1, hour + more, minute, tzinfo=zone) for more in (0, 1) for minute in (0, 5)]
+    with open_host(url) as host:
+        host.input("events", schema, time="at", time_zone="Europe/Berlin")
+        host.deploy(PAIRS, input="events")
+        host.feed(pa.table({"at": pa.array(times, type_), "what": ["a", "b", "a", "b"]}), input="events")
+        host.advance_time("2024-07-01T12:00:00Z")
+    for since, count in {
+        "2024-07-01T08:05:00Z": 2,
+        "2024-07-01T08:05:01Z": 1,
+        "2024-07-01T10:05:00": 2,
+        "2024-07-01T10:05:01": 1,
+        "2024-07-01T11:05:01": 0,
+    }.items():
+        matches(url, "pairs", since=since)
+        assert len(capsys.readouterr().out.splitlines()) == count
+    with pytest.raises(typer.Exit):
+        matches(url, "pairs", since="2024-10-27T02:30:00")
+    assert "--since: the local time 2024-10-27 02:30:00 is ambiguous in Europe/Berlin" in capsys.readouterr().err
 
 
 def test_no_store(tmp_path: Path) -> None:

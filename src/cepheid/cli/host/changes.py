@@ -82,7 +82,11 @@ def deploy(
     type_: o.TypeColumn = None,
     bounds: o.Bounds,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Take the kept events from this time on first.")
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Take the kept events from this time on first. A time without a zone is read in that of the input.",
+        ),
     ] = None,
     old: Annotated[
         How | None,

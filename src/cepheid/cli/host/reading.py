@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -41,15 +40,22 @@ def matches(
     *,
     since: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Only what was detected from this time on, as 2026-01-31T12:00:00Z."),
+        typer.Option(
+            metavar="TIME",
+            help="Only what was detected from this time on, as 2026-01-31T12:00:00Z. A time without a zone is read in "
+            "that of the input.",
+        ),
     ] = None,
     output: OutputFile = None,
     as_json: o.AsJson = False,
 ) -> None:
     """List the matches of a pattern in the order in which they were detected."""
     with failures_reported(as_json=as_json), asked(store) as ask:
+        from cepheid.hosts.durable.detected_since import detected_since
+        from cepheid.requests.arguments import time_of
+
         table = _table_of(ask, name, "matches_table")
-        where = "" if since is None else f" WHERE detected_at >= {_literal(since)}"
+        where = "" if since is None else f" WHERE {detected_since(ask, name, table, time_of('since', since))}"
         show(ask(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id"), output, as_json=as_json)
 
 
@@ -97,14 +103,3 @@ def _table_of(ask: Callable[[str], pa.Table], name: str, column: str) -> str:
         lacks = "lists no open partial matches" if column == "open_table" else "reports no matches"
         raise SchemaError(f"pattern {name!r} {lacks}, so it has no such table") from None
     return table
-
-
-def _literal(time: str) -> str:
-    """The time as SQL that all databases compare with a column of times: in UTC without saying so, as their sessions
-    are.
-    """
-    from cepheid.requests.arguments import time_of
-
-    given = time_of("since", time)
-    utc = given.astimezone(UTC) if given.tzinfo else given
-    return f"'{utc.replace(tzinfo=None).isoformat(timespec='microseconds')}'"
