@@ -96,14 +96,24 @@ def test_dropped_patterns_leave_at_once() -> None:
     assert second.ended == (0,)
 
 
-def test_a_version_is_never_deployed_twice() -> None:
-    """This also holds for versions that are long gone."""
+def test_a_version_has_one_content() -> None:
+    """This also holds for versions that are long gone. With the same content a version is deployed anew."""
     first = following(NOTHING, {"ab": AB, "ac": AC}, "drain", ())
     second = following(first, {"ac": AC}, "drop", [first])
-    for pattern in (AB, pair("ab", "z", version=1)):
-        with pytest.raises(PatternError, match="'ab' was deployed with version '1' before: give it another one"):
-            following(second, {"ab": pattern, "ac": AC}, "drain", [first, second])
+    with pytest.raises(PatternError, match="'ab' was deployed with version '1' before: give it another one"):
+        following(second, {"ab": pair("ab", "z", version=1), "ac": AC}, "drain", [first, second])
+    again = following(second, {"ab": AB, "ac": AC}, "drain", [first, second])
+    assert [(one.number, one.name) for one in again.deployments] == [(1, "ac"), (2, "ab")]
     assert len(following(second, {"ab": pair("ab", "b", version=2), "ac": AC}, "drain", [first, second]).running) == 2
+
+
+def test_a_pattern_that_comes_and_goes_drains_several_times() -> None:
+    """Each deployment of a version has a number and a label of its own."""
+    known = [following(NOTHING, {"ab": AB, "ac": AC}, "drain", ())]
+    for wanted in ({"ac": AC}, {"ab": AB, "ac": AC}, {"ac": AC}, {"ab": AB, "ac": AC}):
+        known.append(following(known[-1], wanted, "drain", known))
+    places = [(place.number, place.label) for place in known[-1].places.each]
+    assert places == [(1, "ac"), (3, "ab"), (0, "ab@1"), (2, "ab@1#2")]
 
 
 def test_the_set_of_a_micro_batch() -> None:

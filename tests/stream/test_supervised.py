@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,35 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
             *expected(new, rows, since=cuts[2], version="2"),
         ]
     )
+
+
+@pytest.mark.slow
+def test_patterns_put_back(streams: SparkSession, tmp_path: Path) -> None:
+    """A pattern whose file is removed and put back runs again, from the events after that on, while what was open
+    before goes on; and so once more.
+    """
+    rows, cuts = random_events(7, 120, 4), [0, 40, 80, 120]
+    parts = [rows[start:end] for start, end in pairwise(cuts)]
+    files, news = tmp_path / "patterns", list[Any]()
+    put(files, AB, AC)
+    written([events(*parts[0])], tmp_path / "events")
+    supervisor = supervised(streams, tmp_path, news)
+    supervisor.query.processAllAvailable()
+    for number, part in enumerate(parts[1:], 1):
+        for patterns in ((AC,), (AB, AC)):
+            put(files, *patterns)
+            expected_news = len(news) + 1
+            looked_until(supervisor, lambda count=expected_news: len(news) >= count)
+        written([events(*part)], tmp_path / "events", first=number)
+        supervisor.query.processAllAvailable()
+    assert [str(one) for one in supervisor.patterns.running.values()] == ["ac, version 1", "ab, version 1"]
+    written([events(*(one,)) for one in END], tmp_path / "events", first=len(parts))
+    supervisor.query.processAllAvailable()
+    looked_until(supervisor, lambda: not supervisor.patterns.draining)
+    supervisor.stop()
+    assert not any(isinstance(one, Refusal) for one in news)
+    each = [expected(AB, rows, since=start, starts_before=end) for start, end in pairwise(cuts)]
+    assert summary(committed_rows(tmp_path / "found")) == sorted([*expected(AC, rows), *chain(*each)])
 
 
 @pytest.mark.slow

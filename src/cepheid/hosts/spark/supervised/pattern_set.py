@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -71,12 +72,16 @@ class PatternSet:
     @property
     def places(self) -> Places:
         """The places of its patterns. Figures call a pattern that drains by its name and version, as another version
-        may have the plain name.
+        may have the plain name. If one that was removed, put back and removed again drains twice, a number is added.
         """
-        each = (
-            Place(one.number, f"{one.name}@{one.version}" if one.drains else one.name, one.version, one.drains)
-            for one in self.deployments
-        )
+        each, drains = list[Place](), Counter[str]()
+        for one in self.deployments:
+            label = one.name
+            if one.drains:
+                label = f"{one.name}@{one.version}"
+                drains[label] += 1
+                label += f"#{drains[label]}" if drains[label] > 1 else ""
+            each.append(Place(one.number, label, one.version, one.drains))
         return Places(tuple(each), self.ended, supervised=True)
 
     def without_first(self) -> PatternSet:
@@ -123,7 +128,7 @@ def following(
         PatternError: a version was deployed before with other content; lists all problems.
     """
     every = {one.number: one for pattern_set in [*known, former] for one in pattern_set.deployments}
-    versions = {(one.name, one.version) for one in every.values()}
+    documents = {(one.name, one.version): _document(one.pattern) for one in every.values()}
     number, problems = max(every, default=-1), list[Problem]()
     running, draining = list[Deployment](), [one for one in former.draining if one.number not in idle]
     for name, pattern in wanted.items():
@@ -134,7 +139,7 @@ def following(
         number += 1
         running.append(Deployment(number, document))
         version = running[-1].version
-        if (name, version) in versions:
+        if documents.get((name, version), document) != document:
             message = f"pattern {name!r} was deployed with version {version!r} before: give it another one"
             problems.append(Problem(message).of_pattern(name))
     ending = [one for one in former.running.values() if one not in running]
