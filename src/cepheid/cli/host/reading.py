@@ -51,7 +51,7 @@ def matches(
 ) -> None:
     """List the matches of a pattern in the order in which they were detected."""
     with failures_reported(as_json=as_json), asked(store) as ask:
-        from cepheid.hosts.durable.detected_since import detected_since
+        from cepheid.cli.host.detected_since import detected_since
         from cepheid.requests.arguments import time_of
 
         table = _table_of(ask, name, "matches_table")

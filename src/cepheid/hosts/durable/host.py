@@ -30,12 +30,14 @@ from cepheid.hosts.durable.tiers import (
     reader_faults,
     upstream_first,
 )
+from cepheid.hosts.in_process.detect import warn_of_repeated_hours
 from cepheid.hosts.in_process.prepare import TimedEvents, instants
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.lang.duration import format_duration
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import MATCH
+from cepheid.output.times import repeated_hours
 
 Old: TypeAlias = Literal["drain", "drop"]
 """What becomes of what is open of a version that ends."""
@@ -60,6 +62,8 @@ class DurableHost:
         """
         self._now = Current(store)
         self._retained = None if retention is None else Retained(retention)
+        self._warned: set[str] = set()
+        """The inputs of which a warning has said that clocks show an hour twice."""
         self.first_undelivered: Callable[[], int] = lambda: self._now.sent + 1
         """The number of the first row in the outbox that is still to be delivered: it and later ones are kept."""
 
@@ -314,10 +318,18 @@ class DurableHost:
         """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
         running.save(transaction.shard(running.deployment.number))
         if found.rows.num_rows:
+            self._warn_of_repeated_hours(running, found.rows)
             self._write_found(transaction, running, found.rows)
             outbox.add(running.deployment, found)
         if not self._now.store.lists_when_asked:
             self._now.list_open(running)
+
+    def _warn_of_repeated_hours(self, running: Deployed, rows: pa.Table) -> None:
+        """Warns once for each input of local times that may mean either of two instants."""
+        source = min(self._now.sources_of(running.deployment.input))
+        if source not in self._warned and repeated_hours(rows, running.table.time_zone):
+            self._warned.add(source)
+            warn_of_repeated_hours(rows, running.table.time_zone, where=f"input {source!r}: ")
 
     def _write_found(self, transaction: Transaction, running: Deployed, rows: pa.Table) -> None:
         tables = found_tables(running)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.file_kinds import check_is_backup, check_is_store
 from cepheid.hosts.durable.store import HostStore
 from cepheid.hosts.durable.stores.database import Database, Reader
+from cepheid.hosts.durable.stores.file_kinds import check_is_backup, check_is_store
 from cepheid.hosts.durable.stores.layout import FORMAT, HOST
 from cepheid.hosts.durable.stores.sql import SqlStore
 from cepheid.hosts.durable.whole_file import whole_file

@@ -201,10 +201,10 @@ def finished_rows(plan: PatternPlan, rows: pa.Table, engine: DuckDbEngine) -> pa
     return given if plan.measures is None else with_measures(given, plan.measures, engine)
 
 
-def warn_of_repeated_hours(rows: pa.Table, zone: str) -> None:
-    """Warns of local times that may mean either of two instants."""
+def warn_of_repeated_hours(rows: pa.Table, zone: str, *, where: str = "") -> None:
+    """Warns of local times that may mean either of two instants. `where` begins the message."""
     if count := repeated_hours(rows, zone):
-        what = f"in {count} rows detected_at is in an hour that clocks in {zone} show twice"
+        what = f"{where}in {count} rows detected_at is in an hour that clocks in {zone} show twice"
         warn(f"{what}. Give events with instants (a zone), which are unambiguous")
 
 
