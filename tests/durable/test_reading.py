@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, events, prepared
 
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.host.opened import asked
-from cepheid.cli.host.reading import matches
+from cepheid.cli.host.reading import matches, open_
 from cepheid.errors import StoreError
 from cepheid.host import open_host
 
@@ -67,6 +68,22 @@ def test_matches_since(url: str, has_zone: bool, capsys: pytest.CaptureFixture[s
     with pytest.raises(typer.Exit):
         matches(url, "pairs", since="2024-10-27T02:30:00")
     assert "--since: the local time 2024-10-27 02:30:00 is ambiguous in Europe/Berlin" in capsys.readouterr().err
+
+
+def test_events_in_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands print the events of rows as JSON values, not as text with JSON; texts of users stay texts."""
+    with prepared(url, measures={"text": "concat('[', a.what, ']')"}) as host:
+        host.deploy(PAIRS.named("whole"), input="events", key="user")
+        host.feed(events("a", "b", "a"), input="events")
+    for as_json in (True, False):
+        found = []
+        for command in (open_, matches):
+            for name in ("pairs", "whole"):
+                command(url, name, as_json=as_json)
+                printed = json.loads(capsys.readouterr().out)
+                found.append(printed["rows"][0] if as_json else printed)
+        assert [found[i]["stages"]["a"][0]["id"] for i in (0, 1, 3)] == [2, 2, 0]
+        assert found[2]["text"] == "[a]"
 
 
 def test_no_store(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -24,16 +24,19 @@ _BATCH = 10_000
 _SHOWN_ROWS = 50
 
 
-def plain_rows(matches: pa.Table) -> Iterator[dict[str, Any]]:
-    """One dict per row, with values that JSON can represent."""
+def plain_rows(matches: pa.Table, in_json: Collection[str] = ()) -> Iterator[dict[str, Any]]:
+    """One dict per row, with values that JSON can represent. Columns `in_json` may have nested values as JSON text,
+    which become values.
+    """
     for batch in matches.to_batches(max_chunksize=_BATCH):
         for row in zip(*map(python_values, batch.columns), strict=True):
-            yield _plain(dict(zip(batch.schema.names, row, strict=True)))
+            plain = _plain(dict(zip(batch.schema.names, row, strict=True)))
+            yield plain | {name: _from_json(plain[name]) for name in in_json}
 
 
-def write_json_lines(matches: pa.Table, file: TextIO) -> None:
-    """Writes one JSON object per row, each on a line."""
-    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in plain_rows(matches))
+def write_json_lines(matches: pa.Table, file: TextIO, in_json: Collection[str] = ()) -> None:
+    """Writes one JSON object per row, each on a line. `in_json` is as in `plain_rows`."""
+    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in plain_rows(matches, in_json))
 
 
 def flat_table(matches: pa.Table) -> pa.Table:
@@ -68,6 +71,16 @@ def print_table(matches: pa.Table, console: Console) -> None:
 def _cell_text(value: Any) -> str | None:
     plain = _plain(value)
     return plain if plain is None or isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+
+
+def _from_json(value: Any) -> Any:
+    """The list or object that a text has, or the value itself."""
+    if not isinstance(value, str) or value[:1] not in ("[", "{"):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
 
 
 def _plain(value: Any) -> Any:

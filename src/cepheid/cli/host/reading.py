@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,7 +32,8 @@ def open_(store: StoreUrl, name: PatternName, *, output: OutputFile = None, as_j
     """List the open partial matches of a pattern, the oldest first."""
     with failures_reported(as_json=as_json), asked(store) as ask:
         table = _table_of(ask, name, "open_table")
-        show(ask(f"SELECT * FROM {table} ORDER BY started, id"), output, as_json=as_json)
+        rows = ask(f"SELECT * FROM {table} ORDER BY started, id")
+        show(rows, output, as_json=as_json, in_json=_nested(ask, name, rows))
 
 
 def matches(
@@ -56,7 +58,8 @@ def matches(
 
         table = _table_of(ask, name, "matches_table")
         where = "" if since is None else f" WHERE {detected_since(ask, name, table, time_of('since', since))}"
-        show(ask(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id"), output, as_json=as_json)
+        rows = ask(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id")
+        show(rows, output, as_json=as_json, in_json=_nested(ask, name, rows))
 
 
 def sql(
@@ -81,6 +84,19 @@ def grants(
     from cepheid.hosts.durable.stores.postgresql_rights import grants as sql_of
 
     sys.stdout.write(sql_of(schema))
+
+
+def _nested(ask: Callable[[str], pa.Table], name: str, rows: pa.Table) -> list[str]:
+    """The columns of a pattern's table that may have events, which some databases have as JSON text: all but those
+    whose values users have chosen.
+    """
+    from cepheid.hosts.durable.stores.database import literal
+
+    chosen = set[str]()
+    for content in ask(f"SELECT content FROM patterns WHERE name = {literal(name)}").column(0).to_pylist():
+        given = json.loads(content)
+        chosen |= {*given["key"], *(given["measures"] or ()), *(given["promoted"] or ())}
+    return [column for column in rows.column_names if column not in chosen]
 
 
 def _table_of(ask: Callable[[str], pa.Table], name: str, column: str) -> str:

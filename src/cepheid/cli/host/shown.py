@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def show(rows: pa.Table, output: Path | None, *, as_json: bool, if_none: str = "") -> None:
+def show(
+    rows: pa.Table, output: Path | None, *, as_json: bool, if_none: str = "", in_json: Collection[str] = ()
+) -> None:
     """Prints a table on a terminal and JSON lines into a pipe, or one JSON object; or writes a file. `if_none` is said
-    to people if there are no rows.
+    to people if there are no rows. Columns `in_json` may have nested values as JSON text.
 
     Raises:
         FileProblem: the file cannot be written, or its extension is not known.
@@ -28,7 +31,7 @@ def show(rows: pa.Table, output: Path | None, *, as_json: bool, if_none: str = "
         check_output(output, [])
         write_matches(rows, output)
     if as_json:
-        shown = {"output": str(output)} if output else {"rows": list(plain_rows(rows))}
+        shown = {"output": str(output)} if output else {"rows": list(plain_rows(rows, in_json))}
         print_json({"ok": True, "exit_code": 0, **shown})
     elif output is not None:
         return
@@ -37,7 +40,7 @@ def show(rows: pa.Table, output: Path | None, *, as_json: bool, if_none: str = "
     elif sys.stdout.isatty():
         print_table(rows, Console())
     else:
-        write_json_lines(rows, sys.stdout)
+        write_json_lines(rows, sys.stdout, in_json)
 
 
 def say(result: dict[str, Any], text: str, *, as_json: bool) -> None:
