@@ -125,3 +125,34 @@ def test_versions_with_other_measures(url: str) -> None:
         host.feed(events("a", after=1), input="events")
         rows = host.feed(events("b", after=2), input="events").rows["pairs"]
         assert sorted(rows.column("more").to_pylist(), key=str) == [1, None]
+
+
+def test_matches_of_a_version_that_takes_kept_events(url: str) -> None:
+    """What a new version finds in kept events reaches those who read its matches: in time if it is of the present
+    instant, else late, which is counted; and so on through further patterns. What was found before is not sent again.
+    """
+    each = cepheid.Pattern.begin("m", name="each")
+    with open_host(url) as host:
+        host.input("events", SCHEMA, time="at", sequence="id", keep="1 hour")
+        host.deploy(PAIRS, input="events", key="user", measures=MEASURES)
+        tier = {"measures": {"n": "m.n"}, "outputs": ("matches", "late")}
+        host.deploy(each, input=MatchesOf(("pairs",)), **tier)
+        host.deploy(each.named("above"), input=MatchesOf(("each",)), **tier)
+        host.feed(events(*"abcbac"), input="events")
+        assert tables(host) == {"matches_each": [1], "late_each": 0, "matches_above": [1]}
+        other = cepheid.Pattern.begin("a", name="pairs", version="2").where("what = 'a'")
+        other = other.followed_by_any("b").where("what != 'a'").within("3 minutes")  # 0 1, 0 2 and 4 5
+        host.deploy(other, input="events", key="user", measures=MEASURES, old="drop", since=START)
+        assert host.figures().patterns["each", "1"]["late"] == 1
+        assert tables(host)["late_each"] == 1
+    with open_host(url) as host:
+        host.advance_time(START + timedelta(hours=1), input="events")
+        assert tables(host) == {"matches_each": [1, 5], "late_each": 1, "matches_above": [1, 5]}
+
+
+def tables(host: Host) -> dict[str, Any]:
+    """What the tiers have found, and how many matches were late for the lower one."""
+    found: dict[str, Any] = {"late_each": count(host, "late_each")}
+    for name in ("matches_each", "matches_above"):
+        found[name] = host.sql(f"SELECT n FROM {name} ORDER BY n").column("n").to_pylist()
+    return found

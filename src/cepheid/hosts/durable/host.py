@@ -161,7 +161,9 @@ class DurableHost:
             deployed.start_at(reached)
             if found is not None:
                 new = [one not in known for one in found.rows.column("match_id").to_pylist()]
-                self._write(transaction, deployed, found.filter(pa.array(new, pa.bool_())), outbox)
+                found = found.filter(pa.array(new, pa.bool_()))
+                self._write(transaction, deployed, found, outbox)
+                self._to_readers(transaction, {deployment.name: [found]}, outbox)
             self._now.sent = outbox.sent_to(transaction)
         return deployment
 
@@ -313,6 +315,15 @@ class DurableHost:
             self._now.sent = outbox.sent_to(transaction)
             self._cut(transaction)
         return {name: _joined(each) for name, each in found.items() if any(len(one.rows) for one in each)}
+
+    def _to_readers(self, transaction: Transaction, found: dict[str, list[Found]], outbox: Outbox) -> None:
+        """Gives matches that kept events have made to those who read them; they are late where time is past them."""
+        for running in self._now.running:
+            if (mine := self._events_for(running, "", None, found)) is not None:
+                reached = self._now.reached_by(running.deployment.input)
+                if (new := running.step(mine, reached, reached)) is not None:
+                    self._write(transaction, running, new, outbox)
+                    found.setdefault(running.deployment.name, []).append(new)
 
     def _write(self, transaction: Transaction, running: Deployed, found: Found, outbox: Outbox) -> None:
         """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
