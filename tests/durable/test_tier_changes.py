@@ -65,6 +65,26 @@ def test_a_version_that_does_not_fit(url: str) -> None:
         assert count(host, "matches_two") == 1
 
 
+def test_what_is_retired(url: str) -> None:
+    """A tier over a pattern that was retired, or drains, is refused with what to do; then it is accepted."""
+    with prepared(url) as host:
+        host.deploy(PAIRS.named("others"), input="events", key="user", measures=MEASURES)
+        host.feed(events("a"), input="events")
+        host.retire("pairs", how="drop")
+        host.retire("others", how="drain")
+        over = MatchesOf(("pairs", "others", "none"))
+        with pytest.raises(SchemaError) as refused:
+            host.deploy(TWO.named("three"), input=over)
+        again = "retired or drains, so it begins no more matches: deploy it with a new version first"
+        assert str(refused.value).splitlines() == [
+            f"pattern 'pairs', whose matches are the input, is {again}",
+            f"pattern 'others', whose matches are the input, is {again}",
+            "pattern 'none', whose matches are the input, is not deployed: deploy it first",
+        ]
+        host.deploy(PAIRS.named("pairs", version="2"), input="events", key="user", measures=MEASURES)
+        host.deploy(TWO.named("three"), input=MatchesOf(("pairs",)))
+
+
 def test_its_own_matches(url: str) -> None:
     """No pattern takes its own matches as events, through other patterns either."""
     with prepared(url) as host:

@@ -127,7 +127,8 @@ class Current:
             upstream = [one for one in self.running if one.deployment.name in given.patterns and is_running(one)]
         else:
             upstream = [one for name in given.patterns if (one := self.newest(name, number)) is not None]
-        return tier_table(given, upstream, [self.inputs[name] for name in sorted(self.sources_of(given))])
+        sources = [self.inputs[name] for name in sorted(self.sources_of(given))]
+        return tier_table(given, upstream, sources, {one.name for one in self.deployments})
 
     def newest(self, name: str, before: int) -> Deployed | None:
         """The newest version of the pattern that was deployed before the deployment of this number, even if it has

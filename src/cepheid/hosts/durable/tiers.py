@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,20 +18,18 @@ PATTERN = "pattern"
 """The column with the name of the matched pattern, NULL in raw events."""
 
 
-def tier_table(given: MatchesOf, upstream: Sequence[Deployed], sources: Sequence[Input]) -> EventTable:
+def tier_table(
+    given: MatchesOf, upstream: Sequence[Deployed], sources: Sequence[Input], ended: Collection[str]
+) -> EventTable:
     """How a tier's events are read. Its columns are those of the raw events, if they come along, and the measures of
-    all upstream patterns, after their keys.
+    all upstream patterns, after their keys. `ended` are the names of patterns that were deployed at some time.
 
     Raises:
         SchemaError: a pattern is not deployed, has no measures, or a measure has the name of another column of another
             type.
     """
     names = [deployed.deployment.name for deployed in upstream]
-    faults = [
-        f"pattern {name!r}, whose matches are the input, is not deployed"
-        for name in given.patterns
-        if name not in names
-    ]
+    faults = [_not_running(name, ended) for name in given.patterns if name not in names]
     faults += [
         f"pattern {deployed.deployment.name!r} has no measures, which are the columns of its matches as events"
         for deployed in upstream
@@ -52,6 +50,13 @@ def tier_table(given: MatchesOf, upstream: Sequence[Deployed], sources: Sequence
     fields[PATTERN] = pa.field(PATTERN, pa.string())
     sequence = tuple(name for name in first.sequence if name in fields)
     return EventTable(pa.schema(fields.values()), first.time, sequence, first.time_zone, "error")
+
+
+def _not_running(name: str, ended: Collection[str]) -> str:
+    what = f"pattern {name!r}, whose matches are the input, is"
+    if name not in ended:
+        return f"{what} not deployed: deploy it first"
+    return f"{what} retired or drains, so it begins no more matches: deploy it with a new version first"
 
 
 def events_of_matches(
