@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,33 @@ def test_earlier_store(name: str, tmp_path: Path) -> None:
         fed(host, 4, "wb", "vb")
         found = host.sql('SELECT "user" FROM matches_pairs ORDER BY match_start').column(0).to_pylist()
         assert found == ["u", "v", "w"]
+
+
+def test_outbox_of_an_earlier_store(tmp_path: Path) -> None:
+    """Files whose records have the first number of rows in the outbox in place of all are read, and the numbers go on.
+
+    The store was written by commit fc68c57^: two patterns, each of which has found two matches in one feed.
+    """
+    with tarfile.open(STORED / "first_of_outbox.file.tar.xz") as stored:
+        stored.extractall(tmp_path / "store", filter="data")
+    records = (tmp_path / "store" / "log-00000001").read_bytes()
+    assert b'"first":1,"pattern":"pairs"' in records
+    assert b'"first":3,"pattern":"others"' in records
+    for _ in range(2):  # also once a host has written a snapshot of its own
+        with open_host(f"file://{tmp_path}/store") as host:
+            rows = host.sql("SELECT number, pattern, content FROM outbox ORDER BY number").to_pylist()
+            assert [(row["number"], row["pattern"], json.loads(row["content"])["first"]) for row in rows[:4]] == [
+                (1, "pairs", 0),
+                (2, "pairs", 1),
+                (3, "others", 0),
+                (4, "others", 1),
+            ]
+            if len(rows) == 4:
+                fed(host, 5, "wb")
+                host.backup(tmp_path / "backup")
+    assert [(row["number"], row["pattern"]) for row in rows[4:]] == [(5, "pairs"), (6, "others")]
+    with open_host(f"file://{tmp_path}/backup") as host:
+        assert host.sql("SELECT number FROM outbox ORDER BY number").column(0).to_pylist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_each_format_has_stores_and_a_migration() -> None:

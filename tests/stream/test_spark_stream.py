@@ -73,6 +73,26 @@ def test_a_stream_gives_what_a_batch_gives(streams: SparkSession, tmp_path: Path
     assert sum(map(bool, found)) > 3  # matches are emitted as the watermark advances, not at the end
 
 
+def test_what_negations_end(streams: SparkSession, tmp_path: Path) -> None:
+    """For any order of arrival within the lateness, the matches and what negations have ended are those of a batch,
+    each with its cause.
+    """
+    rows = random_events(4)
+    begun = Pattern.begin("a", name="run").where("x = 'a'").not_followed_by("c").where("x = 'c'")
+    pattern = begun.followed_by("b").where("x = 'b' AND id > a.id").within("8 seconds")
+    options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "columns": ["id"]}
+    options["outputs"] = ("matches", "no_match")
+    batches = [*delivered(rows, 5, 5, 5), events((-1, "end", 300, "z"))]
+    found = detected(streams, batches, tmp_path, pattern, lateness="5 seconds", **options)
+    expected = detect(events(*rows), pattern, as_of=at(295), **options)
+    assert {*zip(*(expected.column(name).to_pylist() for name in ("kind", "cause")), strict=True)} == {
+        ("match", None),
+        ("no_match", "c"),
+    }
+    assert counted(joined(found, expected)) == counted(expected)
+    assert sum(map(bool, found)) > 3
+
+
 @pytest.mark.filterwarnings("ignore:no key", "ignore:.*agree in key and time")
 def test_local_times_measures_and_no_key(streams: SparkSession, tmp_path: Path) -> None:
     """Times without a zone, an event without a time, measures instead of stages, ties, and no key."""
