@@ -261,6 +261,13 @@ def test_roles(postgres: Server) -> None:
         host.feed(events("a", "b"), input="events")
     with open_host(deployer) as host:
         host.deploy(PAIRS.named("others"), input="events", key="user")
+        new = {"input": "events", "key": "user", "measures": {"first": "a.id"}, "old": "drop"}
+        with pytest.raises(
+            StoreError, match=r"must be owner of table .*_pairs\. .* deploy such a version as that role$"
+        ):
+            host.deploy(PAIRS.named("pairs", version="2"), **new)
+        assert count(host, "patterns WHERE version = '2'") == 0
+        host.deploy(PAIRS.named("pairs", version="3"), input="events", key="user", old="drop")
         host.feed(events("a", "b", after=2), input="events")
     with psycopg.connect(deployer) as other, pytest.raises(psycopg.errors.InsufficientPrivilege):
         other.execute("DROP TABLE matches_pairs")

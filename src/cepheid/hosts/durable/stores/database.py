@@ -13,7 +13,10 @@ from cepheid.errors import StoreError
 
 _NO_RIGHTS = "42501"
 """SQL's code for what the user may not do."""
-_RIGHTS = ". A host's user needs USAGE and CREATE on the schema, and all rights on the tables that hosts made there"
+_RIGHTS = (
+    ". A host's user needs USAGE and CREATE on the schema, and all rights on the tables that hosts made there. Columns "
+    "are added to a table, as for new measures, only by the role that has made it: deploy such a version as that role"
+)
 
 
 class Reader(Protocol):

@@ -85,7 +85,8 @@ REVOKE ALL ON SCHEMA {quoted(schema)} FROM PUBLIC;
 -- The owner runs the host. What the deployer makes is the owner's, too.
 GRANT {deployer} TO {owner};
 
--- The deployer opens the store while no host runs, and writes rows and new tables, but alters and drops none.
+-- The deployer opens the store while no host runs, and writes rows and new tables, but alters and drops none. A version
+-- of a pattern with new columns for the owner's tables is deployed by the owner, or through the host that runs.
 GRANT USAGE, CREATE ON SCHEMA {quoted(schema)} TO {deployer};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES {within} TO {deployer};
 ALTER DEFAULT PRIVILEGES FOR ROLE {owner} {within} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO {deployer};
