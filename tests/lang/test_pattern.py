@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cepheid.errors import PatternError
+from cepheid.errors import CepheidWarning, PatternError
 from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.duration import format_duration, parse_duration
 from cepheid.lang.intervals.parser import interval_pattern
@@ -106,8 +106,8 @@ def test_calls_concern_the_last_stage() -> None:
 
 def test_within_and_skip() -> None:
     """Of several windows the shortest applies; of several skip strategies the last."""
-    assert ANY.within("12 hours").within(HOUR).within("2 hours").window == HOUR
-    shortest = ANY.within_previous("12 hours").within_previous(HOUR).within_previous("2 hours")
+    assert ANY.within("12 hours").within(HOUR).window == HOUR
+    shortest = ANY.within_previous("12 hours").within_previous(HOUR)
     assert shortest.stages[-1].window == HOUR
     assert ANY.skip(Skip.past_last_event()).skip_strategy == Skip(SkipTo.PAST_LAST_EVENT)
     assert ANY.skip(Skip.past_last_event()).skip(Skip.no_skip()).skip_strategy == Skip()
@@ -299,3 +299,15 @@ def test_lengths_are_written_alike_everywhere(text: str) -> None:
     assert pattern_from_text(f"within: {text}\nstages: [{{begin: a}}]") == Pattern.begin("a").within(length)
     assert OccurrencePattern.of(f"(A)_{{{text}}} + {text}").expression == event("A").within(length).plus(length)
     assert interval_pattern(f"EVENT PAL(A a) WITHIN {text} REALTIME 0").window == length
+
+
+@pytest.mark.parametrize("call", ["within", "within_previous", "max_gap"])
+def test_a_length_that_has_no_effect(call: str) -> None:
+    """The shorter of two lengths holds, in either order; the longer one is a warning if it comes second."""
+    pattern = Pattern.begin("a").next("b")
+    shorter = getattr(getattr(pattern, call)("10 minutes"), call)("5 minutes")
+    assert shorter == getattr(pattern, call)("5 minutes") == getattr(shorter, call)("300 s")
+    message = f"^{call}: 10 minutes has no effect, as 5 minutes was given before, and the shorter length holds$"
+    with pytest.warns(CepheidWarning, match=message) as warned:
+        assert getattr(shorter, call)("10 minutes") == shorter
+    assert warned[0].filename == __file__
