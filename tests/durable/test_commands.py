@@ -27,7 +27,7 @@ ROWS = "id,at,user,what\n"
 
 
 def cepheid(*arguments: str) -> Done:
-    """What a command gives, within this process, which saves the second that a process takes to start. `run` is always a
+    """What a command gives, within this process, which saves the second that a process takes to start. Only `run` is a
     process of its own, as it takes over the signals.
     """
     if arguments[0] == "run":
