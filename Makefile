@@ -50,7 +50,8 @@ ready-to-test: jars classes kernels postgresql
 jars: $(READY)
 	-@$(MAKE) --no-print-directory kafka
 
-classes: $(READY)
+# After the kernels, which its query runs: it would compile them a second time.
+classes: kernels
 	-@$(MAKE) --no-print-directory $(CLASSES)
 
 postgresql:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,8 +16,11 @@ from cepheid.hosts.spark.kafka import connector_jars, with_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.scheduler import LoadFileScheduling
 
 TESTS = Path(__file__).parent
+ON_KAFKA = ("tests/docs/test_docs.py", "tests/cli/test_stream.py")
+"""Files outside tests/kafka that use `broker`."""
 
 # A deadline would fail a test because the machine is busy: the kernel compiles and Spark starts within examples.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,9 +34,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run files with slow tests first: at the end of the run, one of them would run alone."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    """Run files with slow tests first, then the others on Spark: at the end of the run, a long file would run alone."""
+    slow, on_spark = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("slow", "spark"))
+    items.sort(key=lambda item: (item.path not in slow, item.path not in on_spark))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over all that was imported: it stays to the end."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Each test process gets whole files, and one of them all files that need Kafka's broker: to start a second one
+    would take twenty seconds of processor time.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "kafka" if file in ON_KAFKA or file.startswith("tests/kafka/") else file
+
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,13 @@ def layer_of(module: Path) -> str:
     return module.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imports_of(module: Path, *, types: bool = True) -> Iterator[tuple[str, str | None]]:
+@cache
+def imports_of(module: Path, *, types: bool = True) -> list[tuple[str, str | None]]:
     """Each (module, name) that the file imports, also in functions and, with `types`, for type checkers only."""
+    return [*_imports_of(module, types=types)]
+
+
+def _imports_of(module: Path, *, types: bool) -> Iterator[tuple[str, str | None]]:
     tree = ast.parse(module.read_text(encoding="utf-8"))
     for_types = {
         inner
@@ -110,29 +116,29 @@ def layer_imported(source: str, name: str | None) -> str | None:
     return rest[0] if rest else name
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
-def test_a_module_imports_only_from_layers_before_it(module: Path) -> None:
+def test_modules_import_only_from_layers_before_them() -> None:
     """A module imports from its own layer and from earlier ones."""
-    layer = layer_of(module)
-    if layer == "__init__":
-        return
-    assert layer in LAYERS, f"{layer} is not in the list of layers: add it where the flow reaches it"
-    allowed = LAYERS[: LAYERS.index(layer) + 1]
-    reached = {layer_imported(source, name) for source, name in imports_of(module)} - {None}
-    assert reached <= set(allowed), f"{layer} comes before {', '.join(sorted(map(str, reached - set(allowed))))}"
+    for module in MODULES:
+        layer = layer_of(module)
+        if layer == "__init__":
+            continue
+        assert layer in LAYERS, f"{layer} is not in the list of layers: add it where the flow reaches it"
+        reached = {layer_imported(source, name) for source, name in imports_of(module)} - {None}
+        later = reached - set(LAYERS[: LAYERS.index(layer) + 1])
+        assert not later, f"{module}: {layer} comes before {', '.join(sorted(map(str, later)))}"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
-def test_heavy_packages_are_imported_only_in_their_folder(module: Path) -> None:
+def test_heavy_packages_are_imported_only_in_their_folder() -> None:
     """Heavy packages are imported only in their folders: the compiler in the kernel, Spark and DuckDB in their hosts,
     and so on.
     """
-    place = module.relative_to(SOURCE).as_posix()
-    for source, _ in imports_of(module, types=False):
-        package = source.split(".")[0]
-        folders = ONLY_BELOW.get(package, ("",)) + (USES_SPARK if package == "pyspark" else ())
-        below = tuple(f"{folder}/" if folder else "" for folder in folders)
-        assert place.startswith(below), f"{package} belongs below {', '.join(folders)}"
+    for module in MODULES:
+        place = module.relative_to(SOURCE).as_posix()
+        for source, _ in imports_of(module, types=False):
+            package = source.split(".")[0]
+            folders = ONLY_BELOW.get(package, ("",)) + (USES_SPARK if package == "pyspark" else ())
+            below = tuple(f"{folder}/" if folder else "" for folder in folders)
+            assert place.startswith(below), f"{module}: {package} belongs below {', '.join(folders)}"
 
 
 def test_no_import_leads_back() -> None:
@@ -170,16 +176,14 @@ def kind_of(parts: tuple[str, ...]) -> str | None:
     return "stages" if "sets" in inner else next((kind for kind in KINDS if kind in inner), None)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
-def test_a_kind_of_pattern_is_named_only_in_its_folders(module: Path) -> None:
+def test_a_kind_of_pattern_is_named_only_in_its_folders() -> None:
     """Modules shared by all kinds, hosts, requests and the command line import no module of a single kind."""
-    place = module.relative_to(SOURCE)
-    if place.as_posix() in NAME_KINDS:
-        return
-    for source, name in imports_of(module):
-        package, *rest = [*source.split("."), name or ""]
-        kind = kind_of(tuple(rest)) if package == "cepheid" else None
-        assert kind in (None, kind_of(place.parts)), f"{place} imports {source}.{name}, of {kind}"
+    for module in MODULES:
+        place = module.relative_to(SOURCE)
+        for source, name in imports_of(module) if place.as_posix() not in NAME_KINDS else ():
+            package, *rest = [*source.split("."), name or ""]
+            kind = kind_of(tuple(rest)) if package == "cepheid" else None
+            assert kind in (None, kind_of(place.parts)), f"{place} imports {source}.{name}, of {kind}"
 
 
 @pytest.mark.parametrize("layer", ["lang", "plan", "compile", "kernel", "output", "matchers", "families"])
@@ -207,11 +211,11 @@ def test_the_layers_are_described() -> None:
         assert listed in " ".join((SOURCE.parents[1] / page).read_text("utf-8").split()), f"{page}: {listed}"
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: str(module.relative_to(SOURCE)))
-def test_private_names_stay_in_their_module(module: Path) -> None:
+def test_private_names_stay_in_their_module() -> None:
     """No module imports a name with a leading underscore from another module of the package."""
     private = [
-        f"{source}.{name}" if name else source
+        f"{module}: {source}.{name}" if name else f"{module}: {source}"
+        for module in MODULES
         for source, name in imports_of(module)
         if source.split(".")[0] == "cepheid"
         and any(part.startswith("_") and part != "__future__" for part in [*source.split("."), name or ""])

@@ -16,6 +16,7 @@ from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, SCHEMA, count, even
 
 from cepheid.errors import EventError, PatternError, SchemaError, StoreError
 from cepheid.host import Host, open_host
+from cepheid.hosts.durable import lock
 from cepheid.hosts.durable.state import MatchesOf
 from cepheid.hosts.durable.stores.layout import FORMAT
 
@@ -166,8 +167,9 @@ def test_table_of_another(url: str, kind: str) -> None:
         assert host.sql("SELECT x FROM open_pairs").to_pylist() == [{"x": 1}]
 
 
-def test_two_hosts_in_a_process(url: str) -> None:
+def test_two_hosts_in_a_process(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same program may not open a store twice either; the first host goes on."""
+    monkeypatch.setattr(lock, "PATIENCE", 0.1)
     with prepared(url) as host:
         with pytest.raises(StoreError, match=r"another host .* open"):
             open_host(url)

@@ -10,9 +10,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cli.conftest import Done
+from typer.testing import CliRunner
 
+from cepheid.cli.app import app
 from cepheid.hosts.durable.remote.client import connect
 
 PATTERN = {
@@ -22,9 +26,16 @@ PATTERN = {
 ROWS = "id,at,user,what\n"
 
 
-def cepheid(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cepheid", "host", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+def cepheid(*arguments: str) -> Done:
+    """What a command gives, within this process, which saves the second that a process takes to start. Only `run` is a
+    process of its own, as it takes over the signals.
+    """
+    if arguments[0] == "run":
+        command = [sys.executable, "-m", "cepheid", "host", *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        return Done(ended.returncode, ended.stdout, ended.stderr)
+    result = CliRunner().invoke(app, ["host", *arguments], prog_name="cepheid", catch_exceptions=False)
+    return Done(result.exit_code, result.stdout, result.stderr)
 
 
 def said(*arguments: str) -> str:
@@ -62,13 +73,8 @@ def declare(store: str) -> None:
 def started(store: str, *options: str) -> Iterator[None]:
     """A host without sources that answers within the block."""
     process = subprocess.Popen([sys.executable, "-m", "cepheid", "host", "run", store, *options])
-    end = time.monotonic() + 60
-    while (host := connect(store)) is None:
-        assert time.monotonic() < end
-        assert process.poll() is None
-        time.sleep(0.1)
-    host.close()
     try:
+        wait_for(process, store)
         yield
     finally:
         process.terminate()
@@ -77,16 +83,28 @@ def started(store: str, *options: str) -> Iterator[None]:
 
 @contextmanager
 def running(store: str, folder: Path, end: signal.Signals, *options: str) -> Iterator[None]:
-    """A host that runs within the block, and gets the signal after it."""
+    """A host that answers within the block, and gets the signal after it."""
     command = [sys.executable, "-m", "cepheid", "host", "run", store, "--from", f"files://{folder}", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
+        wait_for(process, store)
         yield
         process.send_signal(end)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == (0 if end == signal.SIGTERM else -end), errors
     finally:
         process.kill()
+        process.wait()
+
+
+def wait_for(process: subprocess.Popen[Any], store: str) -> None:
+    """Waits until the process answers as the host of the store."""
+    end = time.monotonic() + 60
+    while (host := connect(store)) is None:
+        assert time.monotonic() < end
+        assert process.poll() is None
+        time.sleep(0.1)
+    host.close()
 
 
 def until(query: str, expected: str, store: str) -> None:

@@ -21,6 +21,7 @@ from tests.durable.postgres import Server
 import cepheid
 from cepheid.errors import StoreError
 from cepheid.host import Host, open_host
+from cepheid.hosts.durable import lock
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("user", pa.string()), ("what", pa.string())]
@@ -35,6 +36,13 @@ PAIRS = (
 )
 
 
+SECOND_HOST = """
+import sys
+from cepheid.host import open_host
+from cepheid.hosts.durable import lock
+lock.PATIENCE = 0.1
+open_host(sys.argv[1])
+"""
 OPEN_TO_OTHERS = ("sqlite", "postgresql")
 """DuckDB lets nobody else in while the host has the file open."""
 
@@ -84,8 +92,9 @@ def test_server_killed(postgres: Server) -> None:
         assert count(host, "matches_pairs") == 1
 
 
-def test_another_host_took_over(postgres: Server) -> None:
+def test_another_host_took_over(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host whose connection broke may not write once another one has opened the store."""
+    monkeypatch.setattr(lock, "PATIENCE", 0.1)
     url = postgres.url("took_over")
     first = prepared(url)
     first.feed(events("a"), input="events", position=1)
@@ -103,8 +112,7 @@ def test_another_host_took_over(postgres: Server) -> None:
 def test_two_hosts(url: str) -> None:
     """A second host is refused while the first one is open, also in another process."""
     with prepared(url) as host:
-        code = "import sys; from cepheid.host import open_host; open_host(sys.argv[1])"
-        done = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-c", SECOND_HOST, url], capture_output=True, text=True, check=False)
         assert "another host has" in done.stderr, done
         host.feed(events("a"), input="events")
 

@@ -48,7 +48,6 @@ def test_while_it_runs(store: str, tmp_path: Path) -> None:
     with running_receiver() as receiver:
         receiver.answer = lambda one: (422 if one.row["id"] == 3 else 204, {})
         with running(store, folder, signal.SIGTERM, "--allow", receiver.origin, "--allow", LOOPBACK):
-            until("SELECT name FROM inputs", "events", store)
             said("subscribe", store, "hook", "--to", f"{receiver.origin}/hook", "--where", "id < 6")
             said("subscribe", store, "rows", "--to", "table://alerts", "--pattern", "pairs")
             refused = cepheid("subscribe", store, "other", "--to", "https://example.com/")

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from tests.durable.routing.hosts import find, opened, subscriptions, tier_opened
 from tests.durable.test_commands import started
 from tests.durable.test_stores import count
 
 import cepheid
 from cepheid.host import Host, InputOf, open_host
+from cepheid.hosts.durable import lock
 
 GROUPS = pa.schema([("at", pa.timestamp("us")), ("pattern", pa.string()), ("id", pa.int64()), ("kind", pa.string())])
 
@@ -59,13 +61,14 @@ def test_that_runs(tmp_path: Path) -> None:
         assert count(tier, "matches_growing") == 2
 
 
-def test_that_is_away(tmp_path: Path) -> None:
+def test_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While another host cannot be reached, the subscription tries again and gives up nothing."""
+    monkeypatch.setattr(lock, "PATIENCE", 0.1)
     url = f"sqlite:///{tmp_path}/tier.db"
     with tier_opened(url) as tier, opened(f"sqlite:///{tmp_path}/first.db", url) as host:
         host.subscribe("tier", to=f"{url}#nothing", attempts=1, pause="10 milliseconds")
         find(host, 1, 3)
-        assert not host.deliver("6 seconds")
+        assert not host.deliver("1 second")
         assert "another host has the store" in subscriptions(host)["tier"]["problem"]
         assert (subscriptions(host)["tier"]["status"], host.dead_letters.num_rows) == ("failing", 0)
         tier.close()

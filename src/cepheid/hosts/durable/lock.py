@@ -10,8 +10,8 @@ from pathlib import Path
 from cepheid.errors import StoreError
 from cepheid.hosts.durable.disk_errors import refused
 
-_PATIENCE = 5.0
-"""Seconds: a command has a store open only for a moment."""
+PATIENCE = 5.0
+"""Seconds for which every store waits for another host to close it: a command has a store open only for a moment."""
 
 
 def locked(path: Path, lock: Path | None = None) -> TextIOWrapper:
@@ -25,7 +25,7 @@ def locked(path: Path, lock: Path | None = None) -> TextIOWrapper:
         file = (lock or Path(f"{path}-host-lock")).open("w", encoding="utf-8")
     except OSError as error:
         raise refused(f"the store {path} cannot be opened", error) from error
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + PATIENCE
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

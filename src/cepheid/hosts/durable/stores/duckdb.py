@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from cepheid.errors import StoreError
 from cepheid.hosts.duckdb.json_text import json_texts
+from cepheid.hosts.durable import lock
 from cepheid.hosts.durable.stores.database import (
     LONGEST_QUERY,
     Reader,
@@ -27,8 +28,6 @@ from cepheid.hosts.durable.stores.database import (
 )
 from cepheid.hosts.durable.stores.results import MOST_RESULT, table_of_batches
 
-_PATIENCE = 5.0
-"""Seconds."""
 _BATCH = 10_000
 """Rows of a result that are read at once."""
 _SETTINGS = {
@@ -227,7 +226,7 @@ def _why(error: duckdb.Error) -> str:
 
 def _connected(path: Path) -> duckdb.DuckDBPyConnection:
     """A connection; waits a moment if another process has the file open, as a command has it only for a moment."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + lock.PATIENCE
     while True:
         try:
             return duckdb.connect(path, config=_NO_DOWNLOADS)

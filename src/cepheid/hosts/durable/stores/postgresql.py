@@ -18,13 +18,12 @@ from psycopg.types.json import Jsonb
 from cepheid.errors import StoreError
 from cepheid.events.batch import python_values
 from cepheid.hosts.duckdb.json_text import json_texts
+from cepheid.hosts.durable import lock
 from cepheid.hosts.durable.stores.database import failing, quoted, reason
 from cepheid.hosts.durable.stores.layout import HOST, TABLES, USER_TABLES
 from cepheid.hosts.durable.stores.postgresql_backup import dump, load, schema_in
 from cepheid.hosts.durable.stores.postgresql_reader import ALL_TABLES, PostgresReader
 
-_PATIENCE = 5.0
-"""Seconds."""
 _LOCK = 0x63657068
 """The first number of the advisory lock that the writing host has; the second one stands for the schema."""
 
@@ -54,7 +53,7 @@ class PostgresDatabase:
 
     def _lock(self) -> None:
         """Takes the lock of the writing host. The server may notice only after a moment that one has died."""
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + lock.PATIENCE
         while not self.rows(f"SELECT pg_try_advisory_lock({_LOCK}, hashtext(current_schema()))")[0][0]:
             if time.monotonic() > until:
                 raise StoreError("another host has this PostgreSQL database open: close it first")
