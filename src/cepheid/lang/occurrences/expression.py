@@ -53,7 +53,7 @@ class Occurrence:
         """The same occurrences, bound to `variable`: conditions around them and measures use this name."""
         if isinstance(self, Bound):
             raise PatternError(f"named({variable!r}): this is named {self.variable!r} already; one name is enough")
-        return Bound(variable_name(variable), self)
+        return Bound(self, variable_name(variable))
 
 
 @dataclass(frozen=True)
@@ -90,26 +90,29 @@ class Without(OfTwo):
 
 
 @dataclass(frozen=True)
-class Within(Occurrence):
+class OfOne(Occurrence):
+    """An operator over one expression."""
+
     of: Occurrence
+
+
+@dataclass(frozen=True)
+class Within(OfOne):
     length: timedelta
 
 
 @dataclass(frozen=True)
-class Delayed(Occurrence):
-    of: Occurrence
+class Delayed(OfOne):
     delay: timedelta
 
 
 @dataclass(frozen=True)
-class Bound(Occurrence):
+class Bound(OfOne):
     variable: str
-    of: Occurrence
 
 
 @dataclass(frozen=True)
-class Filtered(Occurrence):
-    of: Occurrence
+class Filtered(OfOne):
     condition: str
 
 
@@ -118,7 +121,7 @@ def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
     match expression:
         case OfTwo(left, right):
             return left, right
-        case Within(of=of) | Delayed(of=of) | Bound(of=of) | Filtered(of=of):
+        case OfOne(of):
             return (of,)
     return ()
 
