@@ -97,13 +97,16 @@ class OfOne(Occurrence):
 
 
 @dataclass(frozen=True)
-class Within(OfOne):
+class Timed(OfOne):
     length: timedelta
 
 
-@dataclass(frozen=True)
-class Delayed(OfOne):
-    delay: timedelta
+class Within(Timed):
+    """Takes no longer than the length."""
+
+
+class Delayed(Timed):
+    """A temporal event, the length after the occurrence."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int, timedelta]
     while open_:
         part, depth, delay = open_.pop()
         if isinstance(part, Delayed):
-            delay += min(part.delay, timedelta.max - delay)
+            delay += min(part.length, timedelta.max - delay)
         yield part, depth, delay
         open_ += [(operand, depth + 1, delay) for operand in operands(part)]
 

@@ -53,7 +53,7 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
             if condition is not None:
                 scopes.conditions.append(Written(condition, visible, of_minus=True))
             return outside
-        case algebra.Within(of) | algebra.Delayed(of):
+        case algebra.Timed(of):
             return _walk(of, scopes, problems)
         case algebra.Bound(of, variable):
             inside = _walk(of, scopes, problems)
