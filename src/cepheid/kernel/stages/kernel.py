@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import NONE, Ints
-from cepheid.compile.stages.compiled import limit_settings
 from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SkipError
 from cepheid.events.batch import Batch
@@ -30,11 +29,11 @@ from cepheid.kernel.stages.layout import (
     new_partial_matches,
 )
 from cepheid.kernel.stages.listing import open_one_by_one
+from cepheid.kernel.stages.node_kernel import NodeKernel
 from cepheid.kernel.stages.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
 from cepheid.kernel.stages.state import checked_state
 from cepheid.kernel.stages.step import Status, run
 from cepheid.kernel.stages.withheld import count_withheld
-from cepheid.plan.limits import Limits
 
 _SKIP_FAILURES = {
     NOTHING_TO_SKIP_TO: "a match has no event of the stage to skip to",
@@ -46,7 +45,7 @@ _LIMITS = {
 }
 
 
-class CompiledKernel:
+class CompiledKernel(NodeKernel):
     """Runs the kernel. The open matches of a key are stored under its number from one visit to the next."""
 
     drops_deadlines_silently = False
@@ -97,11 +96,6 @@ class CompiledKernel:
         self.cursor.event = len(held)
         return held
 
-    @property
-    def size(self) -> int:
-        """The number of nodes in use, including unreachable ones: what `hold` looks through."""
-        return int(self.cursor.nodes)
-
     def open_partial_matches(self, _now: int) -> int:
         """The number of open partial matches of all keys; no deadline is due for any of them."""
         return int(self.cursor.parked)
@@ -131,11 +125,6 @@ class CompiledKernel:
             yield
         finally:
             self.partials, self.cursor.parked = partials, parked
-
-    def limit(self, limits: Limits) -> None:
-        """Applies these limits from now on."""
-        for name, value in limit_settings(limits).items():
-            self.tables.settings[name] = value
 
     def is_open(self, keys: Int32s) -> Flags:
         """(k,) whether each of the keys has open partial matches."""
