@@ -78,7 +78,7 @@ def script_true(
     tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, script: int
 ) -> bool:
     """Whether the script is true for the bound events; sets the cursor's failure."""
-    true, failure = run_script(tables, events, scratch, 0, 0, script, scratch.stack, scratch.null)
+    true, failure = run_script(tables, events, scratch, 0, 0, script, scratch.stack)
     if failure != NO_FAILURE:
         cursor.failure, cursor.failed_script = failure, script
     return true

@@ -32,7 +32,7 @@ def holds(
     if other != node:
         bind_below(tables, events, forest, variables, other)
     script = tables.operators[row].script
-    true, failure = run_script(tables, variables, variables, 0, 0, script, variables.stack, variables.null)
+    true, failure = run_script(tables, variables, variables, 0, 0, script, variables.stack)
     if failure != NO_FAILURE:
         cursor.failure, cursor.failed_row = failure, row
         return False

@@ -13,7 +13,7 @@ from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SkipError
 from cepheid.events.batch import Batch
-from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, distinct, grown
+from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, distinct, grown, new_stack
 from cepheid.kernel.failures import FAILURES, ConditionFailed, PassedLimit
 from cepheid.kernel.stages.collect import collect, rebase
 from cepheid.kernel.stages.emitted import Emitted
@@ -55,8 +55,7 @@ class CompiledKernel(NodeKernel):
         self.partials = new_partial_matches(tables, capacity)
         self.cursor = new_cursor(tables, self.partials)
         self.output = new_output(1 << 14, 1 << 16)
-        depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0))
-        self.scratch = np.zeros(depth, np.int64), np.zeros(depth, np.bool_)
+        self.stack = new_stack(tables.scripts)
 
     def run(self, events: Events, visits: Visits) -> Emitted:
         """Makes the visits. The working set begins with the events that `hold` returned.
@@ -66,7 +65,7 @@ class CompiledKernel(NodeKernel):
         """
         self.cursor.visit = 0
         while True:
-            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, *self.scratch)
+            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, self.stack)
             match status:
                 case Status.DONE:
                     return self._take_output()
