@@ -6,7 +6,7 @@ from cepheid.compile.occurrences.tables import NONE, PER_VARIABLE, AlgebraTables
 from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, Variables
-from cepheid.kernel.occurrences.nodes import has_room, size_of
+from cepheid.kernel.occurrences.nodes import has_room, next_bound, size_of
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
 
 
@@ -43,21 +43,12 @@ def holds(
 def bind_below(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, node: int) -> None:
     """Binds all variables in a node."""
     nodes, stack = forest.nodes, forest.members
-    top = len(stack) // 2  # the other half is for `outermost`
-    stack[top] = node
-    count = 1
-    while count > 0:
-        count -= 1
-        node = stack[top + count]
-        if node < 0:
-            continue
-        if nodes[node].kind == NodeKind.BOUND:
-            bind(tables, events, forest, variables, nodes[node].number, nodes[node].left)
-        stack[top + count] = nodes[node].left
-        count += 1
-        if nodes[node].kind == NodeKind.JOINED:
-            stack[top + count] = nodes[node].right
-            count += 1
+    bottom = len(stack) // 2  # the front is for `outermost`
+    stack[bottom] = node
+    bound, top = next_bound(nodes, stack, bottom, bottom + 1)
+    while bound != NONE:
+        bind(tables, events, forest, variables, nodes[bound].number, nodes[bound].left)
+        bound, top = next_bound(nodes, stack, bottom, top)
 
 
 @kernel

@@ -20,7 +20,7 @@ from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.conditions import holds
 from cepheid.kernel.occurrences.layout import Forest, NodeKind, OccurrenceStatus, TreeCursor, Variables
 from cepheid.kernel.occurrences.lists import append, drop_first, ended_before, prune, reserve, started_before
-from cepheid.kernel.occurrences.nodes import is_later, new_node
+from cepheid.kernel.occurrences.nodes import has_room_to_make, is_later, new_node
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
@@ -260,11 +260,7 @@ def delayed(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int,
     if not reserve(forest, cursor, memory, lefts):
         return
     most = ended_before(forest, memory, cursor.now + 1) + lefts
-    if cursor.made + most > len(forest.made):
-        cursor.shortage = OccurrenceStatus.MORE_MADE
-        return
-    if cursor.nodes + lefts > len(forest.nodes):
-        cursor.shortage = OccurrenceStatus.MORE_NODES
+    if not has_room_to_make(forest, cursor, most, lefts):
         return
     time = cursor.now + op.number
     for at in range(left, left + lefts):
