@@ -14,7 +14,7 @@ import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.occurrences.tables import PER_VARIABLE, AlgebraTables
-from cepheid.kernel.arrays import FOREVER, Flags, Stack, integers, new_stack
+from cepheid.kernel.arrays import FOREVER, Events, Flags, Stack, integers, new_stack
 from cepheid.plan.occurrences.constants import UNBOUNDED
 
 TreeCursor: TypeAlias = Any
@@ -112,6 +112,13 @@ class Variables(NamedTuple):
     outermost: Ints
     """(2, v) the positions of the first and the last event, or -1."""
     stack: Stack
+
+
+class Bindings(NamedTuple):
+    """What conditions read: the events, and the variables that are bound to some of them."""
+
+    events: Events
+    variables: Variables
 
 
 TREE_CURSOR = integers(
