@@ -138,16 +138,16 @@ cepheid_null_keys_total{query="e397",pattern="pair"} 1
 cepheid_null_times_total{query="e397",pattern="pair"} 0
 # TYPE cepheid_matches_total counter
 cepheid_matches_total{query="e397",pattern="pair"} 3
-# TYPE cepheid_timeouts_total counter
-cepheid_timeouts_total{query="e397",pattern="pair"} 2
-# TYPE cepheid_late_total counter
-cepheid_late_total{query="e397",pattern="pair"} 1
-# TYPE cepheid_ties_total counter
-cepheid_ties_total{query="e397",pattern="pair"} 0
-# TYPE cepheid_dropped_partial_matches_total counter
-cepheid_dropped_partial_matches_total{query="e397",pattern="pair"} 0
 # TYPE cepheid_dropped_matches_total counter
 cepheid_dropped_matches_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_ties_total counter
+cepheid_ties_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_timeouts_total counter
+cepheid_timeouts_total{query="e397",pattern="pair"} 2
+# TYPE cepheid_dropped_partial_matches_total counter
+cepheid_dropped_partial_matches_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_late_total counter
+cepheid_late_total{query="e397",pattern="pair"} 1
 # TYPE cepheid_open_partial_matches gauge
 cepheid_open_partial_matches{query="e397",pattern="pair"} 5
 # TYPE cepheid_matching_seconds_total counter

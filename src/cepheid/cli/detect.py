@@ -46,13 +46,7 @@ def detect(
         typer.Argument(help="Parquet, CSV or JSON lines files, or globs, of one schema.", show_default=False),
     ],
     *,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="The column of the event time. Required, unless --no-time, or --start and --end, are given.",
-            show_default=False,
-        ),
-    ] = None,
+    time: Annotated[str | None, o.time_option("Required, unless --no-time, or --start and --end, are given.")] = None,
     wanted: o.Wanted,
     reading: o.Reading,
     bounds: o.Bounds,

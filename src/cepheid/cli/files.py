@@ -23,6 +23,7 @@ from cepheid.cli.failure import FileProblem
 from cepheid.cli.rows import flat_table, write_json_lines
 from cepheid.cli.whole_numbers import EXACT, exact_csv, exact_json
 from cepheid.errors import SchemaError
+from cepheid.hosts.sources.records import times_as_text
 from cepheid.requests.request import repeated_names
 
 if TYPE_CHECKING:
@@ -199,20 +200,12 @@ def _read_json(path: Path, _: Sequence[str]) -> pa.Table:
         return pyarrow.json.read_json(path, blocks, pyarrow.json.ParseOptions(explicit_schema=schema))
 
     events = pyarrow.json.read_json(path, blocks)
-    texts = pa.schema([field.with_type(_times_as_text(field.type)) for field in events.schema])
+    texts = pa.schema([field.with_type(times_as_text(field.type)) for field in events.schema])
     if not texts.equals(events.schema):
-        # pyarrow parses ISO 8601 text as times without a zone and drops the zone. So such columns are read as text.
+        # JSON has no times: pyarrow parses ISO 8601 text as times without a zone and drops the zone. So such columns
+        # are read as text.
         events = read_as(texts)
     return exact_json(path, events, read_as)
-
-
-def _times_as_text(kind: pa.DataType) -> pa.DataType:
-    """The type `kind` that pyarrow has inferred, with text in place of times, which JSON does not have."""
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_times_as_text(field.type)) for field in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(_times_as_text(kind.value_type))
-    return pa.string() if pa.types.is_temporal(kind) else kind
 
 
 def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> None:

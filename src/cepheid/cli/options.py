@@ -30,9 +30,14 @@ PatternPath = Annotated[Path, typer.Argument(help="A pattern file: YAML or JSON.
 OptionalEvents = Annotated[
     list[str] | None, typer.Option(help="Check names and types against this file's columns; repeat for several.")
 ]
-OptionalTime = Annotated[
-    str | None, typer.Option(help="The column of the event time. Default: the first timestamp.", show_default=False)
-]
+
+
+def time_option(use: str) -> Any:
+    """The option for the column of the event time. `use` says what else there is to know about it."""
+    return typer.Option(help=f"The column of the event time. {use}", show_default=False)
+
+
+OptionalTime = Annotated[str | None, time_option("Default: the first timestamp.")]
 Start = Annotated[
     str | None, typer.Option(help="For interval patterns: the column in which an event starts.", show_default=False)
 ]

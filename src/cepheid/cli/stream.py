@@ -96,11 +96,7 @@ def stream(
         ),
     ] = None,
     time: Annotated[
-        str | None,
-        typer.Option(
-            help="The column of the event time. For interval patterns: --start or --end, to which lateness applies.",
-            show_default=False,
-        ),
+        str | None, o.time_option("For interval patterns: --start or --end, to which lateness applies.")
     ] = None,
     lateness: Annotated[
         str, typer.Option(help="How late an event may come, as '2 minutes'; matches are emitted that much later.")

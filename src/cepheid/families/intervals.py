@@ -11,7 +11,6 @@ import pyarrow as pa
 from cepheid.errors import Problem
 from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.consistency import Consistency, End
-from cepheid.lang.document.marked_text import Value
 from cepheid.lang.intervals.document import write_document
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.matchers.counts import IntervalCounts
@@ -47,6 +46,7 @@ class Intervals(Family):
     )
     counts = IntervalCounts
     build = staticmethod(build_interval_plans)
+    document = staticmethod(write_document)
 
     def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:  # noqa: ARG002
         return check_intervals(pattern)
@@ -59,9 +59,6 @@ class Intervals(Family):
 
     def never_certain(self, plan: IntervalPlan, late_by: LateBy) -> list[Problem]:
         return never_certain(plan.pattern, End(late_by), f"give {plan.schema.time!r} the watermark")
-
-    def document(self, pattern: IntervalPattern) -> dict[str, Value]:
-        return write_document(pattern)
 
     def explain(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> Explanation:
         from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
-from cepheid.lang.document.marked_text import Value
 from cepheid.lang.occurrences.document import write_document
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
@@ -37,6 +36,7 @@ class Occurrences(Family):
     last_columns = ("events", "event")
     counts = EventCounts
     build = staticmethod(build_occurrence_plans)
+    document = staticmethod(write_document)
 
     def check(self, pattern: OccurrencePattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_occurrences(pattern, measures)
@@ -58,9 +58,6 @@ class Occurrences(Family):
 
     def growth(self, plan: OccurrencePlan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return occurrence_growth(plan)
-
-    def document(self, pattern: OccurrencePattern) -> dict[str, Value]:
-        return write_document(pattern)
 
     def explain(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> Explanation:
         from cepheid.plan.occurrences import explain

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
-from cepheid.lang.document.marked_text import Value
 from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
@@ -45,6 +44,7 @@ class Stages(Family):
     lists_open = True
     counts = EventCounts
     build = staticmethod(build_plans)
+    document = staticmethod(pattern_form)
 
     def check(self, pattern: Pattern, measures: Mapping[str, str] | None) -> list[Problem]:
         return check_pattern(pattern, measures)
@@ -67,9 +67,6 @@ class Stages(Family):
 
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         return growth_warnings(plan.pattern)
-
-    def document(self, pattern: Pattern) -> dict[str, Value]:
-        return pattern_form(pattern)
 
     def names_of_functions(self, pattern: Pattern) -> list[str]:
         return [function.name for _, function in pattern.functions]

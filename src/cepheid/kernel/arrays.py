@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.arrays import Ints
+from cepheid.compile.arrays import Ints, Records
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -57,6 +57,19 @@ class Visits(NamedTuple):
     """(v,) whether the key gets no more events. If `until` is FOREVER, its input is complete and everything open ends.
     Otherwise everything open is dropped.
     """
+
+
+class Stack(NamedTuple):
+    """Scratch for scripts. An instruction pushes at most one value."""
+
+    values: Ints
+    """(d,) 64-bit words; d is the length of the longest script, and at least 1."""
+    null: Flags
+
+
+def new_stack(scripts: Records) -> Stack:
+    depth = int((scripts["end"] - scripts["start"]).max(initial=1))
+    return Stack(np.zeros(depth, np.int64), np.zeros(depth, np.bool_))
 
 
 def distinct(positions: npt.NDArray[np.integer[Any]], length: int) -> Int32s:

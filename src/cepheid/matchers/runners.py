@@ -53,24 +53,23 @@ class Planned:
 class OrderedRunner(Planned, ABC):
     """A PatternRunner whose matchers take events in the order of time."""
 
+    live_matcher: ClassVar[type[OrderedLiveMatcher]]
+    """What wraps its matchers for hosts."""
+
     @abstractmethod
     def detector(self) -> Detector:
         """A new detector."""
 
-    def live_matcher(self, live: ConservativeMatcher) -> OrderedLiveMatcher:
-        """Wraps the matcher for hosts."""
-        return OrderedLiveMatcher(self, live)
-
     def matcher(self, ids: Ids = Ids.SIPHASH) -> OrderedLiveMatcher:
         detector = self.detector()
         detector.ids = ids
-        return self.live_matcher(ConservativeMatcher(detector))
+        return self.live_matcher(self, ConservativeMatcher(detector))
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[OrderedLiveMatcher, dict[str, Any]]:
         live, kept = restored(ConservativeMatcher(self.detector()), snapshot, made_for, columns)
-        return self.live_matcher(live), kept
+        return self.live_matcher(self, live), kept
 
     @property
     @abstractmethod

@@ -110,6 +110,21 @@ def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions) -> PlanPa
     )
 
 
+N = TypeVar("N", bound=NamedPattern)
+
+
+@dataclass(frozen=True)
+class PlanOf(Generic[N]):
+    """What plans of all kinds begin with: a pattern, and what is lifted for it."""
+
+    pattern: N
+    schema: Schema
+    bits: tuple[Lifted, ...]
+    """Boolean columns, packed into one mask per event: bit i is set if bits[i] is true (not NULL, not false)."""
+    values: tuple[Lifted, ...]
+    """Columns that scripts and measures read."""
+
+
 class Measured:
     """The part of a plan that follows from its measures, and from its events."""
 
@@ -196,9 +211,6 @@ def distinct(plans: Sequence[LiftedFor]) -> tuple[tuple[Lifted, ...], tuple[Lift
 def words_of(bits: Sequence[T]) -> list[Sequence[T]]:
     """The bits in groups that fit a word of the mask; at least one group."""
     return [bits[start : start + WORD] for start in range(0, max(1, len(bits)), WORD)]
-
-
-N = TypeVar("N", bound=NamedPattern)
 
 
 def plans_or_problems(

@@ -142,12 +142,13 @@ def csv_parser(columns: pa.Schema, header: Sequence[str], null_texts: Sequence[s
 
 def _with_times_as_text(columns: pa.Schema) -> pa.Schema:
     """Pyarrow's readers of text drop a time's zone, or read times without one as UTC; its casts of text refuse both."""
-    return pa.schema([field.with_type(_as_text(field.type)).with_nullable(nullable=True) for field in columns])
+    return pa.schema([field.with_type(times_as_text(field.type)).with_nullable(nullable=True) for field in columns])
 
 
-def _as_text(kind: pa.DataType) -> pa.DataType:
+def times_as_text(kind: pa.DataType) -> pa.DataType:
+    """The type with text in place of times."""
     if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_as_text(field.type)) for field in kind])
+        return pa.struct([field.with_type(times_as_text(field.type)) for field in kind])
     if pa.types.is_list(kind):
-        return pa.list_(_as_text(kind.value_type))
+        return pa.list_(times_as_text(kind.value_type))
     return pa.string() if pa.types.is_temporal(kind) else kind

@@ -6,6 +6,7 @@ from cepheid.compile.intervals.tables import Check, IntervalTables
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, Scratch
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
+from cepheid.plan.intervals.constants import FREE
 
 BEFORE, AFTER, MEET, MET_BY, OVERLAP, OVERLAPPED_BY, START, STARTED_BY = range(8)
 DURING, CONTAIN, FINISH, FINISHED_BY, EQUAL = range(8, 13)
@@ -34,31 +35,15 @@ def relation_number(start: int, end: int, other_start: int, other_end: int) -> i
 
 
 @kernel
-def span_start(events: IntervalEvents, scratch: Scratch, variables: int) -> int:
-    """The earliest start among the events of a set of variables."""
-    found, v = 0, 0
-    first = True
+def span(events: IntervalEvents, scratch: Scratch, variables: int) -> tuple[int, int]:
+    """The earliest start and the latest end among the events of a set of variables."""
+    start, end, v = FREE, -FREE, 0
     while variables >> v:
         if variables >> v & 1:
-            start = events.start[scratch.slots[0, v]]
-            if first or start < found:
-                found, first = start, False
+            position = scratch.slots[0, v]
+            start, end = min(start, events.start[position]), max(end, events.end[position])
         v += 1
-    return found
-
-
-@kernel
-def span_end(events: IntervalEvents, scratch: Scratch, variables: int) -> int:
-    """The latest end among the events of a set of variables."""
-    found, v = 0, 0
-    first = True
-    while variables >> v:
-        if variables >> v & 1:
-            end = events.end[scratch.slots[0, v]]
-            if first or end > found:
-                found, first = end, False
-        v += 1
-    return found
+    return start, end
 
 
 @kernel
@@ -75,23 +60,16 @@ def checks_hold(
             if not script_true(tables, events, scratch, cursor, check.script):
                 return False
         elif check.kind == Check.RELATION:
-            found = relation_number(
-                span_start(events, scratch, check.left),
-                span_end(events, scratch, check.left),
-                span_start(events, scratch, check.right),
-                span_end(events, scratch, check.right),
-            )
+            start, end = span(events, scratch, check.left)
+            other_start, other_end = span(events, scratch, check.right)
+            found = relation_number(start, end, other_start, other_end)
             if not check.relations >> found & 1:
                 return False
         elif check.kind == Check.COUNTS:
             if not counts_agree(tables, events, scratch, number):
                 return False
-        else:
-            before, after = span_start(events, scratch, check.left), span_start(events, scratch, check.right)
-            if before > after:
-                return False
-            if before == after and span_end(events, scratch, check.left) > span_end(events, scratch, check.right):
-                return False
+        elif span(events, scratch, check.left) > span(events, scratch, check.right):
+            return False
     return True
 
 
@@ -100,7 +78,7 @@ def script_true(
     tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, script: int
 ) -> bool:
     """Whether the script is true for the bound events; sets the cursor's failure."""
-    true, failure = run_script(tables, events, scratch, 0, 0, script, scratch.stack, scratch.null)
+    true, failure = run_script(tables, events, scratch, 0, 0, script, scratch.stack)
     if failure != NO_FAILURE:
         cursor.failure, cursor.failed_script = failure, script
     return true
@@ -112,7 +90,7 @@ def counts_agree(tables: IntervalTables, events: IntervalEvents, scratch: Scratc
     says.
     """
     check = tables.checks[number]
-    start, end = span_start(events, scratch, check.right), span_end(events, scratch, check.right)
+    start, end = span(events, scratch, check.right)
     contain, finished_by, meet, overlap, started = 0, 0, 0, 0, 0
     v = 0
     while check.left >> v:

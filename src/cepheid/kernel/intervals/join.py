@@ -11,7 +11,7 @@ import numpy as np
 from cepheid.compile.arrays import Ints
 from cepheid.compile.intervals.tables import IntervalTables
 from cepheid.kernel.arrays import Int32s
-from cepheid.kernel.intervals.check import checks_hold, span_start
+from cepheid.kernel.intervals.check import checks_hold, span
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.intervals.lists import doubled, move_entries
 from cepheid.kernel.jit import kernel
@@ -235,7 +235,7 @@ def write(
 ) -> int:
     """Writes the bound match and returns the number of matches found with it, or NO_ROOM."""
     settings = tables.settings[0]
-    start = span_start(events, scratch, (1 << settings.positives) - 1)
+    start, _ = span(events, scratch, (1 << settings.positives) - 1)
     if found < settings.most_matches:
         row = cursor.matches + found
         if row >= len(open_.rows):

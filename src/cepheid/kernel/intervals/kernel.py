@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.intervals.compiled import CompiledIntervals, join_limits
 from cepheid.errors import LimitExceeded
-from cepheid.kernel.arrays import FOREVER, Flags, Int32s, distinct, grown
+from cepheid.kernel.arrays import FOREVER, Flags, Int32s, distinct, grown, new_stack
 from cepheid.kernel.failures import FAILURES, JointConditionFailed
 from cepheid.kernel.intervals.layout import (
     BEGINNING,
@@ -48,10 +48,8 @@ class IntervalKernel:
         self._most_stored = 0
         self.open = new_open_matches(_ROOM, positives, len(tables.negations), keys=1)
         self._rows = np.zeros(8 * _ROOM, EMITTED)
-        depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
         levels = np.zeros((max(positives, 1), 7), np.int64)
-        null: Flags = np.zeros(depth, np.bool_)
-        self._scratch = Scratch(np.zeros((1, variables), np.int64), np.zeros(depth, np.int64), null, levels)
+        self._scratch = Scratch(np.zeros((1, variables), np.int64), new_stack(tables.scripts), levels)
         self._taken: list[EmittedIntervals] = []
         self.consistency = consistency
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
-from cepheid.kernel.arrays import Flags, Int32s, integers
+from cepheid.kernel.arrays import Flags, Int32s, Stack, integers
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY
 from cepheid.plan.intervals.constants import FREE
 
@@ -123,8 +123,7 @@ class Scratch(NamedTuple):
 
     slots: Ints
     """(1, t) the position of each variable's event, where scripts read it."""
-    stack: Ints
-    null: Flags
+    stack: Stack
     levels: Ints
     """(n, 7) for each level of the join: the next candidate, the end of the candidates, 1 if they are in the list by
     end, the least and greatest start, and the least and greatest end.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from cepheid.compile.intervals.tables import IntervalTables, ScopeNumber
-from cepheid.kernel.intervals.check import script_true, span_end, span_start
+from cepheid.kernel.intervals.check import script_true, span
 from cepheid.kernel.intervals.join import EARLIEST, LATEST, candidates
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.intervals.lists import List, doubled, move_entries
@@ -78,8 +78,8 @@ def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, 
     negation = tables.negations[number]
     start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
     if negation.scope >= 0:
-        left_start, left_end = span_start(events, scratch, negation.left), span_end(events, scratch, negation.left)
-        right_start, right_end = span_start(events, scratch, negation.right), span_end(events, scratch, negation.right)
+        left_start, left_end = span(events, scratch, negation.left)
+        right_start, right_end = span(events, scratch, negation.right)
         if negation.scope == ScopeNumber.START_BETWEEN:
             start_low, start_high = left_start + 1, right_start - 1
         elif negation.scope == ScopeNumber.GAP:
@@ -124,11 +124,11 @@ def forbidden_until(tables: IntervalTables, events: IntervalEvents, scratch: Scr
         if negation.guard == Guard.FOREVER:
             return ALWAYS_OPEN
         if negation.guard == Guard.BEFORE_RIGHT:
-            found = span_start(events, scratch, negation.right) - 1
+            found = span(events, scratch, negation.right)[0] - 1
         elif negation.guard == Guard.RIGHT:
-            found = span_start(events, scratch, negation.right)
+            found = span(events, scratch, negation.right)[0]
         elif negation.guard == Guard.PARTS:
-            found = max(span_end(events, scratch, negation.left), span_end(events, scratch, negation.right))
+            found = max(span(events, scratch, negation.left)[1], span(events, scratch, negation.right)[1])
         else:
             found = end
         until = max(until, found)

@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.intervals.tables import IntervalTables
-from cepheid.kernel.intervals.check import span_end, span_start
+from cepheid.kernel.intervals.check import span
 from cepheid.kernel.intervals.join import NO_ROOM, join, store
 from cepheid.kernel.intervals.layout import (
     INSERTION,
@@ -132,7 +132,7 @@ def add_matches(
             open_.events[row, v] = open_.events[candidate, v]
         everyone = (1 << positives) - 1
         match = open_.rows[row]
-        match.start, match.end = span_start(events, scratch, everyone), span_end(events, scratch, everyone)
+        match.start, match.end = span(events, scratch, everyone)
         match.until = forbidden_until(tables, events, scratch, match.end)
         match.alive, match.out = 1, cursor.realtime
         if cursor.realtime:

@@ -5,34 +5,28 @@ from __future__ import annotations
 from cepheid.compile.occurrences.tables import NONE, PER_VARIABLE, AlgebraTables
 from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.occurrences.layout import Forest, NodeKind, TreeCursor, Variables
-from cepheid.kernel.occurrences.nodes import has_room, size_of
+from cepheid.kernel.occurrences.layout import Bindings, Forest, NodeKind, TreeCursor
+from cepheid.kernel.occurrences.nodes import has_room, next_bound, size_of
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
 
 
 @kernel
 def holds(
-    tables: AlgebraTables,
-    events: Events,
-    forest: Forest,
-    variables: Variables,
-    cursor: TreeCursor,
-    row: int,
-    node: int,
-    other: int,
+    tables: AlgebraTables, forest: Forest, bindings: Bindings, cursor: TreeCursor, row: int, node: int, other: int
 ) -> bool:
     """Whether the operator's script is true for the variables in `node` and in `other`, which may be the same node.
     Sets the cursor's failure or shortage.
     """
     if not has_room(forest, cursor, size_of(forest.nodes, node) + size_of(forest.nodes, other)):
         return False
+    variables = bindings.variables
     variables.slots[0, :] = NONE
     variables.outermost[:, :] = NONE
-    bind_below(tables, events, forest, variables, node)
+    bind_below(tables, forest, bindings, node)
     if other != node:
-        bind_below(tables, events, forest, variables, other)
+        bind_below(tables, forest, bindings, other)
     script = tables.operators[row].script
-    true, failure = run_script(tables, variables, variables, 0, 0, script, variables.stack, variables.null)
+    true, failure = run_script(tables, variables, variables, 0, 0, script, variables.stack)
     if failure != NO_FAILURE:
         cursor.failure, cursor.failed_row = failure, row
         return False
@@ -40,31 +34,23 @@ def holds(
 
 
 @kernel
-def bind_below(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, node: int) -> None:
+def bind_below(tables: AlgebraTables, forest: Forest, bindings: Bindings, node: int) -> None:
     """Binds all variables in a node."""
     nodes, stack = forest.nodes, forest.members
-    top = len(stack) // 2  # the other half is for `outermost`
-    stack[top] = node
-    count = 1
-    while count > 0:
-        count -= 1
-        node = stack[top + count]
-        if node < 0:
-            continue
-        if nodes[node].kind == NodeKind.BOUND:
-            bind(tables, events, forest, variables, nodes[node].number, nodes[node].left)
-        stack[top + count] = nodes[node].left
-        count += 1
-        if nodes[node].kind == NodeKind.JOINED:
-            stack[top + count] = nodes[node].right
-            count += 1
+    bottom = len(stack) // 2  # the front is for `outermost`
+    stack[bottom] = node
+    bound, top = next_bound(nodes, stack, bottom, bottom + 1)
+    while bound != NONE:
+        bind(tables, forest, bindings, nodes[bound].number, nodes[bound].left)
+        bound, top = next_bound(nodes, stack, bottom, top)
 
 
 @kernel
-def bind(tables: AlgebraTables, events: Events, forest: Forest, variables: Variables, variable: int, node: int) -> None:
+def bind(tables: AlgebraTables, forest: Forest, bindings: Bindings, variable: int, node: int) -> None:
     """Binds a variable to a node. A single event gives its values. If scripts read times, every node gives the times of
     its first and its last member.
     """
+    events, variables = bindings.events, bindings.variables
     place = PER_VARIABLE * variable
     first, last = outermost(forest, events, node, True), outermost(forest, events, node, False)
     time_value = tables.settings[0].time_value

@@ -8,7 +8,7 @@ from cepheid.compile.occurrences.tables import AlgebraTables, Regime
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.occurrences.layout import Forest, NodeKind, OccurrenceStatus, TreeCursor
 from cepheid.kernel.occurrences.lists import append, drop_first, ended_before, reserve
-from cepheid.kernel.occurrences.nodes import is_earlier, new_node
+from cepheid.kernel.occurrences.nodes import has_room_to_make, is_earlier, new_node
 from cepheid.kernel.occurrences.operators import put, put_joined
 from cepheid.plan.occurrences.constants import Kind
 
@@ -31,11 +31,7 @@ def evaluate_in_context(tables: AlgebraTables, forest: Forest, cursor: TreeCurso
         return
     waiting = forest.lists[memory].count + (forest.lists[others].count if others != memory else 0)
     most = waiting + 2 * (lefts + rights)
-    if cursor.made + most > len(forest.made):
-        cursor.shortage = OccurrenceStatus.MORE_MADE
-        return
-    if cursor.nodes + most > len(forest.nodes):
-        cursor.shortage = OccurrenceStatus.MORE_NODES
+    if not has_room_to_make(forest, cursor, most, most):
         return
     for i in range(lefts + rights):
         side = forest.order[i] & 1

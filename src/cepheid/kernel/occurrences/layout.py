@@ -14,7 +14,7 @@ import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.occurrences.tables import PER_VARIABLE, AlgebraTables
-from cepheid.kernel.arrays import FOREVER, Flags, integers
+from cepheid.kernel.arrays import FOREVER, Events, Flags, Stack, integers, new_stack
 from cepheid.plan.occurrences.constants import UNBOUNDED
 
 TreeCursor: TypeAlias = Any
@@ -111,8 +111,14 @@ class Variables(NamedTuple):
     """(1, 3 v) the place of the slot's value, or -1."""
     outermost: Ints
     """(2, v) the positions of the first and the last event, or -1."""
-    stack: Ints
-    null: Flags
+    stack: Stack
+
+
+class Bindings(NamedTuple):
+    """What conditions read: the events, and the variables that are bound to some of them."""
+
+    events: Events
+    variables: Variables
 
 
 TREE_CURSOR = integers(
@@ -185,13 +191,11 @@ def new_forest(tables: AlgebraTables, room: int) -> Forest:
 
 
 def new_variables(tables: AlgebraTables, variables: int, columns: int) -> Variables:
-    depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0)) + 1
     places = PER_VARIABLE * variables
     return Variables(
         values=np.zeros((columns, places), np.int64),
         missing=np.zeros((columns, places), np.bool_),
         slots=np.full((1, places), -1, np.int64),
         outermost=np.full((2, variables), -1, np.int64),
-        stack=np.zeros(depth, np.int64),
-        null=np.zeros(depth, np.bool_),
+        stack=new_stack(tables.scripts),
     )

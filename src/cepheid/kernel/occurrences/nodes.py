@@ -6,7 +6,7 @@ earliest events comes first. Only events are compared, including the events that
 
 from __future__ import annotations
 
-from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.arrays import NONE, Ints, Records
 from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.layout import Forest, NodeKind, OccurrenceStatus, TreeCursor
@@ -33,6 +33,26 @@ def new_node(
         node.size += size_of(forest.nodes, right)
     cursor.nodes += 1
     return new
+
+
+@inlined
+def next_bound(nodes: Records, stack: Ints, bottom: int, top: int) -> tuple[int, int]:
+    """The next bound node among those that the stack has from `bottom` to `top`, and those below them; NONE if there is
+    none. Also returns the new top.
+    """
+    while top > bottom:
+        top -= 1
+        node = stack[top]
+        if node < 0:
+            continue
+        stack[top] = nodes[node].left
+        top += 1
+        if nodes[node].kind == NodeKind.JOINED:
+            stack[top] = nodes[node].right
+            top += 1
+        if nodes[node].kind == NodeKind.BOUND:
+            return node, top
+    return NONE, top
 
 
 @kernel
@@ -68,6 +88,18 @@ def list_events(nodes: Records, node: int, members: Ints, first: int) -> int:
             members[at] = position
         end += 1
     return end
+
+
+@inlined
+def has_room_to_make(forest: Forest, cursor: TreeCursor, made: int, nodes: int) -> bool:
+    """Whether there is room for so many further occurrences and nodes; if not, sets `cursor.shortage`."""
+    if cursor.made + made > len(forest.made):
+        cursor.shortage = OccurrenceStatus.MORE_MADE
+        return False
+    if cursor.nodes + nodes > len(forest.nodes):
+        cursor.shortage = OccurrenceStatus.MORE_NODES
+        return False
+    return True
 
 
 @inlined

@@ -15,12 +15,11 @@ Without the recent policy, a window around an operator bounds what it remembers.
 from __future__ import annotations
 
 from cepheid.compile.occurrences.tables import AlgebraTables, Regime
-from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.conditions import holds
-from cepheid.kernel.occurrences.layout import Forest, NodeKind, OccurrenceStatus, TreeCursor, Variables
+from cepheid.kernel.occurrences.layout import Bindings, Forest, NodeKind, OccurrenceStatus, TreeCursor
 from cepheid.kernel.occurrences.lists import append, drop_first, ended_before, prune, reserve, started_before
-from cepheid.kernel.occurrences.nodes import is_later, new_node
+from cepheid.kernel.occurrences.nodes import has_room_to_make, is_later, new_node
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.plan.occurrences.constants import UNBOUNDED, Kind
 
@@ -58,13 +57,7 @@ def put_joined(
 
 @inlined
 def evaluate(
-    tables: AlgebraTables,
-    events: Events,
-    forest: Forest,
-    variables: Variables,
-    cursor: TreeCursor,
-    row: int,
-    first_list: int,
+    tables: AlgebraTables, forest: Forest, bindings: Bindings, cursor: TreeCursor, row: int, first_list: int
 ) -> None:
     """Makes the operator's occurrences at the instant, and updates what it remembers. `first_list` is the key's first
     list.
@@ -78,7 +71,7 @@ def evaluate(
         if op.script < 0:
             without(tables, forest, cursor, row, memory)
         else:
-            without_if(tables, events, forest, variables, cursor, row, memory)
+            without_if(tables, forest, bindings, cursor, row, memory)
     elif op.kind == Kind.BOTH:
         both(tables, forest, cursor, row, memory, recent)
     elif op.kind == Kind.EITHER:
@@ -104,7 +97,7 @@ def evaluate(
         begin = forest.made_from[op.left]
         for at in range(begin, begin + forest.made_count[op.left]):
             node = forest.made[at].node
-            if holds(tables, events, forest, variables, cursor, row, node, node):
+            if holds(tables, forest, bindings, cursor, row, node, node):
                 put(forest, cursor, cursor.made, False, forest.made[at].start, node)
             if cursor.shortage or cursor.failure:
                 return
@@ -168,13 +161,7 @@ def without(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int,
 
 @kernel
 def without_if(
-    tables: AlgebraTables,
-    events: Events,
-    forest: Forest,
-    variables: Variables,
-    cursor: TreeCursor,
-    row: int,
-    memory: int,
+    tables: AlgebraTables, forest: Forest, bindings: Bindings, cursor: TreeCursor, row: int, memory: int
 ) -> None:
     op = tables.operators[row]
     left, right = forest.made_from[op.left], forest.made_from[op.right]
@@ -190,7 +177,7 @@ def without_if(
         taken = False
         for place in range(begin, begin + forest.lists[memory].count):
             entry = forest.entries[place]
-            if entry.start >= start and holds(tables, events, forest, variables, cursor, row, node, entry.node):
+            if entry.start >= start and holds(tables, forest, bindings, cursor, row, node, entry.node):
                 taken = True
                 break
             if cursor.shortage or cursor.failure != NO_FAILURE:
@@ -260,11 +247,7 @@ def delayed(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int,
     if not reserve(forest, cursor, memory, lefts):
         return
     most = ended_before(forest, memory, cursor.now + 1) + lefts
-    if cursor.made + most > len(forest.made):
-        cursor.shortage = OccurrenceStatus.MORE_MADE
-        return
-    if cursor.nodes + lefts > len(forest.nodes):
-        cursor.shortage = OccurrenceStatus.MORE_NODES
+    if not has_room_to_make(forest, cursor, most, lefts):
         return
     time = cursor.now + op.number
     for at in range(left, left + lefts):

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.arrays import NONE, Ints, Records
 from cepheid.kernel.arrays import Events, Flags
 from cepheid.kernel.jit import kernel
 from cepheid.kernel.occurrences.conditions import outermost
 from cepheid.kernel.occurrences.layout import Forest, NodeKind
-from cepheid.kernel.occurrences.nodes import list_events
+from cepheid.kernel.occurrences.nodes import list_events, next_bound
 from cepheid.kernel.occurrences.values import (
     Derivation,
     Member,
@@ -254,21 +254,12 @@ def list_found(forest: Forest, chosen: Records, position: Ints, stop: Ints) -> N
 def list_variables(forest: Forest, events: Events, chosen: Records, first: Ints, last: Ints) -> None:
     """Writes the first and the last event of each variable."""
     nodes, stack = forest.nodes, forest.members
-    middle = len(stack) // 2  # the front is for `outermost`
+    bottom = len(stack) // 2  # the front is for `outermost`
     for row in range(len(chosen)):
-        stack[middle] = chosen[row].node
-        count = 1
-        while count > 0:
-            count -= 1
-            node = stack[middle + count]
-            if node < 0:
-                continue
-            if nodes[node].kind == NodeKind.BOUND:
-                variable = nodes[node].number
-                first[row, variable] = ~outermost(forest, events, nodes[node].left, True)
-                last[row, variable] = ~outermost(forest, events, nodes[node].left, False)
-            stack[middle + count] = nodes[node].left
-            count += 1
-            if nodes[node].kind == NodeKind.JOINED:
-                stack[middle + count] = nodes[node].right
-                count += 1
+        stack[bottom] = chosen[row].node
+        bound, top = next_bound(nodes, stack, bottom, bottom + 1)
+        while bound != NONE:
+            variable, node = nodes[bound].number, nodes[bound].left
+            first[row, variable] = ~outermost(forest, events, node, True)
+            last[row, variable] = ~outermost(forest, events, node, False)
+            bound, top = next_bound(nodes, stack, bottom, top)

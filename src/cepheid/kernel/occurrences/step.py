@@ -12,7 +12,7 @@ from cepheid.compile.occurrences.tables import NONE, AlgebraTables, Regime
 from cepheid.kernel.arrays import FOREVER, Events, Int32s, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.contexts import evaluate_in_context
-from cepheid.kernel.occurrences.layout import Forest, OccurrenceStatus, TreeCursor, Variables
+from cepheid.kernel.occurrences.layout import Bindings, Forest, OccurrenceStatus, TreeCursor, Variables
 from cepheid.kernel.occurrences.lists import append, drop_earliest, drop_first, keep_since, reserve
 from cepheid.kernel.occurrences.operators import evaluate
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
@@ -32,6 +32,7 @@ def visit_keys(
     continues where it stopped.
     """
     rows = len(tables.operators)
+    bindings = Bindings(events, variables)
     in_context = tables.settings[0].regime >= Regime.SNOOP_RECENT
     while cursor.visit < len(visits.key):
         key = visits.key[cursor.visit]
@@ -56,7 +57,7 @@ def visit_keys(
                 if in_context and tables.operators[row].kind != Kind.WITHIN:
                     evaluate_in_context(tables, forest, cursor, row, first_list)
                 else:
-                    evaluate(tables, events, forest, variables, cursor, row, first_list)
+                    evaluate(tables, forest, bindings, cursor, row, first_list)
                 if cursor.failure != NO_FAILURE:
                     return OccurrenceStatus.FAILED
                 if cursor.shortage:

@@ -9,7 +9,7 @@ import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.instructions import Op
-from cepheid.kernel.arrays import Flags
+from cepheid.kernel.arrays import Flags, Stack
 from cepheid.kernel.jit import inlined, kernel
 
 NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
@@ -54,15 +54,20 @@ def run_script(
     row: int,
     event: int,
     script: int,
-    stack: Ints,
-    null: Flags,
+    stack: Stack,
 ) -> tuple[bool, int]:
-    """Whether a script is true (not false, not NULL) for a partial match and an event, and what made it fail.
-
-    `stack` and `null` are scratch, as long as the longest script: an instruction pushes at most one value.
-    """
+    """Whether a script is true (not false, not NULL) for a partial match and an event, and what made it fail."""
     entry = tables.scripts[script]
-    failure = evaluate(
+    failure = run_code(tables, events, partials, row, event, entry.start, entry.end, stack)
+    return failure == NO_FAILURE and not stack.null[0] and stack.values[0] != 0, failure
+
+
+@inlined
+def run_code(
+    tables: Scripts, events: Lifted, partials: Slots, row: int, event: int, start: int, end: int, stack: Stack
+) -> int:
+    """Runs the instructions from `start` to `end` for a partial match and an event: see `evaluate`."""
+    failure: int = evaluate(
         tables.code,
         tables.constants,
         events.values,
@@ -70,12 +75,12 @@ def run_script(
         partials.slots,
         row,
         event,
-        entry.start,
-        entry.end,
-        stack,
-        null,
+        start,
+        end,
+        stack.values,
+        stack.null,
     )
-    return failure == NO_FAILURE and not null[0] and stack[0] != 0, failure
+    return failure
 
 
 @kernel

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
-from cepheid.compile.stages.compiled import limit_settings
 from cepheid.compile.stages.tables import Tables
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Int32s, Visits, grown
@@ -21,14 +20,14 @@ from cepheid.kernel.sets.open_sets import open_in_sets
 from cepheid.kernel.sets.step import Status, nodes_needed, run
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED
+from cepheid.kernel.stages.node_kernel import NodeKernel
 from cepheid.kernel.stages.state import check_sets
-from cepheid.plan.limits import Limits
 
 MOST_NODES = 10_000_000
 """The limit on a key's nodes if the number of partial matches has no limit."""
 
 
-class SetKernel:
+class SetKernel(NodeKernel):
     """Finds the matches of a pattern for which `compile.stages.representation` chooses sets."""
 
     drops_deadlines_silently = True
@@ -77,11 +76,6 @@ class SetKernel:
         self.cursor.event = len(held)
         return held
 
-    @property
-    def size(self) -> int:
-        """The number of nodes in use, including unreachable ones: what `hold` looks through."""
-        return int(self.cursor.nodes)
-
     def open_partial_matches(self, now: int) -> int:
         """The number of open partial matches of all keys once time has reached `now`. Of each key at most MANY_OPEN are
         counted.
@@ -110,11 +104,6 @@ class SetKernel:
             yield
         finally:
             self.sets = sets
-
-    def limit(self, limits: Limits) -> None:
-        """Applies these limits from now on."""
-        for name, value in limit_settings(limits).items():
-            self.tables.settings[name] = value
 
     def is_open(self, keys: Int32s) -> Flags:
         """(k,) whether each of the keys has open partial matches."""

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import NONE, Ints
-from cepheid.compile.stages.compiled import limit_settings
 from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SkipError
 from cepheid.events.batch import Batch
-from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, distinct, grown
+from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, distinct, grown, new_stack
 from cepheid.kernel.failures import FAILURES, ConditionFailed, PassedLimit
 from cepheid.kernel.stages.collect import collect, rebase
 from cepheid.kernel.stages.emitted import Emitted
@@ -30,11 +29,11 @@ from cepheid.kernel.stages.layout import (
     new_partial_matches,
 )
 from cepheid.kernel.stages.listing import open_one_by_one
+from cepheid.kernel.stages.node_kernel import NodeKernel
 from cepheid.kernel.stages.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_MATCHES, TOO_MANY_PARTIAL_MATCHES
 from cepheid.kernel.stages.state import checked_state
 from cepheid.kernel.stages.step import Status, run
 from cepheid.kernel.stages.withheld import count_withheld
-from cepheid.plan.limits import Limits
 
 _SKIP_FAILURES = {
     NOTHING_TO_SKIP_TO: "a match has no event of the stage to skip to",
@@ -46,7 +45,7 @@ _LIMITS = {
 }
 
 
-class CompiledKernel:
+class CompiledKernel(NodeKernel):
     """Runs the kernel. The open matches of a key are stored under its number from one visit to the next."""
 
     drops_deadlines_silently = False
@@ -56,8 +55,7 @@ class CompiledKernel:
         self.partials = new_partial_matches(tables, capacity)
         self.cursor = new_cursor(tables, self.partials)
         self.output = new_output(1 << 14, 1 << 16)
-        depth = int((tables.scripts["end"] - tables.scripts["start"]).max(initial=0))
-        self.scratch = np.zeros(depth, np.int64), np.zeros(depth, np.bool_)
+        self.stack = new_stack(tables.scripts)
 
     def run(self, events: Events, visits: Visits) -> Emitted:
         """Makes the visits. The working set begins with the events that `hold` returned.
@@ -67,7 +65,7 @@ class CompiledKernel:
         """
         self.cursor.visit = 0
         while True:
-            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, *self.scratch)
+            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, self.stack)
             match status:
                 case Status.DONE:
                     return self._take_output()
@@ -96,11 +94,6 @@ class CompiledKernel:
         rebase(self.tables, self.partials, self.cursor, position)
         self.cursor.event = len(held)
         return held
-
-    @property
-    def size(self) -> int:
-        """The number of nodes in use, including unreachable ones: what `hold` looks through."""
-        return int(self.cursor.nodes)
 
     def open_partial_matches(self, _now: int) -> int:
         """The number of open partial matches of all keys; no deadline is due for any of them."""
@@ -131,11 +124,6 @@ class CompiledKernel:
             yield
         finally:
             self.partials, self.cursor.parked = partials, parked
-
-    def limit(self, limits: Limits) -> None:
-        """Applies these limits from now on."""
-        for name, value in limit_settings(limits).items():
-            self.tables.settings[name] = value
 
     def is_open(self, keys: Int32s) -> Flags:
         """(k,) whether each of the keys has open partial matches."""

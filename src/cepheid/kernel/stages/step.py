@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Tables
-from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Visits
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Stack, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
 from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
@@ -67,13 +66,9 @@ def run(
     partials: PartialMatches,
     output: Output,
     cursor: Cursor,
-    stack: Ints,
-    null: Flags,
+    stack: Stack,
 ) -> int:
-    """Makes the visits from the cursor on.
-
-    `stack` and `null` are scratch for scripts: see `run_script`.
-    """
+    """Makes the visits from the cursor on."""
     while True:
         if cursor.completed and not release(tables, partials, output, cursor):
             return Status.FAILED if cursor.failure != NO_FAILURE else Status.OUTPUT_FULL
@@ -103,12 +98,12 @@ def run(
         elif not at_end:
             cursor.candidates = ALL_VISITED
             if pays(tables, partials, cursor):
-                make_index(tables, events, partials, cursor, stack, null)
+                make_index(tables, events, partials, cursor, stack)
             if cursor.buckets:
-                find_candidates(tables, events, partials, cursor, stack, null)
+                find_candidates(tables, events, partials, cursor, stack)
             if may_need_room(partials, cursor) and room_needed_for(events.mask[cursor.event], partials, cursor):
                 return Status.ROOM_NEEDED
-            process(tables, events, partials, cursor, stack, null)
+            process(tables, events, partials, cursor, stack)
             if cursor.failure != NO_FAILURE:
                 return Status.FAILED
             cursor.event += 1
@@ -264,7 +259,7 @@ def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> Non
 
 
 @inlined
-def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags) -> None:
+def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Stack) -> None:
     """Offers the event at the cursor to every live partial match that it wakes, and to the start state."""
     event = cursor.event
     cursor.reached = events.time[event]
@@ -292,15 +287,15 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
             following = links[number].next
             if wakes(tables, partials, number, word):
                 cursor.visited += 1
-                move(tables, events, partials, cursor, number, event, word, stack, null)
+                move(tables, events, partials, cursor, number, word, stack)
             else:
                 cursor.wake |= tables.states[partials.rows[number].state].wake
             number = following
     for i in range(candidates - 1, -1, -1):  # the one that came last is found first
         cursor.visited += 1
-        move(tables, events, partials, cursor, partials.lookup.found[i], event, word, stack, null)
+        move(tables, events, partials, cursor, partials.lookup.found[i], word, stack)
     if starts:
-        move(tables, events, partials, cursor, start_row, event, word, stack, null)
+        move(tables, events, partials, cursor, start_row, word, stack)
 
 
 @inlined
@@ -310,23 +305,16 @@ def wakes(tables: Tables, partials: PartialMatches, number: int, word: int) -> b
 
 @kernel
 def move(
-    tables: Tables,
-    events: Events,
-    partials: PartialMatches,
-    cursor: Cursor,
-    number: int,
-    event: int,
-    word: int,
-    stack: Ints,
-    null: Flags,
+    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, word: int, stack: Stack
 ) -> None:
-    """Moves one partial match along the edges whose guards hold. The successor on the last edge takes over the row, the
-    others get a copy of it, before it in the order.
+    """Moves one partial match along the edges whose guards hold for the event at the cursor. The successor on the last
+    edge takes over the row, the others get a copy of it, before it in the order.
     """
+    event = cursor.event
     row = partials.rows[number]
     state = tables.states[row.state]
     if state.scripts < state.scripts_end:
-        word = run_scripts(tables, events, partials, cursor, number, event, word, stack, null)
+        word = run_scripts(tables, events, partials, cursor, number, word, stack)
     is_start = number == START_ROW
     first, end = state.edges, state.edges_end
     waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
@@ -371,7 +359,7 @@ def move(
         if tables.settings[0].windows:
             cursor.earliest = min(cursor.earliest, deadline_of(tables, events, partials, successor))
         if cursor.buckets and not stays:
-            place(tables, events, partials, cursor, successor, stack, null)
+            place(tables, events, partials, cursor, successor, stack)
     if stops and not is_start and not completes and whole < 0:
         partials.negated[stop] += 1
         if tables.settings[0].no_match:
@@ -384,23 +372,15 @@ def move(
 
 @kernel
 def run_scripts(
-    tables: Tables,
-    events: Events,
-    partials: PartialMatches,
-    cursor: Cursor,
-    number: int,
-    event: int,
-    word: int,
-    stack: Ints,
-    null: Flags,
+    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, word: int, stack: Stack
 ) -> int:
-    """The truth bits of the event, and those that the scripts of the partial match's state set."""
+    """The truth bits of the event at the cursor, and those that the scripts of the partial match's state set."""
     state = tables.states[partials.rows[number].state]
     for i in range(state.scripts, state.scripts_end):
         script = tables.state_scripts[i]
         lifted = tables.scripts[script].lifted
         if lifted == NO_BIT or word >> lifted & 1:
-            true, failure = run_script(tables, events, partials, number, event, script, stack, null)
+            true, failure = run_script(tables, events, partials, number, cursor.event, script, stack)
             if failure != NO_FAILURE:
                 cursor.failure, cursor.failed_script = failure, script
             elif true:

@@ -53,7 +53,7 @@ class Occurrence:
         """The same occurrences, bound to `variable`: conditions around them and measures use this name."""
         if isinstance(self, Bound):
             raise PatternError(f"named({variable!r}): this is named {self.variable!r} already; one name is enough")
-        return Bound(variable_name(variable), self)
+        return Bound(self, variable_name(variable))
 
 
 @dataclass(frozen=True)
@@ -90,26 +90,32 @@ class Without(OfTwo):
 
 
 @dataclass(frozen=True)
-class Within(Occurrence):
+class OfOne(Occurrence):
+    """An operator over one expression."""
+
     of: Occurrence
+
+
+@dataclass(frozen=True)
+class Timed(OfOne):
     length: timedelta
 
 
-@dataclass(frozen=True)
-class Delayed(Occurrence):
-    of: Occurrence
-    delay: timedelta
+class Within(Timed):
+    """Takes no longer than the length."""
+
+
+class Delayed(Timed):
+    """A temporal event, the length after the occurrence."""
 
 
 @dataclass(frozen=True)
-class Bound(Occurrence):
+class Bound(OfOne):
     variable: str
-    of: Occurrence
 
 
 @dataclass(frozen=True)
-class Filtered(Occurrence):
-    of: Occurrence
+class Filtered(OfOne):
     condition: str
 
 
@@ -118,7 +124,7 @@ def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
     match expression:
         case OfTwo(left, right):
             return left, right
-        case Within(of=of) | Delayed(of=of) | Bound(of=of) | Filtered(of=of):
+        case OfOne(of):
             return (of,)
     return ()
 
@@ -146,7 +152,7 @@ def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int, timedelta]
     while open_:
         part, depth, delay = open_.pop()
         if isinstance(part, Delayed):
-            delay += min(part.delay, timedelta.max - delay)
+            delay += min(part.length, timedelta.max - delay)
         yield part, depth, delay
         open_ += [(operand, depth + 1, delay) for operand in operands(part)]
 

@@ -265,7 +265,7 @@ def _single(reader: _Reader) -> Occurrence:
     if variable is not None:
         if reader.sees("?"):
             raise reader.unexpected("a type or '(' is expected: an occurrence has one variable")
-        return Bound(variable[1], _single(reader))
+        return Bound(_single(reader), variable[1])
     start = reader.at
     if reader.accept("("):
         reader.nesting += 1

@@ -40,7 +40,7 @@ def expression_text(expression: Occurrence) -> str:
             return f"{expression_text(of)} + {_length(delay)}"
         case algebra.Filtered(of, condition):
             return f"{expression_text(of)}[{condition}]"
-        case algebra.Bound(variable, of):
+        case algebra.Bound(of, variable):
             inner = expression_text(of)
             return f"?{variable}:{inner if isinstance(of, algebra.Leaf | algebra.OfTwo) else f'({inner})'}"
     raise AssertionError(expression)

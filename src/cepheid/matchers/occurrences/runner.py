@@ -20,28 +20,6 @@ from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.plans import OccurrencePlans
 
 
-@dataclass(frozen=True)
-class OccurrencesRunner(OrderedRunner):
-    """A PatternRunner."""
-
-    plan: OccurrencePlan
-    why_unlisted = WHY_UNLISTED
-
-    @cached_property
-    def compiled(self) -> CompiledOccurrences:
-        return compile_occurrences(OccurrencePlans.of([self.plan], named=self.plan.named))
-
-    def detector(self) -> OccurrenceDetector:
-        return OccurrenceDetector(self.compiled)
-
-    def live_matcher(self, live: ConservativeMatcher) -> OccurrenceLiveMatcher:
-        return OccurrenceLiveMatcher(self, live)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return row_schema(self.plan)
-
-
 class OccurrenceLiveMatcher(OrderedLiveMatcher):
     """A LiveMatcher that forgets idle keys at every step, so that a shard with no other keys need not be stored."""
 
@@ -61,3 +39,23 @@ class OccurrenceLiveMatcher(OrderedLiveMatcher):
     @property
     def due(self) -> int:
         return min(self.live.due, self._idle_from)
+
+
+@dataclass(frozen=True)
+class OccurrencesRunner(OrderedRunner):
+    """A PatternRunner."""
+
+    plan: OccurrencePlan
+    why_unlisted = WHY_UNLISTED
+    live_matcher = OccurrenceLiveMatcher
+
+    @cached_property
+    def compiled(self) -> CompiledOccurrences:
+        return compile_occurrences(OccurrencePlans.of([self.plan], named=self.plan.named))
+
+    def detector(self) -> OccurrenceDetector:
+        return OccurrenceDetector(self.compiled)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return row_schema(self.plan)

@@ -9,41 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
-from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
 from cepheid.matchers.stages.detector import Detector
 from cepheid.output.stages import key_id, open_schema, row_schema, stored_open_schema
 from cepheid.plan.stages.plan import Plan
-
-
-@dataclass(frozen=True)
-class StagesRunner(OrderedRunner):
-    """A PatternRunner."""
-
-    plan: Plan
-
-    @cached_property
-    def compiled(self) -> CompiledPattern:
-        return compile_plan(self.plan)
-
-    def detector(self) -> Detector:
-        return Detector(self.compiled)
-
-    def live_matcher(self, live: ConservativeMatcher) -> StagesLiveMatcher:
-        return StagesLiveMatcher(self, live)
-
-    @property
-    def schema(self) -> pa.Schema:
-        return row_schema(self.plan)
-
-    @property
-    def open_schema(self) -> pa.Schema:
-        return open_schema(self.plan)
-
-    @property
-    def stored_open_schema(self) -> pa.Schema:
-        return stored_open_schema(self.plan)
 
 
 class StagesLiveMatcher(OrderedLiveMatcher):
@@ -74,3 +44,30 @@ class StagesLiveMatcher(OrderedLiveMatcher):
         known = np.array(sorted(numbers[name] for name in visited if name in numbers), np.int32)
         rows = detector.stored_partial_matches(self.live.now, most, known)
         return OpenChanges([key_id(name) for name, was_open in visited.items() if was_open], rows)
+
+
+@dataclass(frozen=True)
+class StagesRunner(OrderedRunner):
+    """A PatternRunner."""
+
+    plan: Plan
+    live_matcher = StagesLiveMatcher
+
+    @cached_property
+    def compiled(self) -> CompiledPattern:
+        return compile_plan(self.plan)
+
+    def detector(self) -> Detector:
+        return Detector(self.compiled)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return row_schema(self.plan)
+
+    @property
+    def open_schema(self) -> pa.Schema:
+        return open_schema(self.plan)
+
+    @property
+    def stored_open_schema(self) -> pa.Schema:
+        return stored_open_schema(self.plan)

@@ -56,8 +56,16 @@ class Constant:
     source: Source
 
 
+@dataclass(frozen=True, kw_only=True)
+class InText:
+    """A node that is written in a text."""
+
+    span: Span
+    source: Source
+
+
 @dataclass(frozen=True)
-class Column:
+class Column(InText):
     """A column of one event, or (event None) a lambda's parameter. `name` has no stage in it, and is spelled as in the
     schema.
     """
@@ -65,26 +73,20 @@ class Column:
     name: Name
     event: Event | None
     type: pa.DataType
-    span: Span
-    source: Source
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(InText):
     """`first(…)` or `last(…)`; the columns in the argument say which event."""
 
     argument: Node
-    span: Span
-    source: Source
 
 
 @dataclass(frozen=True)
-class Folded:
+class Folded(InText):
     fold: Fold
     stage: int
     argument: Node | None
-    span: Span
-    source: Source
 
 
 @dataclass(frozen=True)
@@ -97,12 +99,10 @@ class Apply:
 
 
 @dataclass(frozen=True)
-class Called:
+class Called(InText):
     """A function that is evaluated for the current event. The text of its source is its name."""
 
     function: Function
-    span: Span
-    source: Source
 
 
 Node: TypeAlias = Constant | Column | Pick | Folded | Apply | Called
@@ -241,7 +241,7 @@ class Resolver:
             case Literal():
                 return Constant(expression, self.source)
             case Name(parts) if parts[0].lower() in bound:
-                return Column(expression, None, pa.null(), expression.span, self.source)
+                return Column(expression, None, pa.null(), span=expression.span, source=self.source)
             case Name():
                 return self._name(expression, stage_event, inside)
             case Call(function) if function in PATTERN_FUNCTIONS:
@@ -294,7 +294,7 @@ class Resolver:
 
     def _column(self, name: Name, event: Event, span: Span) -> Node:
         if self.columns is None:
-            return Column(name, event, pa.null(), span, self.source)
+            return Column(name, event, pa.null(), span=span, source=self.source)
         found = _find(name.parts[0], self.columns.names)
         if found is None:
             if event.stage is None:
@@ -312,7 +312,7 @@ class Resolver:
                 return self._problem(f"no field {part!r} in {'.'.join(parts)!r}", part_span, did_you_mean(part, fields))
             type_ = type_.field(inner).type
             parts.append(inner)
-        return Column(replace(name, parts=tuple(parts)), event, type_, span, self.source)
+        return Column(replace(name, parts=tuple(parts)), event, type_, span=span, source=self.source)
 
     def _pattern_function(self, call: Call) -> Node:
         function, args = call.function, call.args
@@ -336,7 +336,7 @@ class Resolver:
             return self._problem(f"no stage named {name.parts[0]!r}", name.span, hint)
         if stage >= self.visible:
             return self._name(name, CURRENT, None)
-        return Folded(Fold.COUNT, stage, None, call.span, self.source)
+        return Folded(Fold.COUNT, stage, None, span=call.span, source=self.source)
 
     def _over_stage(self, call: Call, event: Event) -> Node:
         before = len(self.problems)
@@ -353,8 +353,8 @@ class Resolver:
         if call.function in ("first", "last"):
             start, end = call.args[0].span
             self.source.edits += [((call.span[0], start), "("), ((end, call.span[1]), ")")]
-            return Pick(argument, call.span, self.source)
-        return Folded(FOLDS[call.function], stage, argument, call.span, self.source)
+            return Pick(argument, span=call.span, source=self.source)
+        return Folded(FOLDS[call.function], stage, argument, span=call.span, source=self.source)
 
 
 def _find(name: str, known: Sequence[str]) -> str | None:

@@ -137,7 +137,8 @@ class FunctionValue:
     type: pa.DataType
 
 
-Script: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | Operation | FunctionValue
+Leaf: TypeAlias = ConstantValue | CurrentValue | StageValue | Aggregate | FunctionValue
+Script: TypeAlias = Leaf | Operation
 
 
 def evaluation_order(operation: Operation) -> tuple[int, ...]:

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from cepheid.events.batch import Schema
 from cepheid.lang.consistency import End
 from cepheid.lang.duration import microseconds
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.plan.conditions.script import Script
-from cepheid.plan.lifted import Lifted, Measure, OutputName
+from cepheid.plan.lifted import Measure, OutputName
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan_set import InSql, Measured, PlanSet, distinct
+from cepheid.plan.plan_set import InSql, Measured, PlanOf, PlanSet, distinct
 
 
 class JoinScript(NamedTuple):
@@ -25,15 +24,9 @@ class JoinScript(NamedTuple):
 
 
 @dataclass(frozen=True)
-class IntervalPlan(Measured, InSql):
+class IntervalPlan(PlanOf[IntervalPattern], Measured, InSql):
     """What a host needs to feed an interval matcher, and the matcher to run."""
 
-    pattern: IntervalPattern
-    schema: Schema
-    bits: tuple[Lifted, ...]
-    """Boolean columns, packed into one mask per event."""
-    values: tuple[Lifted, ...]
-    """Columns that scripts read."""
     variable_bits: tuple[int, ...]
     """For each variable of `pattern.variables`, the bit that its events have set: their type, and the conditions on
     them alone.

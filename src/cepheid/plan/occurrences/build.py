@@ -225,7 +225,7 @@ class _Builder:
                 made = Operator(Kind.DELAYED, self.row(of), number=microseconds(delay))
             case algebra.Filtered() if (bound := self._bound_event(expression)) is not None:
                 return bound
-            case algebra.Bound(variable, of):
+            case algebra.Bound(of, variable):
                 return self._bound(self.row(of), variable)
             case algebra.Filtered(of, condition):
                 made = Operator(Kind.FILTERED, self.row(of), script=self._script(), text=condition)

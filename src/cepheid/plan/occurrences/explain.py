@@ -105,7 +105,7 @@ def _written(expression: Occurrence) -> str:
     match expression:
         case algebra.Leaf(of) | algebra.Bound(variable=of) | algebra.Filtered(condition=of):
             return f"{name} {of}"
-        case algebra.Within(length=length) | algebra.Delayed(delay=length):
+        case algebra.Timed(length=length):
             return f"{name} {format_duration(length) or '0 seconds'}"
         case algebra.Without(condition=str(condition)):
             return f"{name} if {condition}"

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from cepheid.events.batch import Schema
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.plan.conditions.script import Script
-from cepheid.plan.lifted import Lifted, Measure, OutputName
+from cepheid.plan.lifted import Measure, OutputName
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.constants import Kind
-from cepheid.plan.plan_set import InSql, Measured
+from cepheid.plan.plan_set import InSql, Measured, PlanOf
 
 
 @dataclass(frozen=True)
@@ -48,15 +47,11 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class OccurrencePlan(Measured, InSql):
-    """What a host needs to feed a matcher of occurrences, and the matcher to run."""
+class OccurrencePlan(PlanOf[OccurrencePattern], Measured, InSql):
+    """What a host needs to feed a matcher of occurrences, and the matcher to run. `bits` has one for each requested
+    type: whether an event is of the type.
+    """
 
-    pattern: OccurrencePattern
-    schema: Schema
-    bits: tuple[Lifted, ...]
-    """One for each requested type: whether an event is of the type."""
-    values: tuple[Lifted, ...]
-    """Columns that scripts and measures read."""
     operators: tuple[Operator, ...]
     root: int
     variables: tuple[Variable, ...]

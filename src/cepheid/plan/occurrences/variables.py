@@ -53,9 +53,9 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
             if condition is not None:
                 scopes.conditions.append(Written(condition, visible, of_minus=True))
             return outside
-        case algebra.Within(of=of) | algebra.Delayed(of=of):
+        case algebra.Timed(of):
             return _walk(of, scopes, problems)
-        case algebra.Bound(variable, of):
+        case algebra.Bound(of, variable):
             inside = _walk(of, scopes, problems)
             if variable.lower() in (name.lower() for name in scopes.names):
                 hint = "A variable is bound once, also on the right of minus: choose another name for one of them."
@@ -77,6 +77,6 @@ def is_event(expression: Occurrence) -> bool:
             return True
         case algebra.Either(left, right):
             return is_event(left) and is_event(right)
-        case algebra.Without(left=of) | algebra.Within(of=of) | algebra.Bound(of=of) | algebra.Filtered(of=of):
+        case algebra.Without(of) | algebra.Within(of) | algebra.Bound(of) | algebra.Filtered(of):
             return is_event(of)
     return False

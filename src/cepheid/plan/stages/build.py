@@ -229,7 +229,7 @@ def _parts(
         source = Source(text.sql, text.where)
         if text.function is not None:
             name = Name((text.sql,), ((0, len(text.sql)),))
-            parts.append(Part(text.alternative, name, Called(text.function, name.span, source)))
+            parts.append(Part(text.alternative, name, Called(text.function, span=name.span, source=source)))
             continue
         found: list[Problem] = []
         expression = parameters.parse(source, problems)

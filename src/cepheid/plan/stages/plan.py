@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.function import Function
 from cepheid.lang.stages.pattern import Pattern, SkipTo, Stage
-from cepheid.plan.lifted import Lifted, Measure, OutputName, PlannedCondition, Slot, slots_of
+from cepheid.plan.lifted import Measure, OutputName, PlannedCondition, Slot, slots_of
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan_set import Measured
+from cepheid.plan.plan_set import Measured, PlanOf
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,9 @@ class StageColumn(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan(Measured):
+class Plan(PlanOf[Pattern], Measured):
     """What a host needs to feed a matcher, and a matcher to run."""
 
-    pattern: Pattern
-    schema: Schema
-    bits: tuple[Lifted, ...]
-    """Boolean columns, packed into one mask per event: bit i is set if bits[i] is true (not NULL, not false)."""
-    values: tuple[Lifted, ...]
-    """Columns that scripts and measures read."""
     conditions: tuple[PlannedCondition, ...]
     """One for each of `pattern.leaves`, then one for each of `pattern.loops_until`, then that of `pattern.without`."""
     measures: tuple[Measure, ...] | None

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cepheid.plan.conditions.script import (
-    Aggregate,
     ConstantValue,
     CurrentValue,
-    FunctionValue,
+    Leaf,
     Operation,
     Operator,
     Script,
     StageValue,
     can_fail,
 )
+from cepheid.plan.lifted import Slot
 from cepheid.plan.stages.plan import Plan
 
 COMPARISONS = (Operator.EQUAL, Operator.LESS, Operator.LESS_OR_EQUAL)
@@ -58,7 +58,7 @@ class Tie:
     @property
     def stages(self) -> frozenset[int]:
         """The numbers of the stages that the earlier side reads."""
-        return frozenset(leaf.stage for leaf in _leaves(self.earlier) if isinstance(leaf, StageValue | Aggregate))
+        return frozenset(leaf.stage for leaf in _leaves(self.earlier) if isinstance(leaf, Slot))
 
     @property
     def comparison_script(self) -> Operation:
@@ -131,11 +131,11 @@ def _is_current(script: Script) -> bool:
 
 def _is_earlier(script: Script) -> bool:
     leaves = [*_leaves(script)]
-    earlier = any(isinstance(leaf, StageValue | Aggregate) for leaf in leaves)
-    return earlier and all(isinstance(leaf, StageValue | Aggregate | ConstantValue) for leaf in leaves)
+    earlier = any(isinstance(leaf, Slot) for leaf in leaves)
+    return earlier and all(isinstance(leaf, Slot | ConstantValue) for leaf in leaves)
 
 
-def _leaves(script: Script) -> Iterator[ConstantValue | CurrentValue | StageValue | Aggregate | FunctionValue]:
+def _leaves(script: Script) -> Iterator[Leaf]:
     if isinstance(script, Operation):
         for operand in script.operands:
             yield from _leaves(operand)

@@ -9,6 +9,7 @@ from functools import reduce
 from typing import Any
 
 from cepheid.hosts.prometheus import Sample, label, text_of
+from cepheid.matchers.counts import EventCounts
 
 READ, FOUND = "cepheid.read", "cepheid.found"
 """Names of the metrics in a query's progress; the pattern's name follows them."""
@@ -18,21 +19,11 @@ MALFORMED = "cepheid.malformed"
 
 
 @dataclass(frozen=True)
-class PatternProgress:
+class PatternProgress(EventCounts):
     """What one pattern did in a micro-batch."""
 
-    events: int = 0
-    """Events read."""
-    null_keys: int = 0
-    null_times: int = 0
-    matches: int = 0
-    timeouts: int = 0
-    """Counted only if timeouts are among the outputs."""
     late: int = 0
     """Late events, among those that go to the shards."""
-    ties: int = 0
-    dropped_partial_matches: int = 0
-    dropped_matches: int = 0
     opened: int = 0
     """How many more partial matches are open than before; negative if there are fewer."""
     open_partial_matches: int | None = None

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.arrays import NONE, Ints
+from cepheid.compile.arrays import NONE
 from cepheid.compile.stages.tables import ALWAYS, NO_BIT, Tables
-from cepheid.kernel.arrays import FOREVER, Events, Flags, Visits
+from cepheid.kernel.arrays import FOREVER, Events, Stack, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
 from cepheid.kernel.stages.layout import START_ROW, Cursor, Earlier, PartialMatches
@@ -28,14 +28,13 @@ def look_back(
     used: int,
     partials: PartialMatches,
     cursor: Cursor,
-    stack: Ints,
-    null: Flags,
+    stack: Stack,
 ) -> int:
     """Marks the events of the visits that may not start a partial match, and stores those that matter to later ones.
 
     `used` is the number of places of `Earlier.events` in use; returns the new number. There must be room for the events
     of the visits and for all that is stored for their keys. Of `partials` only the slots of START_ROW are used, as
-    scratch; `stack` and `null` are scratch for scripts, too. If a script fails, `Cursor.failure` is set, and
+    scratch. If a script fails, `Cursor.failure` is set, and
     `Cursor.event` is the earlier event.
     """
     settings = tables.settings[0]
@@ -50,7 +49,7 @@ def look_back(
             used += 1
         while event < visits.end[visit]:
             word = events.mask[event] | (np.int64(1) << ALWAYS)
-            if word & wake and is_kept_out(tables, events, earlier, first, used, event, partials, cursor, stack, null):
+            if word & wake and is_kept_out(tables, events, earlier, first, used, event, partials, cursor, stack):
                 events.mask[event] |= np.int64(1) << settings.kept_out
             if cursor.failure != NO_FAILURE:
                 return used
@@ -83,8 +82,7 @@ def is_kept_out(
     event: int,
     partials: PartialMatches,
     cursor: Cursor,
-    stack: Ints,
-    null: Flags,
+    stack: Stack,
 ) -> bool:
     """Whether one of the earlier events from `first` to `end` keeps the event from starting; the latest come first."""
     script = tables.settings[0].without_script
@@ -98,7 +96,7 @@ def is_kept_out(
             return False
         if script == NONE:
             return True
-        true, failure = run_script(tables, events, partials, START_ROW, before, script, stack, null)
+        true, failure = run_script(tables, events, partials, START_ROW, before, script, stack)
         if failure != NO_FAILURE:
             cursor.failure, cursor.failed_script, cursor.event = failure, script, before
             return False

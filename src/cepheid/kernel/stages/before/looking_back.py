@@ -40,9 +40,7 @@ class LookingBackKernel(CompiledKernel):
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         self._make_room_for_earlier(visits)
         scratch = self.partials._replace(slots=self._slots)
-        self._used = look_back(
-            self.tables, events, visits, self.earlier, self._used, scratch, self.cursor, *self.scratch
-        )
+        self._used = look_back(self.tables, events, visits, self.earlier, self._used, scratch, self.cursor, self.stack)
         if self.cursor.failure != NO_FAILURE:
             raise self._failure()
         return super().run(events, visits)

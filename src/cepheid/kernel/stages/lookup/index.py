@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.arrays import NONE, Ints
+from cepheid.compile.arrays import NONE
 from cepheid.compile.stages.tables import ALWAYS, Lookup, Tables
-from cepheid.kernel.arrays import FOREVER, Events, Flags
+from cepheid.kernel.arrays import FOREVER, Events, Stack
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.scripts.interpreter import NO_FAILURE, evaluate
+from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_code
 from cepheid.kernel.stages.layout import ALL_VISITED, NOWHERE, START_ROW, Cursor, Index, PartialMatches
 from cepheid.kernel.stages.lookup.deadline import deadline_of
 from cepheid.kernel.stages.lookup.heap import add_up_to, push, take_out
@@ -71,9 +71,7 @@ def pays(tables: Tables, partials: PartialMatches, cursor: Cursor) -> bool:
 
 
 @kernel
-def make_index(
-    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags
-) -> None:
+def make_index(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Stack) -> None:
     """Places all live rows."""
     index, first = partials.lookup, heap_of_deadlines(tables) + 1
     cursor.buckets = 1
@@ -84,14 +82,12 @@ def make_index(
     number = partials.links[START_ROW].next
     while number != START_ROW:
         cursor.wake |= tables.states[partials.rows[number].state].wake
-        place(tables, events, partials, cursor, number, stack, null)
+        place(tables, events, partials, cursor, number, stack)
         number = partials.links[number].next
 
 
 @inlined
-def place(
-    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, stack: Ints, null: Flags
-) -> None:
+def place(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, stack: Stack) -> None:
     """Puts a live row into the index; it is in none of its chains and heaps."""
     index, number_of_state = partials.lookup, partials.rows[number].state
     state = tables.states[number_of_state]
@@ -102,7 +98,7 @@ def place(
     key: Any = np.int64(0)
     outcome, root = FAILED, number_of_state
     if state.lookup != Lookup.ALL:
-        outcome, key = key_of(tables, events, partials, number, of_row, number_of_state, stack, null)
+        outcome, key = key_of(tables, events, partials, number, of_row, number_of_state, stack)
     if outcome == FOUND and state.lookup == Lookup.ORDERED:
         push(index.places, index.roots, heap_of(tables, number_of_state), number, key)
         return
@@ -139,9 +135,7 @@ def unplace(index: Index, cursor: Cursor, number: int) -> None:
 
 
 @inlined
-def find_candidates(
-    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Ints, null: Flags
-) -> None:
+def find_candidates(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Stack) -> None:
     """Sets `Cursor.candidates` to the live rows that the event at the cursor can change, and maybe others; in a chain,
     those placed last come first.
     """
@@ -163,7 +157,7 @@ def find_candidates(
                 continue
             if word & state.visits_all:
                 return
-            outcome, key = key_of(tables, events, partials, start_row, event, number, stack, null)
+            outcome, key = key_of(tables, events, partials, start_row, event, number, stack)
             if outcome == FAILED or (outcome == MISSING and state.nulls):
                 return
             if outcome == FOUND and state.lookup == Lookup.EQUAL:
@@ -183,14 +177,7 @@ def find_candidates(
 
 @inlined
 def key_of(
-    tables: Tables,
-    events: Events,
-    partials: PartialMatches,
-    row: int,
-    event: int,
-    number: int,
-    stack: Ints,
-    null: Flags,
+    tables: Tables, events: Events, partials: PartialMatches, row: int, event: int, number: int, stack: Stack
 ) -> tuple[int, int]:
     """What a side of the ties of state `number` is looked up by: the side of the event or, with _OF_ROW in its place,
     that of the row.
@@ -201,25 +188,13 @@ def key_of(
     for i in range(state.ties, state.ties_end):
         tie = tables.ties[i]
         first, end = (tie.value, tie.value_end) if event != _OF_ROW else (tie.earlier, tie.earlier_end)
-        failure = evaluate(
-            tables.code,
-            tables.constants,
-            events.values,
-            events.missing,
-            partials.slots,
-            row,
-            event,
-            first,
-            end,
-            stack,
-            null,
-        )
+        failure = run_code(tables, events, partials, row, event, first, end, stack)
         if failure != NO_FAILURE:
             return FAILED, key
-        if null[0]:
+        if stack.null[0]:
             outcome = MISSING
             continue
-        value = ordinal(stack[0]) if tie.double else stack[0]
+        value = ordinal(stack.values[0]) if tie.double else stack.values[0]
         if state.lookup == Lookup.EQUAL:
             key = mixed(key, value)
         else:
