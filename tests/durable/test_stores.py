@@ -195,7 +195,7 @@ def test_not_a_store(tmp_path: Path) -> None:
     path = tmp_path / "notes"
     path.write_text("These are notes, and no database. " * 100)
     for scheme in ("file", "sqlite", "duckdb"):
-        with pytest.raises(StoreError, match="cannot be opened"):
+        with pytest.raises(StoreError, match="is a file of another kind, and no store of a host"):
             open_host(f"{scheme}:///{path}")
     assert path.read_text().startswith("These are notes")
 
