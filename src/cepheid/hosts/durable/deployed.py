@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +23,8 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.durable.next_snapshot import FEW_ENTRIES, NextSnapshot, is_written_at_once
 from cepheid.hosts.durable.screen import comparisons_of, mask_of_comparisons, only_comparisons
 from cepheid.hosts.durable.state import Deployment
-from cepheid.hosts.durable.store import ShardStore
+from cepheid.hosts.durable.store import RowTable, ShardStore
+from cepheid.hosts.durable.tables import found_tables, open_table
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
 from cepheid.hosts.in_process.prepare import TimedEvents, as_batch, lifted, usable
 from cepheid.hosts.shards.arrow_stream import to_stream
@@ -50,6 +54,17 @@ says it when asked.
 
 _BEFORE_KEY = ("id", "series", "key_id", "version")
 _AFTER_KEY = ("status", "stage", "started", "wakeup")
+
+
+_NO_TEXTS = pa.array([], pa.string())
+
+
+class _ListedTogether:
+    """Stands for what patterns have in common whose open partial matches are listed at once."""
+
+
+_LISTED_TOGETHER: WeakValueDictionary[Hashable, _ListedTogether] = WeakValueDictionary()
+"""So that a step need not compare the columns of all patterns."""
 
 
 class EventTable(NamedTuple):
@@ -122,7 +137,7 @@ class Deployed:
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
         self._nothing = self._finished(self._runner.schema.empty_table())
         stored = self._runner.stored_open_schema
-        self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
+        self.open_schema = None if stored is None else self._open_rows(stored.empty_table(), _NO_TEXTS).schema
         self.correlated: tuple[str, ...] = ()
         """When it is deployed: the promoted columns that are correlations of its pattern."""
         self._matcher: LiveMatcher = self._runner.matcher(ids)
@@ -266,15 +281,43 @@ class Deployed:
         shown: int = pc.local_timestamp(at).cast(pa.int64())[0].as_py()
         return shown
 
-    def open_changes(self) -> OpenChanges | None:
-        """The open partial matches of the keys visited since the last call, as rows of `open_schema`."""
-        changes = self._matcher.open_changes(MOST_OPEN_ROWS)
-        return None if changes is None else OpenChanges(changes.keys, self._open_rows(changes.rows))
+    @cached_property
+    def lists_with(self) -> object:
+        """Equal for patterns whose open partial matches `open_changes` lists at once."""
+        value = self._matcher.lists_with, self._engine.time_zone
+        return _LISTED_TOGETHER.setdefault(value, _ListedTogether())
 
-    def _open_rows(self, rows: pa.Table) -> pa.Table:
+    @cached_property
+    def open_table(self) -> RowTable | None:
+        """The table of open partial matches; None if the pattern has none that can be listed."""
+        return None if self.open_schema is None else open_table(self.deployment, self.open_schema, self.correlated)
+
+    @cached_property
+    def found_tables(self) -> Mapping[str, RowTable]:
+        """The tables for what is found, by the kind of row."""
+        return found_tables(self.deployment, self.schema)
+
+    @property
+    def tables(self) -> list[RowTable]:
+        """All tables of the pattern."""
+        return [*([] if self.open_table is None else [self.open_table]), *self.found_tables.values()]
+
+    @property
+    def matcher(self) -> LiveMatcher:
+        return self._matcher
+
+    def open_changes(self, deployed: Sequence[Deployed]) -> OpenChanges:
+        """The open partial matches of the keys that each of these has visited since the last call, as rows of its
+        `open_schema`. They have the same `lists_with` as this one.
+        """
+        changes = self._runner.open_changes([one.matcher for one in deployed], MOST_OPEN_ROWS)
+        versions = np.repeat(np.array([one.deployment.version for one in deployed], object), changes.counts)
+        return changes._replace(rows=self._open_rows(changes.rows, pa.array(versions, pa.string())))
+
+    def _open_rows(self, rows: pa.Table, versions: pa.Array) -> pa.Table:
         given = with_measures(given_rows(self.plan, rows, self._engine.time_zone), self.plan.promoted, self._engine)
-        for name, text in (("version", self.deployment.version), ("status", "waiting")):
-            given = given.append_column(name, pa.array([text] * given.num_rows, pa.string()))
+        for name, texts in (("version", versions), ("status", pa.array(["waiting"] * rows.num_rows, pa.string()))):
+            given = given.append_column(name, texts)
         promoted = [measure.name for measure in self.plan.promoted]
         return given.select([*_BEFORE_KEY, *self.deployment.key, *_AFTER_KEY, *promoted, "stages"])
 

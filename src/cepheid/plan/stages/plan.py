@@ -56,7 +56,7 @@ class Plan(Measured):
     promoted: tuple[Measure, ...] = ()
     """Columns of open partial matches, where these are stored as rows."""
 
-    @property
+    @cached_property
     def stage_columns(self) -> tuple[StageColumn, ...]:
         """One for each stage that can take events."""
         return tuple(

@@ -92,6 +92,12 @@ class DuckDbDatabase:
         with self._registered(_with_texts(rows)) as given:
             self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given}{conflict}")
 
+    def insert_parts(self, rows: pa.Table, counts: Sequence[tuple[str, int]]) -> None:
+        given, begin = _with_texts(rows), 0
+        for table, count in counts:
+            self.insert(table, given.slice(begin, count))
+            begin += count
+
     def insert_new(self, table: str, rows: pa.Table, key: str, known: str) -> None:
         """Adds the rows whose value in `key` is not in the table `known`."""
         with self._registered(_with_texts(rows)) as given:
