@@ -135,7 +135,7 @@ class _Arrays:
         self._make_room(end)
         self._length = end
         events = self.events
-        events.time[begin:end] = batch.column(TIME).cast(pa.int64()).to_numpy()
+        events.time[begin:end] = batch.column(TIME).view(pa.int64()).to_numpy()
         events.mask[begin:end] = mask_of(batch)
         values = batch.values
         texts: dict[int, pa.Array] = {}

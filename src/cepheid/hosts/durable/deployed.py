@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -19,14 +18,16 @@ from cepheid.events.batch import TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE, arrow_zone
 from cepheid.families import known_family_of
-from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.durable.alike import alike
 from cepheid.hosts.durable.next_snapshot import FEW_ENTRIES, NextSnapshot, is_written_at_once
-from cepheid.hosts.durable.screen import comparisons_of, mask_of_comparisons, only_comparisons
+from cepheid.hosts.durable.screen import comparisons_of, only_comparisons
 from cepheid.hosts.durable.state import Deployment
+from cepheid.hosts.durable.step_events import Reading, StepEvents
 from cepheid.hosts.durable.store import RowTable, ShardStore
 from cepheid.hosts.durable.tables import found_tables, open_table
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
-from cepheid.hosts.in_process.prepare import TimedEvents, as_batch, lifted, usable
+from cepheid.hosts.in_process.prepare import TimedEvents, lifted
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.log import first_head, head_after, next_head, restored, snapshot_in_pieces, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head, ShardState
@@ -40,7 +41,6 @@ from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, relevant_to_any
-from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Nulls
 from cepheid.requests.request_of import request_of
 
@@ -57,14 +57,6 @@ _AFTER_KEY = ("status", "stage", "started", "wakeup")
 
 
 _NO_TEXTS = pa.array([], pa.string())
-
-
-class _ListedTogether:
-    """Stands for what patterns have in common whose open partial matches are listed at once."""
-
-
-_LISTED_TOGETHER: WeakValueDictionary[Hashable, _ListedTogether] = WeakValueDictionary()
-"""So that a step need not compare the columns of all patterns."""
 
 
 class EventTable(NamedTuple):
@@ -101,7 +93,6 @@ class Deployed:
         """How its events are read."""
         self._ids = ids
         self._engine = DuckDbEngine(time_zone=table.time_zone)
-        self._nulls = table.nulls
         request = request_of(
             deployment.pattern,
             time=table.time,
@@ -131,9 +122,10 @@ class Deployed:
         """For each condition, its comparisons. An event must pass those of one to matter. None: any may."""
         self._conditions = only_comparisons(self.plan)
         """The conditions, if they are so simple that no query is needed, which would take a millisecond."""
-        self.used = used_columns(self.plan)
-        """The columns of the events that it reads."""
-        nothing = TimedEvents(table.columns.empty_table().select(self.used), (pa.chunked_array([], TIME_TYPE),))
+        self._reading = Reading(self.plan, table.time_zone, table.nulls)
+        nothing = TimedEvents(
+            table.columns.empty_table().select(self._reading.used), (pa.chunked_array([], TIME_TYPE),)
+        )
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
         self._nothing = self._finished(self._runner.schema.empty_table())
         stored = self._runner.stored_open_schema
@@ -196,6 +188,11 @@ class Deployed:
         return self._nothing.rows.schema
 
     @property
+    def used_columns(self) -> Sequence[str]:
+        """The columns of the events that it reads."""
+        return self._reading.used
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is open and no event waits."""
         return self._matcher.is_idle
@@ -213,7 +210,7 @@ class Deployed:
         """Whether there is something to do once time has reached this, even without events."""
         return self._due <= reached.time
 
-    def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> Found | None:
+    def step(self, events: StepEvents | None, before: Reached, after: Reached) -> Found | None:
         """Processes events that come when time has reached `before`, then advances time to `after`. Returns the rows
         that this makes certain, in the order of `in_order`; None if there was nothing to do.
 
@@ -230,10 +227,9 @@ class Deployed:
                 self._entry = Entry.of(before, to_stream(batch.data))
             rows.append(advance(self._matcher, after))
             self._reached, self._due = after, self._matcher.due
-            found = self._matcher.net(pa.concat_tables(rows))
-            if not found.num_rows:  # as mostly
+            if not any(part.num_rows for part in rows):  # as mostly
                 return self._nothing
-            return self._finished(in_order(found))
+            return self._finished(in_order(self._matcher.net(pa.concat_tables(rows))))
 
     def _finished(self, rows: pa.Table) -> Found:
         return Found(finished_rows(self.plan, rows, self._engine), rows.column("detected_at"))
@@ -284,8 +280,7 @@ class Deployed:
     @cached_property
     def lists_with(self) -> object:
         """Equal for patterns whose open partial matches `open_changes` lists at once."""
-        value = self._matcher.lists_with, self._engine.time_zone
-        return _LISTED_TOGETHER.setdefault(value, _ListedTogether())
+        return alike((self._matcher.lists_with, self._engine.time_zone))
 
     @cached_property
     def open_table(self) -> RowTable | None:
@@ -321,15 +316,13 @@ class Deployed:
         promoted = [measure.name for measure in self.plan.promoted]
         return given.select([*_BEFORE_KEY, *self.deployment.key, *_AFTER_KEY, *promoted, "stages"])
 
-    def _batch(self, events: TimedEvents) -> Batch:
+    def _batch(self, events: StepEvents) -> Batch:
         """The events that may matter, as the matcher takes them."""
-        given, _ = usable(TimedEvents(events.events.select(self.used), events.times), self.plan.schema, self._nulls)
         if self._conditions is None:
-            batch = lifted(given, self.plan, self._engine)
+            given = self._reading.usable(events.events)
+            batch = with_any(lifted(given, self.plan, self._engine), self._relevant)
         else:
-            computed = Evaluated((mask_of_comparisons(self._conditions, given.events),), ())
-            batch = as_batch(given, computed, self.plan, self._engine.time_zone)
-        batch = with_any(batch, self._relevant)
+            batch = events.meeting(self._reading, self._conditions, self._relevant)
         check_times(batch, TIME)
         return batch
 

@@ -21,6 +21,7 @@ from cepheid.hosts.durable.positions import is_stored_already, joined
 from cepheid.hosts.durable.retention import Retained, Retention
 from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, Position
+from cepheid.hosts.durable.step_events import StepEvents
 from cepheid.hosts.durable.store import HostStore, Transaction
 from cepheid.hosts.durable.stores.database import quoted
 from cepheid.hosts.durable.tables import found_rows, retracted
@@ -157,7 +158,7 @@ class DurableHost:
             self._now.deployments.append(deployment)
             self._now.running, self._now.screens = upstream_first([*self._now.running, deployed]), {}
             reached, outbox = self._now.reached_by(deployment.input), Outbox(self._now.sent)
-            found = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
+            found = deployed.step(StepEvents(events), BEFORE_ALL, reached) if events is not None else None
             deployed.start_at(reached)
             if found is not None:
                 new = [one not in known for one in found.rows.column("match_id").to_pylist()]
@@ -293,6 +294,7 @@ class DurableHost:
         names = {one.name for one in changed}
         before = {one: self._now.reached_by(one.deployment.input) for one in self._now.running}
         concerned = set() if events is None else self._concerned(changed[0].name, events)
+        given_events = None if events is None else StepEvents(events)
         with self._now.changing() as transaction:
             for after in changed:
                 transaction.save_input(after)
@@ -308,7 +310,7 @@ class DurableHost:
                     continue
                 if names.isdisjoint(self._now.sources_of(given)):
                     continue
-                mine = self._events_for(running, changed[0].name, events, found)
+                mine = self._events_for(running, changed[0].name, given_events, found)
                 if (new := running.step(mine, before[running], reached)) is not None:
                     self._write(transaction, running, new, outbox)
                     written.append(running)
@@ -388,15 +390,16 @@ class DurableHost:
         }
 
     def _events_for(
-        self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[Found]]
-    ) -> TimedEvents | None:
+        self, deployed: Deployed, source: str, events: StepEvents | None, found: Mapping[str, Sequence[Found]]
+    ) -> StepEvents | None:
         """The events of this step for a deployment; None if there are none."""
         given = deployed.deployment.input
         if isinstance(given, str):
             return events if given == source else None
-        raw = events if given.raw == source else None
+        raw = events.events if events is not None and given.raw == source else None
         matches = [(name, rows) for name in given.patterns for rows in found.get(name, ())]
-        return events_of_matches(deployed.table, raw, matches)
+        read = events_of_matches(deployed.table, raw, matches)
+        return None if read is None else StepEvents(read)
 
     # Reading
 
