@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from threading import RLock
 from time import perf_counter
 
@@ -181,8 +182,11 @@ class Current:
                 each = zip(some, changes.keys, changes.counts.tolist(), strict=True)
                 parts = [OpenPart(_open_table(one), one.deployment.version, keys, count) for one, keys, count in each]
                 to.replace_open(changes.rows, parts)
+                times = iter(changes.rows.column("wakeup").cast(pa.int64()).to_pylist())
                 for one, part in zip(some, parts, strict=True):
-                    if (reached := self.reached_by(one.deployment.input)) != BEFORE_ALL:
+                    one.wakeups.add(islice(times, part.rows))
+                    reached = self.reached_by(one.deployment.input)
+                    if reached != BEFORE_ALL and one.wakeups.expire(reached.time):
                         to.delete_expired(part.table, part.version, reached.time)
 
 

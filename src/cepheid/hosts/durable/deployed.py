@@ -26,6 +26,7 @@ from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.step_events import Reading, StepEvents
 from cepheid.hosts.durable.store import RowTable, ShardStore
 from cepheid.hosts.durable.tables import found_tables, open_table
+from cepheid.hosts.durable.wakeups import Wakeups
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
 from cepheid.hosts.in_process.prepare import TimedEvents, lifted
 from cepheid.hosts.shards.arrow_stream import to_stream
@@ -132,6 +133,8 @@ class Deployed:
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table(), _NO_TEXTS).schema
         self.correlated: tuple[str, ...] = ()
         """When it is deployed: the promoted columns that are correlations of its pattern."""
+        self.wakeups = Wakeups(self.plan.window)
+        """When the stored rows of its open partial matches may expire."""
         self._matcher: LiveMatcher = self._runner.matcher(ids)
         self._matcher.watch()
         self._head: Head | None = None
@@ -166,6 +169,7 @@ class Deployed:
         """Events before this time are late."""
         advance(self._matcher, reached)
         self._reached, self._due = reached, self._matcher.due
+        self.wakeups.forget()
 
     def drain(self) -> None:
         """From now on starts nothing, and goes on with what is open. What is stored stays as it is.
@@ -242,7 +246,7 @@ class Deployed:
     def save(self, store: ShardStore) -> None:
         """Writes the state as it is now."""
         matcher, entry, self._entry = self._matcher, self._entry, None
-        due = None if matcher.due == FOREVER else matcher.due
+        due = None if self._due == FOREVER else self._due
         before = self._head if self._continues_log else None
         following = next_head(before, entry, self._reached, _NOT_COUNTED, due, few=FEW_ENTRIES)
         if following is None and (before is None or is_written_at_once(before)):

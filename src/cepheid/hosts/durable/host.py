@@ -292,7 +292,8 @@ class DurableHost:
         """
         found: dict[str, list[Found]] = {}
         names = {one.name for one in changed}
-        before = {one: self._now.reached_by(one.deployment.input) for one in self._now.running}
+        sources = {one.deployment.input: self._now.sources_of(one.deployment.input) for one in self._now.running}
+        before = {given: self._now.reached_by(given) for given, of in sources.items() if not names.isdisjoint(of)}
         concerned = set() if events is None else self._concerned(changed[0].name, events)
         given_events = None if events is None else StepEvents(events)
         with self._now.changing() as transaction:
@@ -303,15 +304,16 @@ class DurableHost:
                     transaction.forget(after.name, after.latest - after.keep)
                 self._now.inputs[after.name] = after
             outbox, written = Outbox(self._now.sent), list[Deployed]()
+            now = {given: self._now.reached_by(given) for given in before}
             for running in [*self._now.running]:
                 given, drains = running.deployment.input, running.deployment.status == "draining"
-                reached = self._now.reached_by(given)
+                if given not in before:
+                    continue
+                reached = now[given]
                 if not drains and given in names and running not in concerned and not running.is_due(reached):
                     continue
-                if names.isdisjoint(self._now.sources_of(given)):
-                    continue
                 mine = self._events_for(running, changed[0].name, given_events, found)
-                if (new := running.step(mine, before[running], reached)) is not None:
+                if (new := running.step(mine, before[given], reached)) is not None:
                     self._write(transaction, running, new, outbox)
                     written.append(running)
                     found.setdefault(running.deployment.name, []).append(new)

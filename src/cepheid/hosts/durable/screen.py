@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from operator import eq, ge, gt, le, lt, ne
+from functools import reduce
+from operator import eq, ge, gt, le, lt, ne, or_
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -64,12 +65,22 @@ def cells_of(events: pa.Table) -> Cells:
     return Cells(_Columns(events), None)
 
 
-def mask_of(conditions: Sequence[Comparisons], cells: Cells) -> npt.NDArray[np.uint64]:
-    """The mask of each event, by what `only_comparisons` has returned."""
-    mask = np.zeros(len(cells), np.uint64)
-    for bit, comparisons in enumerate(conditions):
-        mask |= _passing(cells, comparisons) * np.uint64(1 << bit)
-    return mask
+def masks_of(
+    conditions: Sequence[Comparisons], relevant: int | None, cells: Cells
+) -> tuple[Rows | None, npt.NDArray[np.uint64]]:
+    """The events with at least one of the relevant bits, and their masks, by what `only_comparisons` has returned. None:
+    all events.
+    """
+    passing = [_passing(cells, comparisons) for comparisons in conditions]
+    rows = None
+    if relevant is not None:
+        chosen = [one for bit, one in enumerate(passing) if relevant >> bit & 1]
+        rows = np.flatnonzero(reduce(or_, chosen, np.zeros(len(cells), np.bool_)))
+        passing = [one[rows] for one in passing]
+    mask = np.zeros(len(cells) if rows is None else len(rows), np.uint64)
+    for bit, one in enumerate(passing):
+        mask |= one * np.uint64(1 << bit)
+    return rows, mask
 
 
 def _parts(expression: Expression) -> int:

@@ -10,9 +10,8 @@ import pyarrow as pa
 from cepheid.events.batch import MASK, Batch
 from cepheid.hosts.duckdb.engine import Evaluated
 from cepheid.hosts.durable.alike import Alike, alike
-from cepheid.hosts.durable.screen import Cells, Comparisons, cells_of, mask_of
+from cepheid.hosts.durable.screen import Cells, Comparisons, cells_of, masks_of
 from cepheid.hosts.in_process.prepare import TimedEvents, as_batch, usable
-from cepheid.matchers.working_set import rows_with_any
 from cepheid.plan.plan_set import PatternPlan, Words
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Nulls
@@ -61,11 +60,9 @@ class StepEvents:
         if reading.alike not in self._read:
             self._read[reading.alike] = _read(reading, reading.usable(self.events))
         batch, cells = self._read[reading.alike]
-        mask = mask_of(conditions, cells)
-        if relevant is not None:
-            rows = rows_with_any([mask], relevant)
-            if len(rows) < len(batch):
-                batch, mask = batch.take(pa.array(rows)), mask[rows]
+        rows, mask = masks_of(conditions, None if relevant is None else relevant[0], cells)
+        if rows is not None and len(rows) < len(batch):
+            batch = batch.take(pa.array(rows))
         place = batch.data.schema.get_field_index(MASK)
         return Batch(batch.data.set_column(place, MASK, pa.array(mask)))
 
