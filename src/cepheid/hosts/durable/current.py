@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from cepheid.errors import SchemaError, SnapshotError, StoreError
 from cepheid.hosts.durable.deployed import Deployed, EventTable
-from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf
+from cepheid.hosts.durable.step.screen import Screen
 from cepheid.hosts.durable.store import HostStore, OpenPart, RowTable, Transaction
 from cepheid.hosts.durable.tiers import sources_of, tier_table, upstream_first
 from cepheid.matchers.watermark import Reached

@@ -19,14 +19,14 @@ from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE, arrow_zone
 from cepheid.families import known_family_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.durable.alike import alike
 from cepheid.hosts.durable.next_snapshot import FEW_ENTRIES, NextSnapshot, is_written_at_once
-from cepheid.hosts.durable.screen import comparisons_of, only_comparisons
 from cepheid.hosts.durable.state import Deployment
-from cepheid.hosts.durable.step_events import Reading, StepEvents
+from cepheid.hosts.durable.step.alike import alike
+from cepheid.hosts.durable.step.events import Reading, StepEvents
+from cepheid.hosts.durable.step.screen import comparisons_of, only_comparisons
+from cepheid.hosts.durable.step.wakeups import Wakeups
 from cepheid.hosts.durable.store import RowTable, ShardStore
 from cepheid.hosts.durable.tables import found_tables, open_table
-from cepheid.hosts.durable.wakeups import Wakeups
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
 from cepheid.hosts.in_process.prepare import TimedEvents, lifted
 from cepheid.hosts.shards.arrow_stream import to_stream

@@ -19,9 +19,9 @@ from cepheid.hosts.durable.deployed import Deployed, Found
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
 from cepheid.hosts.durable.retention import Retained, Retention
-from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, Position
-from cepheid.hosts.durable.step_events import StepEvents
+from cepheid.hosts.durable.step.events import StepEvents
+from cepheid.hosts.durable.step.screen import Screen
 from cepheid.hosts.durable.store import HostStore, Transaction
 from cepheid.hosts.durable.stores.database import quoted
 from cepheid.hosts.durable.tables import found_rows, retracted

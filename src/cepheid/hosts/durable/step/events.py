@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from cepheid.events.batch import MASK, Batch
 from cepheid.hosts.duckdb.engine import Evaluated
-from cepheid.hosts.durable.alike import Alike, alike
-from cepheid.hosts.durable.screen import Cells, Comparisons, cells_of, masks_of
+from cepheid.hosts.durable.step.alike import Alike, alike
+from cepheid.hosts.durable.step.screen import Cells, Comparisons, cells_of, masks_of
 from cepheid.hosts.in_process.prepare import TimedEvents, as_batch, usable
 from cepheid.plan.plan_set import PatternPlan, Words
 from cepheid.plan.used_columns import used_columns

@@ -68,8 +68,8 @@ def cells_of(events: pa.Table) -> Cells:
 def masks_of(
     conditions: Sequence[Comparisons], relevant: int | None, cells: Cells
 ) -> tuple[Rows | None, npt.NDArray[np.uint64]]:
-    """The events with at least one of the relevant bits, and their masks, by what `only_comparisons` has returned. None:
-    all events.
+    """The events with at least one of the relevant bits (None: all events), and their masks, by what
+    `only_comparisons` has returned.
     """
     passing = [_passing(cells, comparisons) for comparisons in conditions]
     rows = None
