@@ -8,7 +8,7 @@ import pytest
 from cepheid.events.identity import DIGEST_SIZE
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
-from cepheid.output.stages import MOST_ROWS, parts_of
+from cepheid.output.stages.rows import MOST_ROWS, parts_of
 
 
 def test_rows_that_arrow_can_count() -> None:

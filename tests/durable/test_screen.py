@@ -15,7 +15,7 @@ from cepheid import Pattern
 from cepheid.errors import ConditionError, EventError
 from cepheid.host import open_host
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.durable.screen import Screen, comparisons_of, mask_of_comparisons, only_comparisons
+from cepheid.hosts.durable.step.screen import Screen, cells_of, comparisons_of, masks_of, only_comparisons
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.lang.stages.pattern import Pattern as StagesPattern
 from cepheid.requests.request_of import request_of
@@ -58,15 +58,25 @@ def table(rows: list[tuple[object, ...]]) -> pa.Table:
 CONDITIONS = st.lists(SIMPLE | OTHERS, min_size=1, max_size=3).map(" AND ".join)
 
 
-@given(st.lists(st.lists(SIMPLE, min_size=1, max_size=3).map(" AND ".join), min_size=2, max_size=2), st.lists(ROWS))
-def test_simple_conditions_as_in_duckdb(conditions: list[str], rows: list[tuple[object, ...]]) -> None:
-    """The mask without a query is that of DuckDB, also for NULL, NaN and negative zero."""
+@given(
+    st.lists(st.lists(SIMPLE, min_size=1, max_size=3).map(" AND ".join), min_size=2, max_size=2),
+    st.lists(ROWS),
+    st.integers(0, 3),
+)
+def test_simple_conditions_as_in_duckdb(conditions: list[str], rows: list[tuple[object, ...]], relevant: int) -> None:
+    """The masks without a query are those of DuckDB, also for NULL, NaN and negative zero."""
     engine, events = DuckDbEngine(), table(rows)
     plan = plans_in_process(SCHEMA, request_of(pattern(*conditions), time="at", key=("key",)), engine).only
     tests = only_comparisons(plan)
     assert tests is not None
     (expected,) = engine.evaluate(events, bits=plan.bits).masks
-    assert mask_of_comparisons(tests, events).tolist() == expected.tolist()
+    every, masks = masks_of(tests, None, cells_of(events))
+    assert every is None
+    assert masks.tolist() == expected.tolist()
+    some, masks = masks_of(tests, relevant, cells_of(events))
+    wanted = [(row, mask) for row, mask in enumerate(expected.tolist()) if mask & relevant]
+    assert some is not None
+    assert [*zip(some.tolist(), masks.tolist(), strict=True)] == wanted
 
 
 @given(st.lists(st.tuples(CONDITIONS, CONDITIONS), min_size=1, max_size=4), st.lists(ROWS, min_size=1, max_size=6))

@@ -97,7 +97,7 @@ class Stages(Family):
         return compile_plans(plans)
 
     def row_schemas(self, plans: Plans) -> list[pa.Schema]:
-        from cepheid.output.stages import row_schema
+        from cepheid.output.stages.rows import row_schema
 
         return [row_schema(plan) for plan in plans.each]
 

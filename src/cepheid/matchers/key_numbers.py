@@ -14,6 +14,8 @@ from cepheid.kernel.arrays import Int32s
 
 FEW_KEYS = 1024
 """The memory of this many keys does not matter."""
+_FEW = 16
+"""The names of so many events are looked up one by one."""
 
 
 @dataclass
@@ -26,9 +28,13 @@ class KeyNumbers:
 
     def numbers(self, events: Batch) -> Int32s:
         """The number of each event's key; a key without a number gets a new one."""
-        if not events.keys:
+        keys = events.keys
+        if not keys:
             return np.full(len(events), self._number(b""), np.int32)
-        names = canonical_bytes(events.keys, len(events)).dictionary_encode()
+        names = canonical_bytes(keys, len(events))
+        if len(events) <= _FEW:
+            return np.array([self._number(name) for name in names.to_pylist()], np.int32)
+        names = names.dictionary_encode()
         numbers: Int32s = np.array([self._number(name) for name in names.dictionary.to_pylist()], np.int32)
         places: Int32s = names.indices.to_numpy()
         return numbers[places]

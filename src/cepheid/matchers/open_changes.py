@@ -1,4 +1,4 @@
-"""What has changed among the open partial matches of a live matcher, for hosts that store them as rows."""
+"""What has changed among the open partial matches of live matchers, for hosts that store them as rows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
+
 
 class OpenChanges(NamedTuple):
-    """The open partial matches of some keys, in place of all that these keys had before."""
+    """The open partial matches of some keys of each of some matchers, in place of all that these keys had before."""
 
-    keys: list[str]
-    """The digests of the keys that had some before, as in the rows' column `key_id`."""
+    keys: list[list[str]]
+    """For each matcher, the digests of the keys that had some before, as in the rows' column `key_id`."""
     rows: pa.Table
-    """Rows of `stored_open_schema`."""
+    """Rows of `stored_open_schema`, those of one matcher after those of another."""
+    counts: Ints
+    """How many rows each matcher has."""

@@ -7,7 +7,7 @@ matcher and stores its snapshots. Only the host has a clock, threads and I/O.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -247,9 +247,10 @@ class LiveMatcher(Protocol):
         open count as visited.
         """
 
-    def open_changes(self, most: int) -> OpenChanges | None:
-        """The open partial matches of the keys that were visited since the last call; None if the pattern has none that
-        can be listed. For each key at most `most` are listed: those that started last.
+    @property
+    def lists_with(self) -> Hashable:
+        """Matchers with an equal value list their open partial matches together, by `PatternRunner.open_changes`; None
+        if these cannot be listed.
         """
 
     @property
@@ -351,7 +352,13 @@ class PatternRunner(Protocol):
 
     @property
     def stored_open_schema(self) -> pa.Schema | None:
-        """The columns of `LiveMatcher.open_changes`; None if open partial matches cannot be listed."""
+        """The columns of `open_changes`; None if open partial matches cannot be listed."""
+
+    def open_changes(self, matchers: Sequence[LiveMatcher], most: int) -> OpenChanges:
+        """The open partial matches of the keys that each of the matchers has visited since the last call. Their
+        `lists_with` equals that of this pattern's matchers. For each key at most `most` are listed: those that started
+        last.
+        """
 
     def matcher(self, ids: Ids = Ids.SIPHASH) -> LiveMatcher:
         """A new matcher that makes such ids."""

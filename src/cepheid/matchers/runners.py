@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -48,6 +48,9 @@ class Planned:
     @property
     def stored_open_schema(self) -> pa.Schema | None:
         return None
+
+    def open_changes(self, matchers: Sequence[LiveMatcher], most: int) -> OpenChanges:  # noqa: ARG002
+        raise PatternError(self.why_unlisted)
 
 
 class OrderedRunner(Planned, ABC):
@@ -163,7 +166,8 @@ class OrderedLiveMatcher:
     def watch(self, *, all_open: bool = False) -> None:
         self.live.visited = dict.fromkeys(self.live.keys.number_of, True) if all_open else {}
 
-    def open_changes(self, most: int) -> OpenChanges | None:  # noqa: ARG002
+    @property
+    def lists_with(self) -> Hashable:
         return None
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:

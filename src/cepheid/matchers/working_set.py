@@ -8,6 +8,7 @@ depends only on its own size.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -25,6 +26,9 @@ from cepheid.plan.conditions.types import is_string
 from cepheid.plan.plan_set import LiftedFor
 
 Mask: TypeAlias = npt.NDArray[np.int64]
+
+_LEAST = 64
+"""The events that there is room for at first."""
 
 
 class Tables(Protocol):
@@ -77,12 +81,13 @@ class WorkingSet:
 
     def take(self, positions: Int32s) -> Batch:
         """The events at `positions`, which ascend; at least one batch must have been added."""
-        taken, first = [], 0
-        for part in self._parts:
-            begin, end = np.searchsorted(positions, [first, first + len(part)])
-            if begin < end:
-                taken.append(part.take(pa.array(positions[begin:end] - first)))
-            first += len(part)
+        starts = [0, *accumulate(map(len, self._parts))]
+        bounds = np.searchsorted(positions, starts).tolist()
+        taken = [
+            part.take(pa.array(positions[begin:end] - first))
+            for part, first, (begin, end) in zip(self._parts, starts, pairwise(bounds), strict=False)
+            if begin < end
+        ]
         return join(taken) if taken else self._parts[0].take(pa.array(positions))
 
     def keep(self, positions: Int32s) -> None:
@@ -135,8 +140,10 @@ class _Arrays:
         self._make_room(end)
         self._length = end
         events = self.events
-        events.time[begin:end] = batch.column(TIME).cast(pa.int64()).to_numpy()
+        events.time[begin:end] = batch.column(TIME).view(pa.int64()).to_numpy()
         events.mask[begin:end] = mask_of(batch)
+        if not self._pattern.script_columns:
+            return
         values = batch.values
         texts: dict[int, pa.Array] = {}
         for column in sorted(self._pattern.script_columns):
@@ -150,7 +157,7 @@ class _Arrays:
     def _make_room(self, length: int) -> None:
         before = self.events
         if length > len(before.time):
-            self.events = _room(len(before.values), max(length, 2 * len(before.time)))
+            self.events = _room(len(before.values), max(_LEAST, length, 2 * len(before.time)))
             for smaller, larger in zip(before, self.events, strict=True):
                 larger[..., : smaller.shape[-1]] = smaller
 

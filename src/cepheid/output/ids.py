@@ -18,10 +18,12 @@ wrote continues with them, so that a match keeps its id: a retraction has that o
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -66,6 +68,9 @@ class Identities(Protocol):
     def hashes(self, members: Members, key: bytes) -> Hashes:
         """The ids of the rows, as bytes. The key is a `purpose`."""
 
+    def hashes_with(self, keys: Sequence[bytes], bounds: Ints, members: Members) -> Hashes:
+        """The same with several keys: that of the rows from bounds[i] to before bounds[i + 1] is keys[i]."""
+
 
 def identified(ids: Ids, values: pa.Array) -> Identities:
     """The identities of events, for ids of this kind; `values` has the canonical bytes of each event."""
@@ -74,36 +79,53 @@ def identified(ids: Ids, values: pa.Array) -> Identities:
     return _Hashed(siphash(*values_and_bounds(values), EVENT_KEY))
 
 
+class _Identities(ABC):
+    def hashes(self, members: Members, key: bytes) -> Hashes:
+        return self.hashes_with([key], np.array([0, len(members.ends)]), members)
+
+    @abstractmethod
+    def hashes_with(self, keys: Sequence[bytes], bounds: Ints, members: Members) -> Hashes: ...
+
+
 @dataclass(frozen=True)
-class _Hashed:
+class _Hashed(_Identities):
     """Identities for `Ids.SIPHASH`."""
 
     events: Words
     """(events, 2) the hash of each event's identity."""
 
-    def hashes(self, members: Members, key: bytes) -> Hashes:
+    def hashes_with(self, keys: Sequence[bytes], bounds: Ints, members: Members) -> Hashes:
         marks = *members.before, *members.after
         records = np.empty((len(members.event), 2 + len(marks)), np.int64)
         records[:, :2] = self.events.view(np.int64)[members.event]
         records[members.event < 0, :2] = 0
         for place, mark in enumerate(marks, start=2):
             records[:, place] = mark
-        bounds = np.concatenate([[0], members.ends]) * records.itemsize * records.shape[1]
-        return siphash(records.ravel().view(np.uint8), bounds, key).view(np.uint8)
+        places = np.concatenate([[0], members.ends]) * records.itemsize * records.shape[1]
+        words, rows = records.ravel().view(np.uint8), pairwise(bounds.tolist())
+        found = [siphash(words, places[begin : end + 1], key) for key, (begin, end) in zip(keys, rows, strict=True)]
+        return _joined(found).view(np.uint8)
 
 
 @dataclass(frozen=True)
-class _Bytes:
+class _Bytes(_Identities):
     """Identities for `Ids.BLAKE2B`."""
 
     events: pa.Array
     """The canonical bytes of each event."""
 
-    def hashes(self, members: Members, key: bytes) -> Hashes:
+    def hashes_with(self, keys: Sequence[bytes], bounds: Ints, members: Members) -> Hashes:
         events = self.events.take(pa.array(members.event, mask=members.event < 0)).fill_null(b"")
         rows = joined(*map(raw_bytes, members.before), events, *map(raw_bytes, members.after))
-        found = b"".join(digests(rows, members.ends, key))
-        return np.frombuffer(found, np.uint8).reshape(-1, DIGEST_SIZE)
+        ends, found = np.concatenate([[0], members.ends]), list[bytes]()
+        for key, (begin, end) in zip(keys, pairwise(bounds.tolist()), strict=True):
+            some = rows.slice(ends[begin], ends[end] - ends[begin])
+            found += digests(some, ends[begin + 1 : end + 1] - ends[begin], key)
+        return np.frombuffer(b"".join(found), np.uint8).reshape(-1, DIGEST_SIZE)
+
+
+def _joined(parts: Sequence[Words]) -> Words:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def single(events: Sequence[int] | Int32s) -> Members:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from threading import RLock
 from time import perf_counter
 
@@ -11,10 +12,9 @@ import pyarrow as pa
 
 from cepheid.errors import SchemaError, SnapshotError, StoreError
 from cepheid.hosts.durable.deployed import Deployed, EventTable
-from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf
-from cepheid.hosts.durable.store import HostStore, Transaction
-from cepheid.hosts.durable.tables import open_table
+from cepheid.hosts.durable.step.screen import Screen
+from cepheid.hosts.durable.store import HostStore, OpenPart, RowTable, Transaction
 from cepheid.hosts.durable.tiers import sources_of, tier_table, upstream_first
 from cepheid.matchers.watermark import Reached
 from cepheid.output.ids import Ids
@@ -164,21 +164,44 @@ class Current:
         with self.lock:
             self.ensure()
             try:
-                self.list_open(*(self.running if lists_open else ()))
+                self._list_open(self.running if lists_open else ())
                 return made()
             except (StoreError, SnapshotError):
                 self._is_whole = False  # what was not listed counts as listed, so all is read anew
                 raise
 
-    def list_open(self, *deployed: Deployed) -> None:
-        """Writes the rows of the open partial matches that have changed."""
+    def list_changed(self, deployed: Sequence[Deployed]) -> None:
+        """Writes the rows of their open partial matches that have changed, unless the store lists when asked."""
+        if not self.store.lists_when_asked:
+            self._list_open(deployed)
+
+    def _list_open(self, deployed: Sequence[Deployed]) -> None:
         with self.store.listing() as to:
-            for running in deployed:
-                open_, changes, version = open_table(running), running.open_changes(), running.deployment.version
-                if open_ is not None and changes is not None:
-                    to.replace_open(open_, changes.keys, version, changes.rows)
-                    if (reached := self.reached_by(running.deployment.input)) != BEFORE_ALL:
-                        to.delete_expired(open_, version, reached.time)
+            for some in _listed_together(deployed):
+                changes = some[0].open_changes(some)
+                each = zip(some, changes.keys, changes.counts.tolist(), strict=True)
+                parts = [OpenPart(_open_table(one), one.deployment.version, keys, count) for one, keys, count in each]
+                to.replace_open(changes.rows, parts)
+                times = iter(changes.rows.column("wakeup").cast(pa.int64()).to_pylist())
+                for one, part in zip(some, parts, strict=True):
+                    one.wakeups.add(islice(times, part.rows))
+                    reached = self.reached_by(one.deployment.input)
+                    if reached != BEFORE_ALL and one.wakeups.expire(reached.time):
+                        to.delete_expired(part.table, part.version, reached.time)
+
+
+def _listed_together(deployed: Sequence[Deployed]) -> Iterator[list[Deployed]]:
+    """Those that list open partial matches, divided into such whose rows are made at once."""
+    found: dict[object, list[Deployed]] = {}
+    for one in deployed:
+        if one.open_table is not None:
+            found.setdefault(one.lists_with, []).append(one)
+    yield from found.values()
+
+
+def _open_table(one: Deployed) -> RowTable:
+    assert one.open_table is not None
+    return one.open_table
 
 
 def is_running(one: Deployed) -> bool:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,13 +18,17 @@ from cepheid.events.batch import TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import TIME_TYPE, arrow_zone
 from cepheid.families import known_family_of
-from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
+from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.durable.next_snapshot import FEW_ENTRIES, NextSnapshot, is_written_at_once
-from cepheid.hosts.durable.screen import comparisons_of, mask_of_comparisons, only_comparisons
 from cepheid.hosts.durable.state import Deployment
-from cepheid.hosts.durable.store import ShardStore
+from cepheid.hosts.durable.step.alike import alike
+from cepheid.hosts.durable.step.events import Reading, StepEvents
+from cepheid.hosts.durable.step.screen import comparisons_of, only_comparisons
+from cepheid.hosts.durable.step.wakeups import Wakeups
+from cepheid.hosts.durable.store import RowTable, ShardStore
+from cepheid.hosts.durable.tables import found_tables, open_table
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
-from cepheid.hosts.in_process.prepare import TimedEvents, as_batch, lifted, usable
+from cepheid.hosts.in_process.prepare import TimedEvents, lifted
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.log import first_head, head_after, next_head, restored, snapshot_in_pieces, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head, ShardState
@@ -36,7 +42,6 @@ from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, relevant_to_any
-from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Nulls
 from cepheid.requests.request_of import request_of
 
@@ -50,6 +55,9 @@ says it when asked.
 
 _BEFORE_KEY = ("id", "series", "key_id", "version")
 _AFTER_KEY = ("status", "stage", "started", "wakeup")
+
+
+_NO_TEXTS = pa.array([], pa.string())
 
 
 class EventTable(NamedTuple):
@@ -86,7 +94,6 @@ class Deployed:
         """How its events are read."""
         self._ids = ids
         self._engine = DuckDbEngine(time_zone=table.time_zone)
-        self._nulls = table.nulls
         request = request_of(
             deployment.pattern,
             time=table.time,
@@ -116,15 +123,18 @@ class Deployed:
         """For each condition, its comparisons. An event must pass those of one to matter. None: any may."""
         self._conditions = only_comparisons(self.plan)
         """The conditions, if they are so simple that no query is needed, which would take a millisecond."""
-        self.used = used_columns(self.plan)
-        """The columns of the events that it reads."""
-        nothing = TimedEvents(table.columns.empty_table().select(self.used), (pa.chunked_array([], TIME_TYPE),))
+        self._reading = Reading(self.plan, table.time_zone, table.nulls)
+        nothing = TimedEvents(
+            table.columns.empty_table().select(self._reading.used), (pa.chunked_array([], TIME_TYPE),)
+        )
         self._columns = lifted(nothing, self.plan, self._engine).data.schema
         self._nothing = self._finished(self._runner.schema.empty_table())
         stored = self._runner.stored_open_schema
-        self.open_schema = None if stored is None else self._open_rows(stored.empty_table()).schema
+        self.open_schema = None if stored is None else self._open_rows(stored.empty_table(), _NO_TEXTS).schema
         self.correlated: tuple[str, ...] = ()
         """When it is deployed: the promoted columns that are correlations of its pattern."""
+        self.wakeups = Wakeups(self.plan.window)
+        """When the stored rows of its open partial matches may expire."""
         self._matcher: LiveMatcher = self._runner.matcher(ids)
         self._matcher.watch()
         self._head: Head | None = None
@@ -159,6 +169,7 @@ class Deployed:
         """Events before this time are late."""
         advance(self._matcher, reached)
         self._reached, self._due = reached, self._matcher.due
+        self.wakeups.forget()
 
     def drain(self) -> None:
         """From now on starts nothing, and goes on with what is open. What is stored stays as it is.
@@ -181,6 +192,11 @@ class Deployed:
         return self._nothing.rows.schema
 
     @property
+    def used_columns(self) -> Sequence[str]:
+        """The columns of the events that it reads."""
+        return self._reading.used
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing is open and no event waits."""
         return self._matcher.is_idle
@@ -198,7 +214,7 @@ class Deployed:
         """Whether there is something to do once time has reached this, even without events."""
         return self._due <= reached.time
 
-    def step(self, events: TimedEvents | None, before: Reached, after: Reached) -> Found | None:
+    def step(self, events: StepEvents | None, before: Reached, after: Reached) -> Found | None:
         """Processes events that come when time has reached `before`, then advances time to `after`. Returns the rows
         that this makes certain, in the order of `in_order`; None if there was nothing to do.
 
@@ -215,10 +231,9 @@ class Deployed:
                 self._entry = Entry.of(before, to_stream(batch.data))
             rows.append(advance(self._matcher, after))
             self._reached, self._due = after, self._matcher.due
-            found = self._matcher.net(pa.concat_tables(rows))
-            if not found.num_rows:  # as mostly
+            if not any(part.num_rows for part in rows):  # as mostly
                 return self._nothing
-            return self._finished(in_order(found))
+            return self._finished(in_order(self._matcher.net(pa.concat_tables(rows))))
 
     def _finished(self, rows: pa.Table) -> Found:
         return Found(finished_rows(self.plan, rows, self._engine), rows.column("detected_at"))
@@ -231,7 +246,7 @@ class Deployed:
     def save(self, store: ShardStore) -> None:
         """Writes the state as it is now."""
         matcher, entry, self._entry = self._matcher, self._entry, None
-        due = None if matcher.due == FOREVER else matcher.due
+        due = None if self._due == FOREVER else self._due
         before = self._head if self._continues_log else None
         following = next_head(before, entry, self._reached, _NOT_COUNTED, due, few=FEW_ENTRIES)
         if following is None and (before is None or is_written_at_once(before)):
@@ -266,27 +281,52 @@ class Deployed:
         shown: int = pc.local_timestamp(at).cast(pa.int64())[0].as_py()
         return shown
 
-    def open_changes(self) -> OpenChanges | None:
-        """The open partial matches of the keys visited since the last call, as rows of `open_schema`."""
-        changes = self._matcher.open_changes(MOST_OPEN_ROWS)
-        return None if changes is None else OpenChanges(changes.keys, self._open_rows(changes.rows))
+    @cached_property
+    def lists_with(self) -> object:
+        """Equal for patterns whose open partial matches `open_changes` lists at once."""
+        return alike((self._matcher.lists_with, self._engine.time_zone))
 
-    def _open_rows(self, rows: pa.Table) -> pa.Table:
+    @cached_property
+    def open_table(self) -> RowTable | None:
+        """The table of open partial matches; None if the pattern has none that can be listed."""
+        return None if self.open_schema is None else open_table(self.deployment, self.open_schema, self.correlated)
+
+    @cached_property
+    def found_tables(self) -> Mapping[str, RowTable]:
+        """The tables for what is found, by the kind of row."""
+        return found_tables(self.deployment, self.schema)
+
+    @property
+    def tables(self) -> list[RowTable]:
+        """All tables of the pattern."""
+        return [*([] if self.open_table is None else [self.open_table]), *self.found_tables.values()]
+
+    @property
+    def matcher(self) -> LiveMatcher:
+        return self._matcher
+
+    def open_changes(self, deployed: Sequence[Deployed]) -> OpenChanges:
+        """The open partial matches of the keys that each of these has visited since the last call, as rows of its
+        `open_schema`. They have the same `lists_with` as this one.
+        """
+        changes = self._runner.open_changes([one.matcher for one in deployed], MOST_OPEN_ROWS)
+        versions = np.repeat(np.array([one.deployment.version for one in deployed], object), changes.counts)
+        return changes._replace(rows=self._open_rows(changes.rows, pa.array(versions, pa.string())))
+
+    def _open_rows(self, rows: pa.Table, versions: pa.Array) -> pa.Table:
         given = with_measures(given_rows(self.plan, rows, self._engine.time_zone), self.plan.promoted, self._engine)
-        for name, text in (("version", self.deployment.version), ("status", "waiting")):
-            given = given.append_column(name, pa.array([text] * given.num_rows, pa.string()))
+        for name, texts in (("version", versions), ("status", pa.array(["waiting"] * rows.num_rows, pa.string()))):
+            given = given.append_column(name, texts)
         promoted = [measure.name for measure in self.plan.promoted]
         return given.select([*_BEFORE_KEY, *self.deployment.key, *_AFTER_KEY, *promoted, "stages"])
 
-    def _batch(self, events: TimedEvents) -> Batch:
+    def _batch(self, events: StepEvents) -> Batch:
         """The events that may matter, as the matcher takes them."""
-        given, _ = usable(TimedEvents(events.events.select(self.used), events.times), self.plan.schema, self._nulls)
         if self._conditions is None:
-            batch = lifted(given, self.plan, self._engine)
+            given = self._reading.usable(events.events)
+            batch = with_any(lifted(given, self.plan, self._engine), self._relevant)
         else:
-            computed = Evaluated((mask_of_comparisons(self._conditions, given.events),), ())
-            batch = as_batch(given, computed, self.plan, self._engine.time_zone)
-        batch = with_any(batch, self._relevant)
+            batch = events.meeting(self._reading, self._conditions, self._relevant)
         check_times(batch, TIME)
         return batch
 

@@ -19,11 +19,12 @@ from cepheid.hosts.durable.deployed import Deployed, Found
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
 from cepheid.hosts.durable.retention import Retained, Retention
-from cepheid.hosts.durable.screen import Screen
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, Position
+from cepheid.hosts.durable.step.events import StepEvents
+from cepheid.hosts.durable.step.screen import Screen
 from cepheid.hosts.durable.store import HostStore, Transaction
 from cepheid.hosts.durable.stores.database import quoted
-from cepheid.hosts.durable.tables import found_rows, found_tables, open_table, retracted, tables_of
+from cepheid.hosts.durable.tables import found_rows, retracted
 from cepheid.hosts.durable.tiers import (
     cycle_faults,
     events_of_matches,
@@ -150,20 +151,21 @@ class DurableHost:
         known = set() if since is None else self._ids_found(deployed)
         with self._now.changing() as transaction:
             transaction.save_deployment(deployment)
-            for table in tables_of(deployed):
+            for table in deployed.tables:
                 transaction.create(table)
             for one in former:
                 self._end(transaction, one, old or "drain")
             self._now.deployments.append(deployment)
             self._now.running, self._now.screens = upstream_first([*self._now.running, deployed]), {}
             reached, outbox = self._now.reached_by(deployment.input), Outbox(self._now.sent)
-            found = deployed.step(events, BEFORE_ALL, reached) if events is not None else None
+            found = deployed.step(StepEvents(events), BEFORE_ALL, reached) if events is not None else None
             deployed.start_at(reached)
             if found is not None:
                 new = [one not in known for one in found.rows.column("match_id").to_pylist()]
                 found = found.filter(pa.array(new, pa.bool_()))
                 self._write(transaction, deployed, found, outbox)
-                self._to_readers(transaction, {deployment.name: [found]}, outbox)
+                readers = self._to_readers(transaction, {deployment.name: [found]}, outbox)
+                self._now.list_changed([deployed, *readers])
             self._now.sent = outbox.sent_to(transaction)
         return deployment
 
@@ -215,7 +217,8 @@ class DurableHost:
         """The ids of what earlier versions of the pattern have found. They were sent, and are not sent again."""
         earlier = [one for one in self._now.deployments if one.name == deployed.deployment.name]
         outputs = {output for one in earlier for output in one.outputs}
-        tables = found_tables(deployed, outputs).values()
+        names = {f"{output}_{deployed.deployment.slug}" for output in outputs}
+        tables = [table for table in deployed.found_tables.values() if table.name in names]
         each = (self.read(f"SELECT match_id FROM {quoted(table.name)}").column(0).to_pylist() for table in tables)
         return {match_id for ids in each for match_id in ids}
 
@@ -251,8 +254,8 @@ class DurableHost:
         self._now.running.remove(running)
         if running.head is not None:
             transaction.shard(ended.number).clear(running.head)
-        if (open_ := open_table(running)) is not None:
-            transaction.clear(open_, ended.version)
+        if running.open_table is not None:
+            transaction.clear(running.open_table, ended.version)
 
     # Events and time
 
@@ -289,8 +292,10 @@ class DurableHost:
         """
         found: dict[str, list[Found]] = {}
         names = {one.name for one in changed}
-        before = {one: self._now.reached_by(one.deployment.input) for one in self._now.running}
+        sources = {one.deployment.input: self._now.sources_of(one.deployment.input) for one in self._now.running}
+        before = {given: self._now.reached_by(given) for given, of in sources.items() if not names.isdisjoint(of)}
         concerned = set() if events is None else self._concerned(changed[0].name, events)
+        given_events = None if events is None else StepEvents(events)
         with self._now.changing() as transaction:
             for after in changed:
                 transaction.save_input(after)
@@ -298,42 +303,48 @@ class DurableHost:
                     transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
                     transaction.forget(after.name, after.latest - after.keep)
                 self._now.inputs[after.name] = after
-            outbox = Outbox(self._now.sent)
+            outbox, written = Outbox(self._now.sent), list[Deployed]()
+            now = {given: self._now.reached_by(given) for given in before}
             for running in [*self._now.running]:
                 given, drains = running.deployment.input, running.deployment.status == "draining"
-                reached = self._now.reached_by(given)
+                if given not in before:
+                    continue
+                reached = now[given]
                 if not drains and given in names and running not in concerned and not running.is_due(reached):
                     continue
-                if names.isdisjoint(self._now.sources_of(given)):
-                    continue
-                mine = self._events_for(running, changed[0].name, events, found)
-                if (new := running.step(mine, before[running], reached)) is not None:
+                mine = self._events_for(running, changed[0].name, given_events, found)
+                if (new := running.step(mine, before[given], reached)) is not None:
                     self._write(transaction, running, new, outbox)
+                    written.append(running)
                     found.setdefault(running.deployment.name, []).append(new)
                 if drains and running.is_idle:
                     self._end(transaction, running, "drop")
+            self._now.list_changed([one for one in written if one in self._now.running])
             self._now.sent = outbox.sent_to(transaction)
             self._cut(transaction)
         return {name: _joined(each) for name, each in found.items() if any(len(one.rows) for one in each)}
 
-    def _to_readers(self, transaction: Transaction, found: dict[str, list[Found]], outbox: Outbox) -> None:
-        """Gives matches that kept events have made to those who read them; they are late where time is past them."""
+    def _to_readers(self, transaction: Transaction, found: dict[str, list[Found]], outbox: Outbox) -> list[Deployed]:
+        """Gives matches that kept events have made to those who read them; they are late where time is past them.
+        Returns those that have written something.
+        """
+        written = []
         for running in self._now.running:
             if (mine := self._events_for(running, "", None, found)) is not None:
                 reached = self._now.reached_by(running.deployment.input)
                 if (new := running.step(mine, reached, reached)) is not None:
                     self._write(transaction, running, new, outbox)
+                    written.append(running)
                     found.setdefault(running.deployment.name, []).append(new)
+        return written
 
     def _write(self, transaction: Transaction, running: Deployed, found: Found, outbox: Outbox) -> None:
-        """Writes the state of a pattern, the rows found, and the open partial matches that have changed."""
+        """Writes the state of a pattern and the rows found."""
         running.save(transaction.shard(running.deployment.number))
         if found.rows.num_rows:
             self._warn_of_repeated_hours(running, found.rows)
             self._write_found(transaction, running, found.rows)
             outbox.add(running.deployment, found)
-        if not self._now.store.lists_when_asked:
-            self._now.list_open(running)
 
     def _warn_of_repeated_hours(self, running: Deployed, rows: pa.Table) -> None:
         """Warns once for each input of local times that may mean either of two instants."""
@@ -343,7 +354,7 @@ class DurableHost:
             warn_of_repeated_hours(rows, running.table.time_zone, where=f"input {source!r}: ")
 
     def _write_found(self, transaction: Transaction, running: Deployed, rows: pa.Table) -> None:
-        tables = found_tables(running)
+        tables = running.found_tables
         for table, mine in found_rows(running.deployment, tables, rows):
             transaction.insert(table, mine)
             if self._retained is not None:
@@ -358,7 +369,7 @@ class DurableHost:
         for running in self._now.running:
             reached = self._now.reached_by(running.deployment.input).time
             if (oldest := self._retained.oldest(running.deployment.number, reached)) is not None:
-                for table in found_tables(running).values():
+                for table in running.found_tables.values():
                     transaction.remove_older(table, running.shown(oldest))
         latest = max((one.reached.time for one in self._now.inputs.values()), default=BEFORE_ALL.time)
         self._retained.cut_outbox(transaction, self._now.sent, self.first_undelivered(), latest)
@@ -381,15 +392,16 @@ class DurableHost:
         }
 
     def _events_for(
-        self, deployed: Deployed, source: str, events: TimedEvents | None, found: Mapping[str, Sequence[Found]]
-    ) -> TimedEvents | None:
+        self, deployed: Deployed, source: str, events: StepEvents | None, found: Mapping[str, Sequence[Found]]
+    ) -> StepEvents | None:
         """The events of this step for a deployment; None if there are none."""
         given = deployed.deployment.input
         if isinstance(given, str):
             return events if given == source else None
-        raw = events if given.raw == source else None
+        raw = events.events if events is not None and given.raw == source else None
         matches = [(name, rows) for name in given.patterns for rows in found.get(name, ())]
-        return events_of_matches(deployed.table, raw, matches)
+        read = events_of_matches(deployed.table, raw, matches)
+        return None if read is None else StepEvents(read)
 
     # Reading
 

@@ -51,12 +51,23 @@ class Sent(NamedTuple):
     rows: pa.Table
 
 
+class OpenPart(NamedTuple):
+    """A part of the rows of open partial matches: those of a version of a pattern."""
+
+    table: RowTable
+    version: str
+    keys: Sequence[str]
+    """The keys (values of `key_id`) whose rows are replaced; other keys of the part have none before."""
+    rows: int
+    """How many there are."""
+
+
 class OpenRows(Protocol):
     """Writes rows of open partial matches."""
 
-    def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        """Makes `rows` the only ones that their keys and these keys (values of `key_id`) have of this version; keys not
-        named have none before. Rows whose ids (`id`) are there already are not written again.
+    def replace_open(self, rows: pa.Table, parts: Sequence[OpenPart]) -> None:
+        """Makes the rows of each part the only ones that its keys have of its version. The parts follow one
+        another, and together are all rows. Rows whose ids (`id`) are there already are not written again.
         """
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:

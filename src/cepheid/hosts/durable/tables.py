@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.hosts.durable.deployed import Deployed
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import RowTable
 from cepheid.output.common import INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
@@ -30,45 +29,36 @@ def slug_of(name: str) -> str:
     return f"{plain}_{digest}" if plain else digest
 
 
-def open_table(deployed: Deployed) -> RowTable | None:
-    """The table of open partial matches; None if the pattern has none that can be listed."""
-    columns = deployed.open_schema
-    if columns is None:
-        return None
-    keys = tuple(deployed.deployment.key)
-    asked = [columns.field(name) for name in deployed.deployment.promoted or () if name not in deployed.correlated]
+def open_table(deployment: Deployment, columns: pa.Schema, correlated: tuple[str, ...]) -> RowTable:
+    """The table of open partial matches with these columns, of which `correlated` are correlations."""
+    keys = tuple(deployment.key)
+    asked = [columns.field(name) for name in deployment.promoted or () if name not in correlated]
     promoted = tuple(
         (field.name,) for field in asked if not pa.types.is_duration(field.type)
     )  # DuckDB has no such index
     indexes = (("key_id",), ("status", "wakeup"), *([keys] if keys else []), *promoted)
-    return RowTable(f"open_{deployed.deployment.slug}", columns, None, indexes, deployed.correlated)
+    return RowTable(f"open_{deployment.slug}", columns, None, indexes, correlated)
 
 
-def found_tables(deployed: Deployed, among: Container[str] | None = None) -> dict[str, RowTable]:
-    """The tables for what is found, by the kind of row; `among` restricts the outputs."""
-    asked, slug = deployed.deployment.outputs, deployed.deployment.slug
+def found_tables(deployment: Deployment, rows: pa.Schema) -> dict[str, RowTable]:
+    """The tables for what is found, by the kind of row; `rows` has the columns of rows of all kinds."""
     kinds = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "late": LATE}
     tables = {}
     for output, kind in kinds.items():
-        if output in asked and (among is None or output in among):
+        if output in deployment.outputs:
             indexes = (("detected_at",),)  # old rows are removed by it
-            tables[kind] = RowTable(f"{output}_{slug}", _found_schema(deployed, kind), "match_id", indexes)
+            columns = _found_schema(deployment, rows, kind)
+            tables[kind] = RowTable(f"{output}_{deployment.slug}", columns, "match_id", indexes)
     return tables
 
 
-def tables_of(deployed: Deployed) -> list[RowTable]:
-    """All tables of the pattern."""
-    open_ = open_table(deployed)
-    return [*([] if open_ is None else [open_]), *found_tables(deployed).values()]
-
-
-def _found_schema(deployed: Deployed, kind: str) -> pa.Schema:
+def _found_schema(deployment: Deployment, rows: pa.Schema, kind: str) -> pa.Schema:
     """match_id and version, then the columns of the rows that may have a value in rows of this kind."""
     without = {"kind", "pattern", "match_id", *({"event"} if kind != LATE else ())}
-    if NO_MATCH in deployed.deployment.outputs and kind != NO_MATCH:
+    if NO_MATCH in deployment.outputs and kind != NO_MATCH:
         without.add(CAUSE)
-    others = [field for field in deployed.schema if field.name not in without]
-    return pa.schema([deployed.schema.field("match_id"), pa.field("version", pa.string()), *others])
+    others = [field for field in rows if field.name not in without]
+    return pa.schema([rows.field("match_id"), pa.field("version", pa.string()), *others])
 
 
 def found_rows(

@@ -154,7 +154,7 @@ def reader_faults(deployed: Deployed, former: Deployed | None, running: Sequence
                 known = reader.table.columns.field(column).type
                 yield f"{who}, and takes column {column!r} as {known}; here it is {type_}"
         for column in before:
-            if column in reader.used and column not in columns:
+            if column in reader.used_columns and column not in columns:
                 yield f"{who}, and needs column {column!r}: add it to the measures"
 
 

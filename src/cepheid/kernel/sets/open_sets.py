@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
 from cepheid.kernel.arrays import NO_TIME, Int32s, ranges
@@ -36,13 +37,17 @@ def open_in_sets(sets: Sets, window: int, now: int, most: int) -> Emitted:
     heads = sets.heads.copy()
     heads[(heads != NO_SET) & (np.append(sets.nodes["start"], NO_TIME)[heads] <= limits[:, None])] = NO_SET
     single, others = _singles(sets, heads, limits)
-    many = _branching(sets, heads, limits, others, most)
-    key, start, length = (np.concatenate(pair) for pair in zip(single[:3], many[:3], strict=True))
-    order = np.lexsort([start, key])
-    first = np.cumsum(length) - length
-    place = ranges(first[order], (first + length)[order])
-    event, stage = (np.concatenate(pair)[place] for pair in zip(single[3:], many[3:], strict=True))
-    return as_timeouts(np.cumsum(length[order]), deadlines(start[order], window), event, stage)
+    if len(others):
+        many = _branching(sets, heads, limits, others, most)
+        parts: tuple[Sequence[npt.NDArray[Any]], Sequence[npt.NDArray[Any]]] = (single, many)
+        single = _Listed(*map(np.concatenate, zip(*parts, strict=True)))
+    key, start, length, event, stage = single
+    if len(key) > 1:
+        order = np.lexsort([start, key])
+        first = np.cumsum(length) - length
+        place = ranges(first[order], (first + length)[order])
+        start, length, event, stage = start[order], length[order], event[place], stage[place]
+    return as_timeouts(np.cumsum(length), deadlines(start, window), event, stage)
 
 
 def _limits(window: int, now: Ints) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,6 @@ from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
-from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.runners import Planned, advance, cannot_drain
 from cepheid.matchers.snapshot import restored
 from cepheid.matchers.watermark import Reached
@@ -143,7 +142,8 @@ class IntervalRowsMatcher:
     def watch(self, *, all_open: bool = False) -> None:
         """Nothing can be listed."""
 
-    def open_changes(self, most: int) -> OpenChanges | None:  # noqa: ARG002
+    @property
+    def lists_with(self) -> Hashable:
         return None
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,18 +34,10 @@ from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, Tim
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.common import TIMEOUT
 from cepheid.output.ids import Ids
-from cepheid.output.stages import (
-    open_rows,
-    open_schema,
-    parts_of,
-    row_schema,
-    rows_of,
-    stored_open_rows,
-    stored_open_schema,
-)
+from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
+from cepheid.output.stages.rows import parts_of, row_schema, rows_of
 from cepheid.plan.stages.plan import Plan
 
-OpenRows: TypeAlias = Callable[[Plan, Emitted, Batch, Int32s, Ids], pa.RecordBatch]
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
@@ -164,24 +156,16 @@ class Detector(Replays):
         Raises:
             SchemaError: a key column has the name of another column of these rows.
         """
-        return self._open(open_schema(self.pattern.plan), open_rows, now, most, keys)
+        schema = open_schema(self.pattern.plan)
+        return pa.Table.from_batches([open_rows(schema, part) for part in self.listed(now, most, keys)], schema)
 
-    def stored_partial_matches(self, now: int, most: int, keys: Int32s) -> pa.Table:
-        """The open partial matches of `keys` as rows of `stored_open_schema`."""
-        return self._open(self._stored_open_schema, stored_open_rows, now, most, keys)
-
-    @cached_property
-    def _stored_open_schema(self) -> pa.Schema:
-        return stored_open_schema(self.pattern.plan)
-
-    def _open(self, schema: pa.Schema, rows_of: OpenRows, now: int, most: int, keys: Int32s | None) -> pa.Table:
-        plan, rows = self.pattern.plan, []
+    def listed(self, now: int, most: int, keys: Int32s | None = None) -> Iterator[Listed]:
+        """The same before they are made into rows, in parts."""
         with nullcontext() if keys is None else self.only(keys):
             listed = self.kernel.listed(self.working_set.events.time, now, most)
         for part in parts_of(listed):
             used, position = places(part.event, len(self.working_set))
-            rows.append(rows_of(plan, part, self.working_set.take(used), position, self.ids))
-        return pa.Table.from_batches(rows, schema)
+            yield Listed(self.pattern.plan, part, self.working_set.take(used), position, self.ids)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
         """Within the block the detector has only these keys, which are open. They may be counted and listed, but not

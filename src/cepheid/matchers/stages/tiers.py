@@ -24,7 +24,7 @@ from cepheid.kernel.stages.layout import MATCHED
 from cepheid.matchers.finite import SortedMatcher
 from cepheid.matchers.shipped_events import EVENT, TAKEN_PREFIX, ShippedEvents
 from cepheid.matchers.stages.detector import Detector, places
-from cepheid.output.stages import row_schema, rows_of
+from cepheid.output.stages.rows import row_schema, rows_of
 from cepheid.plan.stages.tier_plans import TierPlan
 
 _LAST = "_last"

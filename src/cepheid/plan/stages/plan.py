@@ -49,7 +49,7 @@ class Plan(PlanOf[Pattern], Measured):
     promoted: tuple[Measure, ...] = ()
     """Columns of open partial matches, where these are stored as rows."""
 
-    @property
+    @cached_property
     def stage_columns(self) -> tuple[StageColumn, ...]:
         """One for each stage that can take events."""
         return tuple(

@@ -61,6 +61,9 @@ class Database(Protocol):
     def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
         """Adds rows. With a `key`, rows whose value in that column is there already are left out."""
 
+    def insert_parts(self, rows: pa.Table, counts: Sequence[tuple[str, int]]) -> None:
+        """Adds to each table so many rows, one table after the other."""
+
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         """Removes the rows whose column has one of the values, and that fit the condition."""
 

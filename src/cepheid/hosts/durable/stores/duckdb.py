@@ -12,6 +12,7 @@ from threading import Timer
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import StoreError
@@ -46,6 +47,7 @@ _NO_DOWNLOADS: dict[str, str | bool | int | float | list[str]] = {
 """For files that are not DuckDB's, such as those of SQLite, it would load extensions, and download them."""
 
 
+_PARTS = "cepheid_parts"
 _TABLES = "SELECT table_name FROM information_schema.tables"
 
 
@@ -90,6 +92,20 @@ class DuckDbDatabase:
         conflict = "" if key is None else " ON CONFLICT DO NOTHING"
         with self._registered(_with_texts(rows)) as given:
             self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given}{conflict}")
+
+    def insert_parts(self, rows: pa.Table, counts: Sequence[tuple[str, int]]) -> None:
+        if len(counts) == 1:
+            self.insert(counts[0][0], rows)
+            return
+        part = np.repeat(np.arange(len(counts)), [count for _, count in counts])
+        with self._registered(_with_texts(rows).append_column("cepheid_part", pa.array(part))) as given:
+            # A statement reads a table in half of the time that it takes to read a view of Arrow.
+            self._connection.execute(f"CREATE TEMPORARY TABLE {_PARTS} AS SELECT * FROM {given}")
+        names = ", ".join(map(quoted, rows.schema.names))
+        for number, (table, _) in enumerate(counts):
+            some = f"SELECT {names} FROM {_PARTS} WHERE cepheid_part = {number}"
+            self._connection.execute(f"INSERT INTO {quoted(table)} ({names}) {some}")
+        self._connection.execute(f"DROP TABLE {_PARTS}")
 
     def insert_new(self, table: str, rows: pa.Table, key: str, known: str) -> None:
         """Adds the rows whose value in `key` is not in the table `known`."""

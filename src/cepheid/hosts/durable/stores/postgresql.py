@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -80,14 +81,22 @@ class PostgresDatabase:
         self._copy(new, rows)
         self.execute(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {new} ON CONFLICT DO NOTHING")
 
+    def insert_parts(self, rows: pa.Table, counts: Sequence[tuple[str, int]]) -> None:
+        values = zip(*map(_values, rows.columns), strict=True)
+        for table, count in counts:
+            self._copy_values(quoted(table), rows.schema, islice(values, count))
+
     def _copy(self, table: str, rows: pa.Table) -> None:
-        names = ", ".join(map(quoted, rows.schema.names))
+        self._copy_values(table, rows.schema, zip(*map(_values, rows.columns), strict=True))
+
+    def _copy_values(self, table: str, columns: pa.Schema, rows: Iterable[Sequence[Any]]) -> None:
+        names = ", ".join(map(quoted, columns.names))
         with (
             self._connection.cursor() as cursor,
             cursor.copy(f"COPY {table} ({names}) FROM STDIN (FORMAT BINARY)") as copy,
         ):
-            copy.set_types([self.type_name(field.type).partition("(")[0] for field in rows.schema])
-            for row in zip(*map(_values, rows.columns), strict=True):
+            copy.set_types([self.type_name(field.type).partition("(")[0] for field in columns])
+            for row in rows:
                 copy.write_row(row)
 
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:

@@ -14,7 +14,7 @@ from cepheid.errors import StoreError
 from cepheid.hosts.durable.documents import deployment_from_json, input_from_json
 from cepheid.hosts.durable.outbox import outbox_rows
 from cepheid.hosts.durable.state import Deployment, Input, Stored
-from cepheid.hosts.durable.store import RowTable, Sent
+from cepheid.hosts.durable.store import OpenPart, RowTable, Sent
 from cepheid.hosts.durable.stores.database import Database, create_table, failing, literal, quoted
 from cepheid.hosts.durable.stores.layout import (
     EVENTS,
@@ -154,15 +154,21 @@ class SqlStore:
         last = f"SELECT detected_at FROM {name} ORDER BY detected_at DESC LIMIT 1 OFFSET {rows - 1:d}"
         self._database.execute(f"DELETE FROM {name} WHERE detected_at < ({last})")
 
-    def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        known = self._places(table, keys, version) if keys else []
-        before, now = {id_ for _, id_ in known}, rows.column("id").to_pylist()
-        stays = before.intersection(now)
-        if gone := [place for place, id_ in known if id_ not in stays]:
-            self._database.delete_places(table.name, gone)
-        new = [row for row, id_ in enumerate(now) if id_ not in before]
+    def replace_open(self, rows: pa.Table, parts: Sequence[OpenPart]) -> None:
+        ids, new, begin = rows.column("id").to_pylist(), list[int](), 0
+        counts: list[tuple[str, int]] = []
+        for table, version, keys, count in parts:
+            known = self._places(table, keys, version) if keys else []
+            before, now = {id_ for _, id_ in known}, ids[begin : begin + count]
+            stays = before.intersection(now)
+            if gone := [place for place, id_ in known if id_ not in stays]:
+                self._database.delete_places(table.name, gone)
+            mine = [row for row, id_ in enumerate(now, begin) if id_ not in before]
+            if mine:
+                counts.append((table.name, len(mine)))
+            new, begin = new + mine, begin + count
         if new:
-            self._database.insert(table.name, rows if len(new) == len(now) else rows.take(new))
+            self._database.insert_parts(rows if len(new) == len(ids) else rows.take(new), counts)
 
     def _places(self, table: RowTable, keys: Sequence[str], version: str) -> list[tuple[Any, str]]:
         """Where the rows of the keys are, and their ids."""

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,14 @@ class SqliteDatabase:
             return self._connection.execute(query, values).fetchall()
 
     def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
-        names = ", ".join(map(quoted, rows.schema.names))
-        marks = ", ".join("?" * rows.num_columns)
         conflict = "" if key is None else f" ON CONFLICT ({quoted(key)}) DO NOTHING"
-        statement = f"INSERT INTO {quoted(table)} ({names}) VALUES ({marks}){conflict}"
+        statement = f"{_insertion(table, tuple(rows.schema.names))}{conflict}"
         self._connection.executemany(statement, zip(*map(_values, rows.columns), strict=True))
+
+    def insert_parts(self, rows: pa.Table, counts: Sequence[tuple[str, int]]) -> None:
+        names, values = tuple(rows.schema.names), zip(*map(_values, rows.columns), strict=True)
+        for table, count in counts:
+            self._connection.executemany(_insertion(table, names), islice(values, count))
 
     def delete_where_in(self, table: str, column: str, values: Sequence[str], condition: str = "") -> None:
         for some, marks in _parts(values):
@@ -115,6 +119,12 @@ class SqliteDatabase:
     def close(self) -> None:
         self._connection.close()
         self._lock.close()
+
+
+@lru_cache(maxsize=4096)
+def _insertion(table: str, columns: tuple[str, ...]) -> str:
+    names, marks = ", ".join(map(quoted, columns)), ", ".join("?" * len(columns))
+    return f"INSERT INTO {quoted(table)} ({names}) VALUES ({marks})"
 
 
 @lru_cache(maxsize=1)

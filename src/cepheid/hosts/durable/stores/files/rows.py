@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cepheid.hosts.durable.documents import deployment_from_json, input_from_json
 from cepheid.hosts.durable.outbox import outbox_rows
-from cepheid.hosts.durable.store import OUTBOX, RowTable, Sent
+from cepheid.hosts.durable.store import OUTBOX, OpenPart, RowTable, Sent
 from cepheid.hosts.durable.stores.database import create_table, failing, literal, quoted
 from cepheid.hosts.durable.stores.duckdb import DuckDbDatabase
 from cepheid.hosts.durable.stores.files.contents import Contents, RowFile, StoredTable, numbers_from_json
@@ -260,13 +260,13 @@ class RowTables:
                 self._database.execute(f"DELETE FROM {quoted(_recent(name))}")
         self._open = set()
 
-    def replace_open(self, table: RowTable, keys: Sequence[str], version: str, rows: pa.Table) -> None:
-        name = _recent(table.name)
-        self._open.add(table.name)
-        if keys:
-            self._database.delete_where_in(name, "key_id", keys, f"version = {literal(version)}")
-        if rows.num_rows:
-            self._database.insert(name, rows)
+    def replace_open(self, rows: pa.Table, parts: Sequence[OpenPart]) -> None:
+        for table, version, keys, _ in parts:
+            self._open.add(table.name)
+            if keys:
+                condition = f"version = {literal(version)}"
+                self._database.delete_where_in(_recent(table.name), "key_id", keys, condition)
+        self._database.insert_parts(rows, [(_recent(part.table.name), part.rows) for part in parts if part.rows])
 
     def delete_expired(self, table: RowTable, version: str, until: int) -> None:
         condition = f"version = {literal(version)} AND wakeup <= {self._database.time_literal(until)}"

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from operator import eq, ge, gt, le, lt, ne
+from functools import reduce
+from operator import eq, ge, gt, le, lt, ne, or_
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -59,13 +60,27 @@ def only_comparisons(plan: LiftedFor) -> tuple[Comparisons, ...] | None:
     return conditions if whole else None
 
 
-def mask_of_comparisons(conditions: Sequence[Comparisons], events: pa.Table) -> npt.NDArray[np.uint64]:
-    """The mask of each event, by what `only_comparisons` has returned."""
-    cells = _Cells(_Columns(events), None)
-    mask = np.zeros(events.num_rows, np.uint64)
-    for bit, comparisons in enumerate(conditions):
-        mask |= np.where(_passing(cells, comparisons), np.uint64(1 << bit), np.uint64(0))
-    return mask
+def cells_of(events: pa.Table) -> Cells:
+    """The values of all of the events."""
+    return Cells(_Columns(events), None)
+
+
+def masks_of(
+    conditions: Sequence[Comparisons], relevant: int | None, cells: Cells
+) -> tuple[Rows | None, npt.NDArray[np.uint64]]:
+    """The events with at least one of the relevant bits (None: all events), and their masks, by what
+    `only_comparisons` has returned.
+    """
+    passing = [_passing(cells, comparisons) for comparisons in conditions]
+    rows = None
+    if relevant is not None:
+        chosen = [one for bit, one in enumerate(passing) if relevant >> bit & 1]
+        rows = np.flatnonzero(reduce(or_, chosen, np.zeros(len(cells), np.bool_)))
+        passing = [one[rows] for one in passing]
+    mask = np.zeros(len(cells) if rows is None else len(rows), np.uint64)
+    for bit, one in enumerate(passing):
+        mask |= one * np.uint64(1 << bit)
+    return rows, mask
 
 
 def _parts(expression: Expression) -> int:
@@ -138,9 +153,9 @@ class Screen:
         found, columns = set(self._always), _Columns(events)
         for column, asked in self._by_value.items():
             for value, rows in columns.places(column, asked):
-                values = _Cells(columns, rows)
+                values = Cells(columns, rows)
                 found.update(number for number, rest in asked[value] if number not in found and _passes(values, rest))
-        everywhere = _Cells(columns, None)
+        everywhere = Cells(columns, None)
         found.update(
             number for number, comparisons in self._others if number not in found and _passes(everywhere, comparisons)
         )
@@ -153,6 +168,9 @@ class _Columns:
     def __init__(self, events: pa.Table) -> None:
         self._events = events
         self._known: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]] = {}
+
+    def __len__(self) -> int:
+        return int(self._events.num_rows)
 
     def array(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         """The values, and which of them are NULL; None if none is."""
@@ -178,13 +196,35 @@ class _Columns:
                 yield value, order[bounds[code] : bounds[code + 1]]
 
 
-class _Cells:
+class Cells:
     """The values of some rows; None: of all."""
 
     def __init__(self, columns: _Columns, rows: Rows | None) -> None:
         self._columns = columns
         self._rows = rows
         self._known: dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]] = {}
+        self._passing: dict[Comparison, npt.NDArray[np.bool_]] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns) if self._rows is None else len(self._rows)
+
+    def passing(self, one: Comparison) -> npt.NDArray[np.bool_]:
+        """Which of the rows pass the comparison. Many patterns may ask for it."""
+        if one not in self._passing:
+            self._passing[one] = self._compared(one)
+        return self._passing[one]
+
+    def _compared(self, one: Comparison) -> npt.NDArray[np.bool_]:
+        values, missing = self.of(one.column)
+        compare = _OPERATORS[one.operator]
+        passed = compare(values, one.values[0])
+        for value in one.values[1:]:
+            passed = passed | compare(values, value)
+        if values.dtype.kind == "f" and one.operator in (">", ">="):
+            passed = passed | np.isnan(values)  # the greatest number in SQL
+        if missing is not None:
+            passed = passed & ~missing
+        return np.asarray(passed, np.bool_)
 
     def of(self, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
         if name not in self._known:
@@ -195,23 +235,14 @@ class _Cells:
         return self._known[name]
 
 
-def _passes(cells: _Cells, comparisons: Comparisons) -> bool:
+def _passes(cells: Cells, comparisons: Comparisons) -> bool:
     """Whether one of the rows passes all of the comparisons."""
     return not comparisons or bool(_passing(cells, comparisons).any())
 
 
-def _passing(cells: _Cells, comparisons: Comparisons) -> npt.NDArray[np.bool_]:
+def _passing(cells: Cells, comparisons: Comparisons) -> npt.NDArray[np.bool_]:
     """Which of the rows pass all of the comparisons; there is at least one comparison."""
-    passing: Any = True
-    for one in comparisons:
-        values, missing = cells.of(one.column)
-        compare = _OPERATORS[one.operator]
-        passed = compare(values, one.values[0])
-        for value in one.values[1:]:
-            passed = passed | compare(values, value)
-        if values.dtype.kind == "f" and one.operator in (">", ">="):
-            passed = passed | np.isnan(values)  # the greatest number in SQL
-        if missing is not None:
-            passed = passed & ~missing
-        passing = passing & passed
-    return np.asarray(passing, np.bool_)
+    passing = cells.passing(comparisons[0])
+    for one in comparisons[1:]:
+        passing = passing & cells.passing(one)
+    return passing
