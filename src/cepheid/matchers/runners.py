@@ -29,11 +29,6 @@ def advance(matcher: LiveMatcher, reached: Reached) -> pa.Table:
     return matcher.advance_time(reached.time) if reached.over else matcher.settle(reached.time)
 
 
-def cannot_drain(plan: PatternPlan) -> PatternError:
-    """The error for a pattern that is to drain, and is not of stages."""
-    return PatternError(f"pattern {plan.pattern.name!r} cannot be drained, as only patterns of stages can: drop it")
-
-
 class Planned:
     """The properties of a PatternRunner that come from its plan."""
 
@@ -79,13 +74,31 @@ class OrderedRunner(Planned, ABC):
     def schema(self) -> pa.Schema: ...
 
 
-class OrderedLiveMatcher:
+class SimpleMatcher:
+    """What a LiveMatcher says that cannot drain, and whose partial matches are neither listed nor counted by cause."""
+
+    pattern: PatternRunner
+    drains: bool = False
+
+    def drain(self, *, waiting: bool) -> None:  # noqa: ARG002
+        name = self.pattern.plan.pattern.name
+        raise PatternError(f"pattern {name!r} cannot be drained, as only patterns of stages can: drop it")
+
+    @property
+    def no_match(self) -> Mapping[str, int]:
+        return {}
+
+    @property
+    def lists_with(self) -> Hashable:
+        return None
+
+
+class OrderedLiveMatcher(SimpleMatcher):
     """A LiveMatcher that emits a match when no event that is not late can change it."""
 
     def __init__(self, pattern: PatternRunner, live: ConservativeMatcher) -> None:
         self.pattern = pattern
         self.live = live
-        self.drains = False
 
     def advance_time(self, time: int) -> pa.Table:
         return self.live.advance_time(time)
@@ -132,9 +145,6 @@ class OrderedLiveMatcher:
     def renewed(self) -> pa.Table | None:
         return None
 
-    def drain(self, *, waiting: bool) -> None:  # noqa: ARG002
-        raise cannot_drain(self.pattern.plan)
-
     @property
     def now(self) -> int:
         return self.live.now
@@ -156,19 +166,11 @@ class OrderedLiveMatcher:
         found = {"ties": self.live.ties, "late": self.live.late, **asdict(self.live.found)}
         return {name: found[name] for name in LIVE_COUNTS}
 
-    @property
-    def no_match(self) -> Mapping[str, int]:
-        return {}
-
     def partial_matches(self, most: int) -> pa.Table:
         return self.live.partial_matches(most)
 
     def watch(self, *, all_open: bool = False) -> None:
         self.live.visited = dict.fromkeys(self.live.keys.number_of, True) if all_open else {}
-
-    @property
-    def lists_with(self) -> Hashable:
-        return None
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)

@@ -124,6 +124,8 @@ class Deployed:
         self._conditions = only_comparisons(self.plan)
         """The conditions, if they are so simple that no query is needed, which would take a millisecond."""
         self._reading = Reading(self.plan, table.time_zone, table.nulls)
+        self.used_columns: Sequence[str] = self._reading.used
+        """The columns of the events that it reads."""
         nothing = TimedEvents(
             table.columns.empty_table().select(self._reading.used), (pa.chunked_array([], TIME_TYPE),)
         )
@@ -190,11 +192,6 @@ class Deployed:
     def schema(self) -> pa.Schema:
         """The columns of the rows of `step`."""
         return self._nothing.rows.schema
-
-    @property
-    def used_columns(self) -> Sequence[str]:
-        """The columns of the events that it reads."""
-        return self._reading.used
 
     @property
     def is_idle(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
-from cepheid.matchers.runners import Planned, advance, cannot_drain
+from cepheid.matchers.runners import Planned, SimpleMatcher, advance
 from cepheid.matchers.snapshot import restored
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, LATE, RETRACTION
@@ -60,13 +60,14 @@ class IntervalsRunner(Planned):
         return IntervalRowsMatcher(self, live), kept
 
 
-class IntervalRowsMatcher:
+class IntervalRowsMatcher(SimpleMatcher):
     """A LiveMatcher whose clock is at the watermark, the first time that is not late."""
+
+    pattern: IntervalsRunner
 
     def __init__(self, pattern: IntervalsRunner, live: LiveIntervalMatcher) -> None:
         self.pattern = pattern
         self.live = live
-        self.drains = False
         self._matches = 0
 
     def advance_time(self, time: int) -> pa.Table:
@@ -106,9 +107,6 @@ class IntervalRowsMatcher:
             return None
         return self._counted(self.live.switch(consistency))
 
-    def drain(self, *, waiting: bool) -> None:  # noqa: ARG002
-        raise cannot_drain(self.pattern.plan)
-
     @property
     def now(self) -> int:
         return NO_TIME if self.live.clock == BEGINNING else self.live.clock - 1
@@ -132,19 +130,11 @@ class IntervalRowsMatcher:
         found = {"matches": self._matches, "late": self.live.late, "dropped_matches": self.live.dropped}
         return {name: found.get(name, 0) for name in LIVE_COUNTS}
 
-    @property
-    def no_match(self) -> dict[str, int]:
-        return {}
-
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)
 
     def watch(self, *, all_open: bool = False) -> None:
         """Nothing can be listed."""
-
-    @property
-    def lists_with(self) -> Hashable:
-        return None
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)
