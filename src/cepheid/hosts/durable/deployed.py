@@ -135,7 +135,7 @@ class Deployed:
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table(), _NO_TEXTS).schema
         self.correlated: tuple[str, ...] = ()
         """When it is deployed: the promoted columns that are correlations of its pattern."""
-        self.wakeups = Wakeups(self.plan.window)
+        self.wakeups = Wakeups(plans.only.window if family.lists_open else None)
         """When the stored rows of its open partial matches may expire."""
         self._matcher: LiveMatcher = self._runner.matcher(ids)
         self._matcher.watch()
