@@ -44,6 +44,8 @@ class Database(Protocol):
     """The column that says where a row is, within a transaction."""
     method_for_texts: str
     """The method of an index over texts of any length, for equality alone, as SQL; empty: the usual one."""
+    longest_name: int | None
+    """The bytes after which the database cuts names without a word; None: it does not."""
     has_indexes: bool
     """Whether tables for users get indexes. Not where they cost more at a write than they save at a query."""
 

@@ -58,6 +58,7 @@ class DuckDbDatabase:
     errors: tuple[type[Exception], ...] = (duckdb.Error,)
     place = "rowid"
     method_for_texts = ""
+    longest_name: int | None = None
     has_indexes = False  # a query over a million rows takes some milliseconds, and indexes slow writes down fivefold
 
     def __init__(self, path: Path | None, readable: Path | None = None) -> None:

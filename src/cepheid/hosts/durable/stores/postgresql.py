@@ -36,6 +36,7 @@ class PostgresDatabase:
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
     place = "ctid::text"
     method_for_texts = " USING hash"  # the usual one refuses a row with a text of more than 8,191 bytes
+    longest_name: int | None = 63
     has_indexes = True
 
     def __init__(self, url: str) -> None:

@@ -33,6 +33,7 @@ class SqliteDatabase:
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
     place = "rowid"
     method_for_texts = ""
+    longest_name: int | None = None
     has_indexes = True
 
     def __init__(self, path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -17,10 +17,12 @@ def make_table(database: Database, table: RowTable) -> None:
     """Makes the table, or adds the columns that it lacks.
 
     Raises:
-        StoreError: there is a table of this name that no host has made, or a column has another type.
+        StoreError: there is a table of this name that no host has made, a column has another type, or the database
+            gives two columns one name.
     """
     types = {field.name: database.type_name(field.type) for field in table.columns}
     there = _types_of(database, table.name)
+    _check_names(database, table.name, [*types, *(there or {})])
     if there is None:
         _create(database, table)
     else:
@@ -30,6 +32,22 @@ def make_table(database: Database, table: RowTable) -> None:
         _create_indexes(database, table, there)
     if types.keys() - (there or {}):
         _save_types(database, table.name, {**(there or {}), **types})
+
+
+def _check_names(database: Database, table: str, names: Sequence[str]) -> None:
+    """
+    Raises:
+        StoreError: names differ only after the place where the database cuts them.
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        cut = name.encode()[: database.longest_name].decode(errors="ignore")  # no character is cut in two
+        other = first.setdefault(cut, name)
+        if other != name:
+            raise StoreError(
+                f"table {table!r} would have two columns of one name, as the database cuts names after "
+                f"{database.longest_name} bytes: {other!r} and {name!r}. Give one of them a shorter name"
+            )
 
 
 def _create(database: Database, table: RowTable) -> None:
