@@ -72,7 +72,7 @@ def ended_before(forest: Forest, number: int, time: int) -> int:
     return low
 
 
-# The same search over another field. One function over a view of the field made the kernel 5 to 20 % slower.
+# The same search over another field. One function over a view of the field made the kernel up to 22 % slower.
 @inlined
 def started_before(forest: Forest, number: int, time: int) -> int:
     """The number of entries that started before the time; the starts must ascend."""
