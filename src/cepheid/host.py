@@ -274,13 +274,13 @@ class Host:
 
     def advance_time(self, time: datetime | str, *, input: str | None = None) -> Fed:  # noqa: A002
         """Advances the time of an input, or of all inputs: events up to `time` are late from now on, and deadlines up
-        to it expire. An earlier time than before has no effect. A time without a zone is read in that of the input.
+        to it expire. An earlier time than before has no effect. A time without a zone is read in the zone of the input.
         """
         names = [*self._host.inputs] if input is None else [input]
         return self._host.advance_time({name: self._instant("time", time, name) for name in names})
 
     def _instant(self, argument: str, given: datetime | str, source: object) -> int:
-        """Microseconds. A time without a zone is read in that of the input."""
+        """Microseconds. A time without a zone is read in the zone of the input."""
         known = self._host.inputs.get(source) if isinstance(source, str) else None
         zone = "UTC" if known is None else known.time_zone
         return microseconds(instant_of(time_of(argument, given), zone, argument=argument))

@@ -105,6 +105,13 @@ def test_no_driver() -> None:
     assert last.endswith("StoreError: PostgreSQL needs the package psycopg: pip install 'cepheid[postgresql]'")
 
 
+@pytest.mark.parametrize("scheme", ["file", "sqlite", "duckdb"])
+def test_a_path_that_no_disk_has(scheme: str, tmp_path: Path) -> None:
+    """What the disk refuses before anything is opened is an error of the store, too."""
+    with pytest.raises(StoreError, match=r"cannot be opened: File name too long"):
+        open_host(f"{scheme}:///{tmp_path}/{'x' * 300}")
+
+
 def test_no_rights(postgres: Server) -> None:
     """A role that may not make tables, or may not write them, is refused, and leaves nothing."""
     url, refused = postgres.url("rights"), pytest.raises(StoreError, match=NO_RIGHTS)

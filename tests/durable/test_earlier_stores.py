@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import tarfile
 from pathlib import Path
 
@@ -63,6 +64,20 @@ def test_outbox_of_an_earlier_store(tmp_path: Path) -> None:
     assert [(row["number"], row["pattern"]) for row in rows[4:]] == [(5, "pairs"), (6, "others")]
     with open_host(f"file://{tmp_path}/backup") as host:
         assert host.sql("SELECT number FROM outbox ORDER BY number").column(0).to_pylist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_pattern_that_drains_in_an_earlier_store(tmp_path: Path) -> None:
+    """It starts nothing more, but for events that waited when it began to drain.
+
+    The store was written by commit a620fa9. There u has begun and v waits; then the pattern was retired, and w and x
+    came.
+    """
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(lzma.decompress((STORED / "draining.sqlite.xz").read_bytes()))
+    with open_host(f"sqlite:///{path}") as host:
+        fed(host, 4, "ub", "vb", "wb", "xb", "zz", "zz")
+        found = host.sql('SELECT "user" FROM matches_pairs ORDER BY match_start').column(0).to_pylist()
+    assert found == ["u", "v"]
 
 
 def test_each_format_has_stores_and_a_migration() -> None:

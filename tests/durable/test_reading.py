@@ -14,7 +14,7 @@ from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, events, prepared
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.host.opened import asked
 from cepheid.cli.host.reading import matches, open_
-from cepheid.errors import StoreError
+from cepheid.errors import ConditionError, StoreError
 from cepheid.host import open_host
 
 QUERY = "SELECT name, status FROM patterns"
@@ -84,6 +84,27 @@ def test_events_in_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
                 found.append(printed["rows"][0] if as_json else printed)
         assert [found[i]["stages"]["a"][0]["id"] for i in (0, 1, 3)] == [2, 2, 0]
         assert found[2]["text"] == "[a]"
+
+
+def test_rows_that_cannot_be_listed(url: str) -> None:
+    """A promoted column that fails is an error of its pattern, and costs the others nothing."""
+    broken = {"n": "cast(a.what AS int)"}
+    with prepared(url) as host:
+        if not url.startswith("file:"):  # the others list in the step, which fails whole
+            host.deploy(PAIRS.named("broken"), input="events", key="user", promote=broken)
+            with pytest.raises(ConditionError, match="pattern 'broken'"):
+                host.feed(events("a"), input="events")
+            assert host.inputs["events"].events == 0
+            return
+        host.deploy(PAIRS.named("broken"), input="events", key="user", promote=broken)
+        host.deploy(PAIRS.named("last"), input="events", key="user")
+        host.feed(events("a"), input="events")
+        for _ in range(2):
+            with pytest.raises(ConditionError, match="pattern 'broken'"):
+                host.sql("SELECT * FROM open_last")
+        host.retire("broken", how="drop")
+        for name in ("pairs", "last"):
+            assert host.sql(f"SELECT * FROM open_{name}").num_rows == 1
 
 
 def test_no_store(tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ def test_request_that_is_too_large(served: Served) -> None:
     [
         ({"request": "sql"}, "sql: missing a required argument: 'query'"),
         ({"request": "input", "name": "x", "time": "at", "schema": "AAAA"}, "input: schema cannot be read: "),
+        ({"request": "feed", "input": ["e"], "events": ""}, "feed: input cannot be read: TypeError("),
+        ({"request": "resend", "name": None}, "resend: name cannot be read: TypeError("),
         ({"request": "feed", "input": "events", "events": 7}, "feed: events cannot be read: TypeError("),
         ({"request": "deploy", "pattern": {"wat": 1}, "input": "events"}, "a pattern has no key 'wat'"),
         ({"request": "deploy", "input": {}, "pattern": {}}, "deploy: input cannot be read: KeyError('patterns')"),
@@ -158,14 +160,15 @@ def test_arguments_that_cannot_be_read(served: Served, request_: dict[str, Any],
     assert problem in answer["message"]
 
 
-def test_fault_of_the_host(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fault_of_the_host(served: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """An error that is no error of the caller is reported as one of the host, which says where it happened."""
-    answer = _raw(served, {"version": 1, "request": "unsubscribe", "name": {}})
+    monkeypatch.delattr("cepheid.hosts.durable.routing.routing.Routing.remove")
+    answer = _raw(served, {"version": 1, "request": "unsubscribe", "name": "all"})
     assert answer["error"] == "StoreError"
     assert re.match(
         r"the host failed by a fault of Cepheid, and says where on .*: AttributeError: .*", answer["message"]
     )
-    assert "routing.py" in capsys.readouterr().err
+    assert "host.py" in capsys.readouterr().err
     assert served.asked(lambda host: host.sql("SELECT 1 AS n")).num_rows == 1
 
 

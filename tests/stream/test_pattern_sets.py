@@ -140,6 +140,6 @@ def test_a_pattern_that_cannot_drain() -> None:
     """It may be replaced, if what is open of it is dropped."""
     first = OccurrencePattern.of("a; b").named("apart").taxonomy("x").policy("recent")
     former = following(NOTHING, {"apart": first}, "drain", [])
-    with pytest.raises(PatternError, match=r"'apart' is .*which cannot be drained: drop it, with old='drop'"):
+    with pytest.raises(PatternError, match=r"'apart' is .*which cannot be drained: drop what is open of it"):
         following(former, {"ab": AB}, "drain", [former])
     assert [one.name for one in following(former, {"ab": AB}, "drop", [former]).deployments] == ["ab"]

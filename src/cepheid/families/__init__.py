@@ -39,3 +39,11 @@ def known_family_of(pattern: Any) -> Family:
     family = family_of(pattern)
     assert family is not None, pattern
     return family
+
+
+def why_not_drained(pattern: Any) -> str | None:
+    """Why what runs the pattern cannot go on with what is open and start nothing more; None if it can."""
+    family = known_family_of(pattern)
+    if family.drains:
+        return None
+    return f"pattern {pattern.name!r} is {family.noun}, which cannot be drained: drop what is open of it"

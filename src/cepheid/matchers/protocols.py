@@ -232,10 +232,7 @@ class LiveMatcher(Protocol):
 
     def drain(self, *, waiting: bool) -> None:
         """From now on events start nothing, and what is open goes on. `waiting`: whether the events that wait for the
-        watermark now still start partial matches.
-
-        Raises:
-            PatternError: patterns of this kind cannot do that.
+        watermark now still start partial matches. Only if the pattern's family says that it can.
         """
 
     @property

@@ -74,15 +74,13 @@ class OrderedRunner(Planned, ABC):
     def schema(self) -> pa.Schema: ...
 
 
-class SimpleMatcher:
-    """What a LiveMatcher says that cannot drain, and whose partial matches are neither listed nor counted by cause."""
+class LiveDefaults:
+    """What a LiveMatcher answers that cannot drain and has no partial matches to be listed; others override it."""
 
-    pattern: PatternRunner
     drains: bool = False
 
-    def drain(self, *, waiting: bool) -> None:  # noqa: ARG002
-        name = self.pattern.plan.pattern.name
-        raise PatternError(f"pattern {name!r} cannot be drained, as only patterns of stages can: drop it")
+    def drain(self, *, waiting: bool) -> None:
+        raise NotImplementedError("patterns of this kind cannot be drained")
 
     @property
     def no_match(self) -> Mapping[str, int]:
@@ -93,7 +91,7 @@ class SimpleMatcher:
         return None
 
 
-class OrderedLiveMatcher(SimpleMatcher):
+class OrderedLiveMatcher(LiveDefaults):
     """A LiveMatcher that emits a match when no event that is not late can change it."""
 
     def __init__(self, pattern: PatternRunner, live: ConservativeMatcher) -> None:

@@ -85,7 +85,8 @@ def deploy(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Take the kept events from this time on first. A time without a zone is read in that of the input.",
+            help="Take the kept events from this time on first. A time without a zone is read in the zone of the "
+            "input.",
         ),
     ] = None,
     old: Annotated[

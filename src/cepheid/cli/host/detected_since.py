@@ -17,7 +17,7 @@ from cepheid.requests.request import instant_of
 
 def detected_since(ask: Callable[[str], pa.Table], name: str, table: str, since: datetime) -> str:
     """The condition that a row in the table of matches of the pattern was detected from a time on. `table` is SQL. A
-    time without a zone is read in that of the pattern's input, as in its events.
+    time without a zone is read in the zone of the pattern's input, as its events are.
 
     Raises:
         SchemaError: the local time exists twice or not at all.
@@ -25,7 +25,7 @@ def detected_since(ask: Callable[[str], pa.Table], name: str, table: str, since:
     zone = _zone_of(ask, name)
     instant = instant_of(since, zone, argument="since")
     shown = _local(instant, zone) if _is_local(ask, table) else instant.astimezone(UTC).replace(tzinfo=None)
-    # In UTC without saying so, as the sessions of all databases are.
+    # Without a zone: the sessions of all databases are in UTC.
     return f"detected_at >= '{shown.isoformat(timespec='microseconds')}'"
 
 

@@ -45,7 +45,7 @@ def matches(
         typer.Option(
             metavar="TIME",
             help="Only what was detected from this time on, as 2026-01-31T12:00:00Z. A time without a zone is read in "
-            "that of the input.",
+            "the zone of the input.",
         ),
     ] = None,
     output: OutputFile = None,

@@ -10,7 +10,7 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from cepheid.errors import SchemaError, SnapshotError, StoreError
+from cepheid.errors import SchemaError, SnapshotError, StoreError, in_pattern
 from cepheid.hosts.durable.deployed import Deployed, EventTable
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf
 from cepheid.hosts.durable.step.screen import Screen
@@ -166,7 +166,7 @@ class Current:
             try:
                 self._list_open(self.running if lists_open else ())
                 return made()
-            except (StoreError, SnapshotError):
+            except BaseException:
                 self._is_whole = False  # what was not listed counts as listed, so all is read anew
                 raise
 
@@ -178,7 +178,8 @@ class Current:
     def _list_open(self, deployed: Sequence[Deployed]) -> None:
         with self.store.listing() as to:
             for some in _listed_together(deployed):
-                changes = some[0].open_changes(some)
+                with in_pattern(some[0].deployment.name):  # only those by themselves compute what may fail
+                    changes = some[0].open_changes(some)
                 each = zip(some, changes.keys, changes.counts.tolist(), strict=True)
                 parts = [OpenPart(_open_table(one), one.deployment.version, keys, count) for one, keys, count in each]
                 to.replace_open(changes.rows, parts)

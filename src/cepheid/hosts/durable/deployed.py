@@ -162,7 +162,10 @@ class Deployed:
         if head is None:
             return
         after = self.deployment.drained_after
-        ready = restored(self._runner, stored, head, self._made_for, self._columns, drained_after=after)
+        # Earlier versions wrote a snapshot that does not say so when a pattern began to drain.
+        drains = self.deployment.status == "draining" and after is None
+        columns, made_for = self._columns, self._made_for
+        ready = restored(self._runner, stored, head, made_for, columns, drains=drains, drained_after=after)
         self._matcher, self._continues_log, self._head = ready.matcher, ready.continues_log, head
         self._matcher.watch()
         self._reached, self._due = head.reached, self._matcher.due
@@ -174,10 +177,8 @@ class Deployed:
         self.wakeups.forget()
 
     def drain(self) -> None:
-        """From now on starts nothing, and goes on with what is open. What is stored stays as it is.
-
-        Raises:
-            PatternError: patterns of this kind cannot do that.
+        """From now on starts nothing, and goes on with what is open. What is stored stays as it is. The family of the
+        pattern must say that it can.
         """
         self._matcher.drain(waiting=True)
         after = 0 if self._head is None else self._head.entries

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import SchemaError
+from cepheid.errors import PatternError, SchemaError
 from cepheid.events.time import TIME_TYPE
+from cepheid.families import why_not_drained
 from cepheid.hosts.durable.current import Current, is_running
 from cepheid.hosts.durable.deployed import Deployed, Found
 from cepheid.hosts.durable.outbox import Outbox
@@ -24,7 +25,7 @@ from cepheid.hosts.durable.step.events import StepEvents
 from cepheid.hosts.durable.step.screen import Screen
 from cepheid.hosts.durable.store import HostStore, Transaction
 from cepheid.hosts.durable.stores.database import quoted
-from cepheid.hosts.durable.tables import found_rows, retracted
+from cepheid.hosts.durable.tables import KINDS, found_rows, retracted
 from cepheid.hosts.durable.tiers import (
     cycle_faults,
     events_of_matches,
@@ -64,6 +65,8 @@ class DurableHost:
         self._now = Current(store)
         self._retained = None if retention is None else Retained(retention)
         self._warned: set[str] = set()
+        self._ambiguous: dict[str, tuple[pa.Table, str]] = {}
+        """By input: rows with local times that may mean either of two instants, and their zone."""
         """The inputs of which a warning has said that clocks show an hour twice."""
         self.first_undelivered: Callable[[], int] = lambda: self._now.sent + 1
         """The number of the first row in the outbox that is still to be delivered: it and later ones are kept."""
@@ -136,8 +139,10 @@ class DurableHost:
         them.
 
         Raises:
-            PatternError, SchemaError: the pattern does not fit its input, its version or what is kept; nothing has
-                changed.
+            PatternError, SchemaError: the pattern does not fit its input, its version or what is kept, or a version
+                cannot be drained; nothing has changed.
+            ConditionError, EventError, LimitExceeded, SkipError: the pattern fails on kept events, or one that reads
+                its matches on these; nothing has changed.
         """
         self._now.ensure()
         deployment = replace(deployment, number=1 + max((one.number for one in self._now.deployments), default=0))
@@ -167,6 +172,7 @@ class DurableHost:
                 readers = self._to_readers(transaction, {deployment.name: [found]}, outbox)
                 self._now.list_changed([deployed, *readers])
             self._now.sent = outbox.sent_to(transaction)
+        self._warn_of_repeated_hours()
         return deployment
 
     def retire(self, name: str, how: Old) -> None:
@@ -175,6 +181,7 @@ class DurableHost:
 
         Raises:
             SchemaError: no version of the pattern runs, or drains and can be dropped.
+            PatternError: patterns of this kind cannot be drained.
         """
         self._now.ensure()
         mine = self._versions(name)
@@ -182,6 +189,8 @@ class DurableHost:
             known = ", ".join(one.deployment.name for one in self._now.running if is_running(one)) or "none"
             drains = " It drains already: drop it to end it now." if mine else ""
             raise SchemaError(f"no pattern {name!r} runs.{drains} These do: {known}")
+        if how == "drain":
+            _check_drains(mine)
         with self._now.changing() as transaction:
             for one in mine:
                 self._end(transaction, one, how)
@@ -211,14 +220,15 @@ class DurableHost:
             faults += reader_faults(deployed, self._now.newest(name, deployment.number), self._now.running)
         if faults:
             raise SchemaError("\n".join(faults))
+        if old == "drain":
+            _check_drains(former)
         return former
 
     def _ids_found(self, deployed: Deployed) -> set[str]:
         """The ids of what earlier versions of the pattern have found. They were sent, and are not sent again."""
         earlier = [one for one in self._now.deployments if one.name == deployed.deployment.name]
-        outputs = {output for one in earlier for output in one.outputs}
-        names = {f"{output}_{deployed.deployment.slug}" for output in outputs}
-        tables = [table for table in deployed.found_tables.values() if table.name in names]
+        kinds = {KINDS[output] for one in earlier for output in one.outputs}
+        tables = [table for kind, table in deployed.found_tables.items() if kind in kinds]
         each = (self.read(f"SELECT match_id FROM {quoted(table.name)}").column(0).to_pylist() for table in tables)
         return {match_id for ids in each for match_id in ids}
 
@@ -319,9 +329,11 @@ class DurableHost:
                     found.setdefault(running.deployment.name, []).append(new)
                 if drains and running.is_idle:
                     self._end(transaction, running, "drop")
-            self._now.list_changed([one for one in written if one in self._now.running])
+            still = set(self._now.running)
+            self._now.list_changed([one for one in written if one in still])
             self._now.sent = outbox.sent_to(transaction)
             self._cut(transaction)
+        self._warn_of_repeated_hours()
         return {name: _joined(each) for name, each in found.items() if any(len(one.rows) for one in each)}
 
     def _to_readers(self, transaction: Transaction, found: dict[str, list[Found]], outbox: Outbox) -> list[Deployed]:
@@ -342,16 +354,25 @@ class DurableHost:
         """Writes the state of a pattern and the rows found."""
         running.save(transaction.shard(running.deployment.number))
         if found.rows.num_rows:
-            self._warn_of_repeated_hours(running, found.rows)
+            self._note_repeated_hours(running, found.rows)
             self._write_found(transaction, running, found.rows)
             outbox.add(running.deployment, found)
 
-    def _warn_of_repeated_hours(self, running: Deployed, rows: pa.Table) -> None:
-        """Warns once for each input of local times that may mean either of two instants."""
-        source = min(self._now.sources_of(running.deployment.input))
-        if source not in self._warned and repeated_hours(rows, running.table.time_zone):
-            self._warned.add(source)
-            warn_of_repeated_hours(rows, running.table.time_zone, where=f"input {source!r}: ")
+    def _note_repeated_hours(self, running: Deployed, rows: pa.Table) -> None:
+        """Notes rows with local times that may mean either of two instants; one such warning for an input is enough.
+        Tiers have their times from these rows.
+        """
+        source, zone = running.deployment.input, running.table.time_zone
+        if isinstance(source, str) and source not in self._ambiguous and repeated_hours(rows, zone):
+            self._ambiguous[source] = (rows, zone)
+
+    def _warn_of_repeated_hours(self) -> None:
+        """Warns once for each input, after what it has found was stored: a warning may be raised as an error."""
+        new = [source for source in self._ambiguous if source not in self._warned]
+        self._warned.update(new)
+        for source in new:
+            rows, zone = self._ambiguous[source]
+            warn_of_repeated_hours(rows, zone, where=f"input {source!r}: ")
 
     def _write_found(self, transaction: Transaction, running: Deployed, rows: pa.Table) -> None:
         tables = running.found_tables
@@ -428,6 +449,16 @@ class DurableHost:
 
     def close(self) -> None:
         self._now.store.close()
+
+
+def _check_drains(ending: Sequence[Deployed]) -> None:
+    """
+    Raises:
+        PatternError: patterns of this kind cannot be drained.
+    """
+    for one in ending:
+        if is_running(one) and (reason := why_not_drained(one.deployment.pattern)):
+            raise PatternError(reason)
 
 
 def _joined(found: Sequence[Found]) -> pa.Table:

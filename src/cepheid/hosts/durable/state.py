@@ -84,7 +84,9 @@ class Deployment:
     position: Position | None = None
     """The position of its input when it was deployed; None also for tiers."""
     drained_after: int | None = None
-    """When it began to drain, its stored log had so many entries."""
+    """When it began to drain, its stored log had so many entries. This counts until a snapshot says that its matcher
+    drains. None: it does not drain, or an earlier version has stored that it does.
+    """
 
     @property
     def name(self) -> str:

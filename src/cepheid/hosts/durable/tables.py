@@ -14,6 +14,8 @@ from cepheid.hosts.durable.store import RowTable
 from cepheid.output.common import INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
 from cepheid.plan.reserved import CAUSE
 
+KINDS = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "late": LATE}
+"""The kinds of rows, by output."""
 _LONGEST = 40
 """PostgreSQL cuts names at 63 bytes; `matches_`, a digest and the number of an index come on top."""
 
@@ -42,9 +44,8 @@ def open_table(deployment: Deployment, columns: pa.Schema, correlated: tuple[str
 
 def found_tables(deployment: Deployment, rows: pa.Schema) -> dict[str, RowTable]:
     """The tables for what is found, by the kind of row; `rows` has the columns of rows of all kinds."""
-    kinds = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "late": LATE}
     tables = {}
-    for output, kind in kinds.items():
+    for output, kind in KINDS.items():
         if output in deployment.outputs:
             indexes = (("detected_at",),)  # old rows are removed by it
             columns = _found_schema(deployment, rows, kind)

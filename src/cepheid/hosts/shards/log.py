@@ -162,11 +162,14 @@ def restored(
     made_for: dict[str, object],
     columns: pa.Schema,
     *,
+    drains: bool = False,
     drained_after: int | None = None,
 ) -> ReadyMatcher:
     """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
-    may differ from those of the log. They apply after the replay. If the snapshot says that its matcher drains, so does
-    this one; otherwise it drains after so many entries of the log, if the number is given.
+    may differ from those of the log. They apply after the replay. If the snapshot says that its matcher drains, or if
+    `drains`, so does this one; otherwise it drains after so many entries of the log, if the number is given. The events
+    that wait then are all that waited when it began to drain, and perhaps some that had been processed by then: both
+    may start partial matches.
 
     With on_limit="raise" the log is replayed without limits. No call that wrote the log exceeded a limit. But within a
     call, sets are counted only from time to time, so that the whole log in one call might seem to exceed one.
@@ -182,7 +185,7 @@ def restored(
     matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
-    if written_with.get("drains", False):
+    if drains or written_with.get("drains", False):
         matcher.drain(waiting=False)
     elif drained_after is not None:
         before, log = log[:drained_after], log[drained_after:]

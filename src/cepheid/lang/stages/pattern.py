@@ -464,7 +464,9 @@ class Pattern:
 
 
 def _shorter(call: str, former: timedelta | None, length: timedelta | str) -> timedelta:
-    """The shorter one of two lengths, as FlinkCEP does. Warns, at the line of the call, of one without an effect."""
+    """The shorter one of two lengths, which is what FlinkCEP takes. Warns, at the line of the call, of one without an
+    effect.
+    """
     duration = parse_duration(length)
     if former is None or duration <= former:
         return duration

@@ -18,7 +18,7 @@ from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
-from cepheid.matchers.runners import Planned, SimpleMatcher, advance
+from cepheid.matchers.runners import LiveDefaults, Planned, advance
 from cepheid.matchers.snapshot import restored
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, LATE, RETRACTION
@@ -60,10 +60,8 @@ class IntervalsRunner(Planned):
         return IntervalRowsMatcher(self, live), kept
 
 
-class IntervalRowsMatcher(SimpleMatcher):
+class IntervalRowsMatcher(LiveDefaults):
     """A LiveMatcher whose clock is at the watermark, the first time that is not late."""
-
-    pattern: IntervalsRunner
 
     def __init__(self, pattern: IntervalsRunner, live: LiveIntervalMatcher) -> None:
         self.pattern = pattern

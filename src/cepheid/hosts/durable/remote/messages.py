@@ -197,11 +197,20 @@ def _source(given: Any) -> str | MatchesOf:
     return MatchesOf(tuple(given["patterns"]), given["raw"]) if isinstance(given, dict) else given
 
 
+def _text(given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"a text is expected, not {given!r}")
+    return given
+
+
 _READ: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("input", "schema"): _schema,
     ("feed", "events"): _table,
     ("backup", "path"): _absolute,
-    ("sql", "query"): str,
+    ("sql", "query"): _text,
+    ("feed", "input"): _text,
+    ("resend", "name"): _text,
+    ("unsubscribe", "name"): _text,
     ("deploy", "pattern"): _pattern,
     ("deploy", "input"): _source,
     ("deploy", "limits"): lambda given: Limits(**given),

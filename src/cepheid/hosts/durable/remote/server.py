@@ -122,6 +122,8 @@ class HostServer:
             try:
                 client, _ = self._listener.accept()
                 self._begin(client)
+            except ConnectionAbortedError:  # a client that was gone before it was accepted
+                continue
             except (OSError, RuntimeError):  # the latter if there can be no more threads
                 if not self._is_closing.wait(pause):  # the client may still wait, so the next call fails at once
                     self.failures += 1

@@ -1,4 +1,4 @@
-"""What many deployed patterns have in common, so that a step does it once for all of them."""
+"""Tokens for equal values, which are compared faster than the values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from weakref import WeakValueDictionary
 
 
 class Alike:
-    """Stands for a value: comparing the columns of all patterns in each step would take as long as the work."""
+    """A token for equal values. Tokens are compared by identity, as comparing the columns of all patterns in each step
+    takes as long as the work.
+    """
 
 
 _KNOWN: WeakValueDictionary[Hashable, Alike] = WeakValueDictionary()
 
 
 def alike(value: Hashable) -> Alike:
-    """The same object for equal values."""
+    """The token of the value: the same one for equal values."""
     return _KNOWN.setdefault(value, Alike())

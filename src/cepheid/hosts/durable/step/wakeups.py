@@ -8,17 +8,19 @@ from heapq import heappop, heappush
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 
 _MOST = 1000
+_OF_BEFORE = NO_TIME
+"""The beginning of the range of rows that an earlier process has written."""
 
 
 class Wakeups:
-    """The times at which rows of a table expire, as ranges: rows that were written together have one."""
+    """The times at which rows of a table expire, as ranges. There is one range for the rows of each step."""
 
-    def __init__(self, reaches: int | None) -> None:
-        """A row expires at most `reaches` microseconds after it was written; None: that is not known. At first there
-        may be rows of any time.
+    def __init__(self, window: int | None) -> None:
+        """A row expires at most `window` microseconds after it was written; None: that is not known. At first there may
+        be rows that an earlier process has written, whose times are not known.
         """
-        self._reaches = reaches
-        self._ranges: list[tuple[int, int]] = [(NO_TIME, FOREVER)]
+        self._window = window
+        self._ranges: list[tuple[int, int]] = [(_OF_BEFORE, FOREVER)]
 
     def forget(self) -> None:
         """There are no rows."""
@@ -38,8 +40,8 @@ class Wakeups:
             return False
         while self._ranges and self._ranges[0][0] <= time:
             first, last = heappop(self._ranges)
-            if first == NO_TIME and self._reaches is not None:
-                last = time + self._reaches
+            if first == _OF_BEFORE and self._window is not None:
+                last = time + self._window
             if last > time:
                 heappush(self._ranges, (time + 1, last))
         return True

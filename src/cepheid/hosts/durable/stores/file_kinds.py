@@ -35,14 +35,13 @@ def check_is_store(path: Path, scheme: str) -> None:
     Raises:
         StoreError: it is.
     """
-    found = _kind_of(path)
-    if not path.exists() or (path.is_dir() and scheme == "file") or (found and found.scheme == scheme):
-        return
     with refusing(f"the store {path} cannot be opened"):
-        if not path.is_dir() and not path.stat().st_size and scheme != "file":
-            return
+        found, is_folder = _kind_of(path), path.is_dir()
+        is_empty = not path.exists() or (not is_folder and scheme != "file" and not path.stat().st_size)
+    if is_empty or (is_folder and scheme == "file") or (found and found.scheme == scheme):
+        return
     if found is None:
-        what = "a folder" if path.is_dir() else "a file of another kind"
+        what = "a folder" if is_folder else "a file of another kind"
         raise StoreError(f"{path} is {what}, and no store of a host: name another place")
     instead = f"its URL begins with {found.scheme}://"
     if found.scheme == "postgresql":
@@ -56,9 +55,10 @@ def check_is_backup(path: Path, scheme: str) -> None:
     Raises:
         StoreError: it is none.
     """
-    found = _kind_of(path)
+    with refusing(f"{path} cannot be read"):
+        found, is_folder = _kind_of(path), path.is_dir()
     if found is None:
-        what = f"this folder has no {STORE}" if path.is_dir() else "it is a file of another kind"
+        what = f"this folder has no {STORE}" if is_folder else "it is a file of another kind"
         raise StoreError(f"{path} is no backup of a host, as `cepheid host backup` writes them: {what}")
     if found.scheme != scheme:
         raise StoreError(
@@ -69,8 +69,7 @@ def check_is_backup(path: Path, scheme: str) -> None:
 def _kind_of(path: Path) -> _FileKind | None:
     if path.is_dir():
         return _FOLDER if (path / STORE).exists() else None
-    with refusing(f"{path} cannot be read"):
-        head = b"" if not path.is_file() else _head(path)
+    head = b"" if not path.is_file() else _head(path)
     return next((one for one in _FILES if one.is_one(head)), None)
 
 

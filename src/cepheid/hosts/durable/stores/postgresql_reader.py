@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from time import monotonic
+
 import psycopg
 import pyarrow as pa
+from psycopg.rows import TupleRow
 
 from cepheid.errors import StoreError
 from cepheid.hosts.durable.stores.database import LONGEST_QUERY, reason, tables_instead
@@ -33,7 +36,8 @@ class PostgresReader:
         try:
             with psycopg.connect(self._url, autocommit=True, application_name="cepheid query") as reader:
                 reader.execute("SET TIME ZONE 'UTC'")
-                reader.execute(f"SET statement_timeout = '{LONGEST_QUERY}s'")
+                ends = monotonic() + LONGEST_QUERY
+                _end_at(reader, ends)
                 if not is_own and sql not in self._accepted:
                     check_calls(reader, sql)
                     self._accepted = {*self._accepted, sql} if len(self._accepted) < _MOST_ACCEPTED else {sql}
@@ -41,8 +45,13 @@ class PostgresReader:
                 # Only a SELECT can be a cursor, and in the protocol of binary results a text has one statement.
                 reader.execute(f"DECLARE query NO SCROLL CURSOR FOR {sql}", binary=True)
                 cursor = reader.cursor(binary=True)
+
+                def fetch(count: int) -> list[TupleRow]:
+                    _end_at(reader, ends)  # the server's limit is for a piece, not for the query
+                    return cursor.execute(f"FETCH {count:d} FROM query").fetchall()
+
                 return table_of(
-                    lambda count: cursor.execute(f"FETCH {count:d} FROM query").fetchall(),
+                    fetch,
                     lambda: column_names(cursor.description),
                     None if is_own else MOST_RESULT,
                 )
@@ -54,3 +63,8 @@ class PostgresReader:
             return ""
         with psycopg.connect(self._url) as reader:
             return tables_instead(name for (name,) in reader.execute(ALL_TABLES).fetchall())
+
+
+def _end_at(reader: psycopg.Connection, time: float) -> None:
+    """Makes the next statement end at a time of the clock `monotonic`."""
+    reader.execute(f"SET statement_timeout = {max(1, int(1000 * (time - monotonic())))}")

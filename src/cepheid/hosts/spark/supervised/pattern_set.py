@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cepheid.errors import PatternError, Problem
-from cepheid.families import known_family_of
+from cepheid.families import why_not_drained
 from cepheid.hosts.durable.state import Status
 from cepheid.hosts.spark.stream.places import Place, Places
 from cepheid.lang.documents import AnyPattern, pattern_from_text, pattern_to_document
@@ -125,7 +125,8 @@ def following(
         idle: The numbers of draining deployments that have nothing open any more. They leave the set.
 
     Raises:
-        PatternError: a version was deployed before with other content; lists all problems.
+        PatternError: a version was deployed before with other content, or a pattern cannot be drained; lists all
+            problems.
     """
     every = {one.number: one for pattern_set in [*known, former] for one in pattern_set.deployments}
     documents = {(one.name, one.version): _document(one.pattern) for one in every.values()}
@@ -146,9 +147,8 @@ def following(
     if old == "drain":
         draining += [replace(one, status="draining") for one in ending]
         for one in ending:
-            if not (family := known_family_of(one.pattern)).drains:
-                message = f"pattern {one.name!r} is {family.noun}, which cannot be drained: drop it, with old='drop'"
-                problems.append(Problem(message).of_pattern(one.name))
+            if reason := why_not_drained(one.pattern):
+                problems.append(Problem(reason).of_pattern(one.name))
     if problems:
         raise PatternError(problems)
     each = (*sorted(running, key=lambda one: one.number), *draining)
