@@ -221,7 +221,7 @@ OTHER_NAMES = Pattern.begin("o", name="paid").where("what = 'open'").followed_by
     ("pattern", "options", "same"),
     [
         (PAID.named("paid", version="2"), {}, True),
-        (PAID.within("1 hour"), {"measures": {"paid": "pay.id"}, "columns": ["id"]}, True),
+        (PAID.within("5 seconds"), {"measures": {"paid": "pay.id"}, "columns": ["id"]}, True),
         (OTHER_NAMES, {}, True),
         (PAID.named("bought"), {}, False),
         (BEFORE.followed_by("open").where("what = 'open'").followed_by("pay").where("what = 'pay'"), {}, False),
