@@ -100,6 +100,10 @@ class SourceError(RuntimeError):
     """A host's source of events cannot be read, or does not have the events after the host's position any more."""
 
 
+class KnowledgeError(ValueError):
+    """Knowledge cannot be read, or contradicts itself; or a filter over it is wrong."""
+
+
 class CepheidWarning(UserWarning):
     """Something works, but perhaps not as intended. The message says what would avoid the warning."""
 

@@ -1,0 +1,1 @@
+"""What events mean: ontologies, the facts that follow from them, and filters that ask for these facts."""

@@ -1,0 +1,1 @@
+"""What follows from facts by the rules of OWL 2 RL, and since when."""

@@ -1,0 +1,251 @@
+"""Facts and all that follows from them by the rules of OWL 2 RL.
+
+Each fact has the earliest time at which it holds: a fact that is stated has the time of its event, one that follows the
+latest time among the facts that it follows from, and the least of these if it follows in several ways. So one closure
+answers for every moment. New facts are joined with those known, never all with all (semi-naive evaluation). They are
+taken by time, so that facts that come in order have their final time at once; one that comes late may lower the times
+of others.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from heapq import heappop, heappush
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+from cepheid.knowledge.closure.facts import Fact, Facts
+from cepheid.knowledge.closure.lists import LISTS
+from cepheid.knowledge.closure.rules import RULES, Atom, Part, Rule, name
+from cepheid.knowledge.terms import Term, Terms, Triple
+
+Bindings: TypeAlias = dict[int, int]
+"""Terms by variable, both as numbers."""
+Pattern: TypeAlias = tuple[int, int, int]
+"""A fact some of whose parts are variables: negative numbers."""
+
+ALWAYS = -(2**63)
+"""The time (microseconds) of what holds whenever it is asked."""
+FIRST, REST, NIL, SAME = map(name, ("rdf:first", "rdf:rest", "rdf:nil", "owl:sameAs"))
+
+
+class Contradiction(NamedTuple):
+    """Facts that contradict each other."""
+
+    time: int
+    """Microseconds: since when."""
+    rule: str
+    facts: tuple[Triple, ...]
+
+
+class _Join(NamedTuple):
+    """How a rule is applied to a fact: which pattern it matches, then the others in the order in which they are
+    looked up.
+    """
+
+    name: str
+    first: Pattern
+    others: tuple[Pattern, ...]
+    head: Pattern | None
+    since: int
+    """The time from which the rule holds."""
+
+
+class Closure:
+    """The closure of the facts added so far, beside that of `base`, which does not change any more."""
+
+    def __init__(self, base: Closure | None = None) -> None:
+        self.terms: Terms = Terms(None if base is None else base.terms)
+        self.facts: Facts = Facts(None if base is None else base.facts)
+        self.contradiction: Contradiction | None = None if base is None else base.contradiction
+        """The earliest one."""
+        self._base = base
+        self._agenda: list[tuple[int, Fact]] = []
+        self._joins: dict[int | None, list[_Join]] = defaultdict(list)
+        """By the predicate of the pattern that a new fact may match; None: a variable."""
+        self._stated: dict[Term, list[tuple[Term, Term, int]]] = defaultdict(list)
+        """By list property: subject, object and time of what was stated. Lists are read from these alone: what follows
+        for another name of a member follows from the rules of the list.
+        """
+        self._lists: dict[tuple[Term, Term, tuple[Term, ...]], int] = {}
+        self.mentioned: set[int] = set()
+        """The terms in what was stated."""
+        self._same = self.terms.number(SAME)
+        if base is None:
+            for one in RULES:
+                self._add_rule(one, ALWAYS)
+
+    def add(self, triples: Iterable[Triple], time: int = ALWAYS) -> None:
+        """Adds facts that hold from a time (microseconds) on; without one, always."""
+        is_list = False
+        for subject, predicate, object_ in triples:
+            if predicate in LISTS or predicate in (FIRST, REST):
+                self._stated[predicate].append((subject, object_, time))
+                is_list = True
+            numbers = tuple(map(self.terms.number, (subject, predicate, object_)))
+            self.mentioned.update(numbers)
+            self._learn((numbers[0], numbers[1], numbers[2]), time)
+        self._follow()
+        if is_list:
+            self._read_lists()
+            self._follow()
+
+    # Rules
+
+    def _add_rule(self, rule: Rule, since: int) -> None:
+        variables: dict[str, int] = {}
+        body = [self._pattern(atom, variables) for atom in rule.body]
+        head = None if rule.head is None else self._pattern(rule.head, variables)
+        for at, first in enumerate(body):
+            others = _in_order(tuple(body[:at] + body[at + 1 :]), frozenset(_variables([first])))
+            predicate = first[1]
+            self._joins[predicate if predicate >= 0 else None].append(_Join(rule.name, first, others, head, since))
+
+    def _pattern(self, atom: Atom, variables: dict[str, int]) -> Pattern:
+        def number(part: Part) -> int:
+            if isinstance(part, str):
+                return variables.setdefault(part, -1 - len(variables))
+            return self.terms.number(part)
+
+        return number(atom.subject), number(atom.predicate), number(atom.object)
+
+    def _apply_to_all(self, rule: Rule, since: int) -> None:
+        """Applies a new rule to the facts that are there."""
+        variables: dict[str, int] = {}
+        body = tuple(self._pattern(atom, variables) for atom in rule.body)
+        head = None if rule.head is None else self._pattern(rule.head, variables)
+        whole = _Join(rule.name, (0, 0, 0), _in_order(body, frozenset()), head, since)
+        for bindings, facts in self._matches(whole.others, {}):
+            self._conclude(whole, bindings, facts)
+
+    # Lists
+
+    def _read_lists(self) -> None:
+        for predicate, rules_of in LISTS.items():
+            for owner, head, since in self._all_stated(predicate):
+                for items, stated in self._items(head, frozenset()):
+                    key, time = (predicate, owner, items), max(since, stated)
+                    if self._lists.get(key, time + 1) <= time:
+                        continue
+                    self._lists[key] = time
+                    for rule in rules_of(owner, items):
+                        self._add_rule(rule, time)
+                        self._apply_to_all(rule, time)
+
+    def _all_stated(self, predicate: Term) -> Iterator[tuple[Term, Term, int]]:
+        if self._base is not None:
+            yield from self._base._all_stated(predicate)  # noqa: SLF001 - of the same class
+        yield from self._stated.get(predicate, ())
+
+    def _items(self, head: Term, passed: frozenset[Term]) -> Iterator[tuple[tuple[Term, ...], int]]:
+        """The items of the lists that begin here, each with the time since when it is stated."""
+        if head == NIL:
+            yield (), ALWAYS
+        if head in passed:
+            return  # a ring is no list
+        firsts = [(item, time) for cell, item, time in self._all_stated(FIRST) if cell == head]
+        rests = [(rest, time) for cell, rest, time in self._all_stated(REST) if cell == head]
+        for (item, since), (rest, then) in product(firsts, rests):
+            for items, time in self._items(rest, passed | {head}):
+                yield (item, *items), max(since, then, time)
+
+    def lists_of(self, predicate: Term, kind: Term) -> Iterator[tuple[tuple[Term, ...], int]]:
+        """The lists that are the values of a property of nodes of this type, each with the time since when."""
+        if self._base is not None:
+            yield from self._base.lists_of(predicate, kind)
+        for (stated, owner, items), time in self._lists.items():
+            fact = tuple(map(self.terms.find, (owner, name("rdf:type"), kind)))
+            if stated == predicate and None not in fact:
+                since = self.facts.time(fact)  # type: ignore[arg-type]
+                if since is not None:
+                    yield items, max(time, since)
+
+    # Facts
+
+    def _learn(self, fact: Fact, time: int) -> None:
+        known = self.facts.time(fact)
+        if known is not None and known <= time:
+            return
+        subject, predicate, object_ = fact
+        if self.terms.is_literal(subject) or self.terms.is_literal(predicate):
+            return  # literals are no individuals
+        if predicate == self._same and (subject == object_ or self.terms.is_literal(object_)):
+            return  # that everything is the same as itself is known
+        self.facts.put(fact, time)
+        heappush(self._agenda, (time, fact))
+
+    def _follow(self) -> None:
+        """Applies the rules until nothing new follows."""
+        while self._agenda:
+            time, fact = heappop(self._agenda)
+            if self.facts.time(fact) != time:
+                continue  # it was learned again, with an earlier time
+            for join in [*self._joins_for(fact[1])]:
+                bindings = _matched(join.first, fact, {})
+                if bindings is not None:
+                    for found, facts in [*self._matches(join.others, bindings)]:
+                        self._conclude(join, found, (fact, *facts))
+
+    def _joins_for(self, predicate: int) -> Iterator[_Join]:
+        if self._base is not None:
+            yield from self._base._joins_for(predicate)  # noqa: SLF001 - of the same class
+        yield from self._joins.get(predicate, ())
+        yield from self._joins.get(None, ())
+
+    def _matches(self, patterns: Sequence[Pattern], bindings: Bindings) -> Iterator[tuple[Bindings, tuple[Fact, ...]]]:
+        if not patterns:
+            yield bindings, ()
+            return
+        subject, predicate, object_ = (part if part >= 0 else bindings.get(part) for part in patterns[0])
+        for fact in self.facts.matching(subject, predicate, object_):
+            found = _matched(patterns[0], fact, bindings)
+            if found is not None:
+                for bound, facts in self._matches(patterns[1:], found):
+                    yield bound, (fact, *facts)
+
+    def _conclude(self, join: _Join, bindings: Bindings, facts: Sequence[Fact]) -> None:
+        times = (self.facts.time(fact) for fact in facts)
+        time = max((ALWAYS if one is None else one for one in times), default=ALWAYS)
+        time = max(time, join.since)
+        if join.head is not None:
+            subject, predicate, object_ = (part if part >= 0 else bindings[part] for part in join.head)
+            self._learn((subject, predicate, object_), time)
+        elif self.contradiction is None or time < self.contradiction.time:
+            shown = tuple(self._triple(fact) for fact in facts)
+            self.contradiction = Contradiction(time, join.name, shown)
+
+    def _triple(self, fact: Fact) -> Triple:
+        subject, predicate, object_ = map(self.terms.term, fact)
+        return subject, predicate, object_
+
+
+def _matched(pattern: Pattern, fact: Fact, bindings: Bindings) -> Bindings | None:
+    """The bindings with those of the pattern's variables to the fact; None if they do not agree."""
+    found = bindings
+    for part, value in zip(pattern, fact, strict=True):
+        if part >= 0:
+            if part != value:
+                return None
+        elif (known := found.get(part)) is None:
+            found = {**found, part: value}
+        elif known != value:
+            return None
+    return found
+
+
+def _variables(patterns: Iterable[Pattern]) -> set[int]:
+    return {part for pattern in patterns for part in pattern if part < 0}
+
+
+@lru_cache(maxsize=4096)
+def _in_order(patterns: tuple[Pattern, ...], bound: frozenset[int]) -> tuple[Pattern, ...]:
+    """The patterns, next always the one with the most parts that are bound by then; a bound predicate comes first."""
+    remaining, ordered = [*patterns], list[Pattern]()
+    while remaining:
+        known = bound | _variables(ordered)
+        best = max(remaining, key=lambda one: [one[1] >= 0 or one[1] in known, sum(p >= 0 or p in known for p in one)])
+        remaining.remove(best)
+        ordered.append(best)
+    return tuple(ordered)

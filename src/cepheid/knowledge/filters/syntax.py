@@ -1,0 +1,221 @@
+"""The text of a filter: atoms joined by `∧` or `^`, such as `Book(?c) ∧ hasPrice(?c, ?p) ∧ greaterThan(?p, 1000)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import NamedTuple, TypeAlias
+
+from cepheid.errors import KnowledgeError
+from cepheid.knowledge.filters.builtins import BUILTINS
+from cepheid.knowledge.terms import XSD, Iri, Literal
+
+SWRLB = "http://www.w3.org/2003/11/swrlb#"
+_SAME, _DIFFERENT = "sameAs", "differentFrom"
+
+
+class Variable(NamedTuple):
+    name: str
+
+
+Argument: TypeAlias = Variable | Iri | Literal
+
+
+@dataclass(frozen=True)
+class ClassAtom:
+    """`C(s)`."""
+
+    class_: Iri
+    subject: Argument
+
+
+@dataclass(frozen=True)
+class PropertyAtom:
+    """`P(s, t)`."""
+
+    property: Iri
+    subject: Argument
+    object: Argument
+
+
+@dataclass(frozen=True)
+class SameAtom:
+    """`sameAs(s, t)`, or `differentFrom(s, t)`."""
+
+    left: Argument
+    right: Argument
+    different: bool
+
+
+@dataclass(frozen=True)
+class BuiltinAtom:
+    """`greaterThan(?p, 1000)`: a built-in by its local name."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+
+
+Atom: TypeAlias = ClassAtom | PropertyAtom | SameAtom | BuiltinAtom
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<and>[∧^](?!\^))
+      | (?P<variable>\?\w+)
+      | (?P<text>"(?:[^"\\]|\\.)*")
+      | (?P<type>\^\^)
+      | (?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+      | (?P<name>(?:[\w.-]*:)?[\w][\w.-]*)
+      | (?P<mark>[(),])
+      | (?P<end>$)
+    )""",
+    re.VERBOSE,
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    at: int
+
+
+def parsed(text: str, prefixes: Mapping[str, str]) -> tuple[Atom, ...]:
+    """The atoms of a filter. Names without a prefix are built-ins, or in the prefix "".
+
+    Raises:
+        KnowledgeError: the text is no filter; the message says where.
+    """
+    return _Parser(text, prefixes).filter()
+
+
+class _Parser:
+    def __init__(self, text: str, prefixes: Mapping[str, str]) -> None:
+        self._text, self._prefixes = text, prefixes
+        self._tokens = [*self._read()]
+        self._at = 0
+
+    def _read(self) -> Sequence[_Token]:
+        tokens, at = list[_Token](), 0
+        while not tokens or tokens[-1].kind != "end":
+            found = _TOKEN.match(self._text, at)
+            if found is None:
+                raise self._error("this cannot be read", at + len(self._text[at:]) - len(self._text[at:].lstrip()))
+            kind = str(found.lastgroup)
+            tokens.append(_Token(kind, found[kind], found.start(kind)))
+            at = found.end()
+        return tokens
+
+    def _error(self, what: str, at: int) -> KnowledgeError:
+        return KnowledgeError(f"{what} (column {at + 1} of the filter {self._text!r})")
+
+    def _next(self, *kinds: str) -> _Token:
+        token = self._tokens[self._at]
+        if kinds and token.kind not in kinds:
+            found = repr(token.text) if token.text else "the end"
+            raise self._error(f"{' or '.join(kinds)} is expected, not {found}", token.at)
+        self._at += 1
+        return token
+
+    def _mark(self, *texts: str) -> str:
+        token = self._next("mark")
+        if token.text not in texts:
+            raise self._error(f"{' or '.join(map(repr, texts))} is expected, not {token.text!r}", token.at)
+        return token.text
+
+    def filter(self) -> tuple[Atom, ...]:
+        atoms = [self._atom()]
+        while self._next("and", "end").kind == "and":
+            atoms.append(self._atom())
+        return tuple(atoms)
+
+    def _atom(self) -> Atom:
+        token = self._next("name", "text")
+        name, arguments = token.text, [*self._arguments()]
+        if name in (_SAME, _DIFFERENT) and len(arguments) == 2:
+            return SameAtom(arguments[0], arguments[1], different=name == _DIFFERENT)
+        builtin = self._builtin(token)
+        if builtin is not None:
+            self._check_number(builtin, len(arguments), token)
+            return BuiltinAtom(builtin, tuple(arguments))
+        iri = self._iri(token)
+        match arguments:
+            case [one]:
+                return ClassAtom(iri, one)
+            case [one, other]:
+                return PropertyAtom(iri, one, other)
+        what = f"{name} has {len(arguments)} arguments: a class has one, a property two"
+        raise self._error(f"{what}{_suggested(name)}", token.at)
+
+    def _builtin(self, token: _Token) -> str | None:
+        """The local name, if the token names a built-in."""
+        if token.kind == "text":
+            return None
+        prefix, _, local = token.text.rpartition(":")
+        if ":" not in token.text:
+            return local if local in BUILTINS else None
+        if self._prefixes.get(prefix, SWRLB if prefix == "swrlb" else None) != SWRLB:
+            return None
+        if local not in BUILTINS:
+            raise self._error(f"there is no built-in {local!r} here{_suggested(local)}", token.at)
+        return local
+
+    def _check_number(self, name: str, given: int, token: _Token) -> None:
+        least, most = BUILTINS[name].least, BUILTINS[name].most
+        if given < least or (most is not None and given > most):
+            takes = f"{least} or more" if most is None else str(least) if least == most else f"{least} to {most}"
+            raise self._error(f"{name} has {given} arguments, and takes {takes}", token.at)
+
+    def _arguments(self) -> Sequence[Argument]:
+        self._mark("(")
+        arguments = [self._argument()]
+        while self._mark(",", ")") == ",":
+            arguments.append(self._argument())
+        return arguments
+
+    def _argument(self) -> Argument:
+        token = self._next("variable", "text", "number", "name")
+        match token.kind:
+            case "variable":
+                return Variable(token.text[1:])
+            case "number":
+                return Literal(token.text, XSD + _number_type(token.text))
+            case "name":
+                if token.text in ("true", "false"):
+                    return Literal(token.text, f"{XSD}boolean")
+                return self._iri(token)
+        if token.text.startswith('"&'):
+            return self._iri(token)
+        text = re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), token.text[1:-1])
+        if self._tokens[self._at].kind == "type":
+            self._next("type")
+            return Literal(text, self._iri(self._next("name", "text")).value)
+        return Literal(text)
+
+    def _iri(self, token: _Token) -> Iri:
+        """The name `prefix:name`, `name` in the prefix "", or `"&prefix;name"`."""
+        text = token.text
+        if token.kind == "text":
+            found = re.fullmatch(r'"&([\w.-]*);(.*)"', text)
+            if found is None:
+                raise self._error(f"a name is expected, not the text {text}", token.at)
+            prefix, local = found[1], found[2]
+        else:
+            prefix, _, local = text.rpartition(":")
+        known = {"xsd": XSD, "swrlb": SWRLB, **self._prefixes}
+        if prefix not in known:
+            listed = ", ".join(f"{one}:" for one in sorted(known))
+            raise self._error(f"the prefix {prefix + ':'!r} is unknown. There are {listed}", token.at)
+        return Iri(known[prefix] + local)
+
+
+def _number_type(text: str) -> str:
+    if "e" in text.lower():
+        return "double"
+    return "decimal" if "." in text else "integer"
+
+
+def _suggested(name: str) -> str:
+    near = get_close_matches(name.rpartition(":")[2], BUILTINS)
+    return f". Built-ins with a name like it: {', '.join(near)}" if near else ""

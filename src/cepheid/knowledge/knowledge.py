@@ -1,0 +1,158 @@
+"""Knowledge: an ontology with its instances, and all that follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+
+from cepheid.errors import KnowledgeError
+from cepheid.knowledge.closure.closure import SAME, Closure
+from cepheid.knowledge.filters.solving import solutions
+from cepheid.knowledge.filters.syntax import ClassAtom, PropertyAtom, SameAtom, Variable, parsed
+from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
+from cepheid.knowledge.terms import Iri, Literal, Term, Triple
+
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+KNOWN_PREFIXES: Mapping[str, str] = {
+    "rdf": RDF,
+    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
+    "owl": "http://www.w3.org/2002/07/owl#",
+}
+
+
+class Knowledge:
+    """Facts that do not change. Two with the same facts and prefixes are equal."""
+
+    def __init__(self, facts: Sequence[Triple], prefixes: Mapping[str, str]) -> None:
+        """
+        Raises:
+            KnowledgeError: the facts contradict each other.
+        """
+        self.prefixes: Mapping[str, str] = {**KNOWN_PREFIXES, **prefixes}
+        """For the names in filters."""
+        self.facts = tuple(facts)
+        """What was stated."""
+        if (found := self.closure.contradiction) is not None:
+            shown = "; ".join(" ".join(map(str, fact)) for fact in found.facts)
+            raise KnowledgeError(f"the knowledge contradicts itself, by the rule {found.rule} of OWL 2 RL: {shown}")
+
+    @staticmethod
+    def read(
+        source: str | Path | Iterable[str | Path],
+        *,
+        format: Format | None = None,  # noqa: A002 - as in rdflib
+        prefixes: Mapping[str, str] | None = None,
+    ) -> Knowledge:
+        """Reads an ontology and instances.
+
+        Args:
+            source: A text, or the Path of a file; or several of these. Nothing is fetched from elsewhere, whatever is
+                imported.
+            format: "turtle" (what texts have by default), "ntriples" or "rdfxml"; by default what the ending of the
+                file says: .ttl, .nt, .rdf or .owl.
+            prefixes: The prefixes of names in filters; the one for names without a prefix is "".
+
+        Raises:
+            KnowledgeError: a text or a file has an error, the facts contradict each other, or pyoxigraph is missing.
+        """
+        if format is not None and format not in FORMATS:
+            raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
+        several = [source] if isinstance(source, str | Path) else [*source]
+        return Knowledge([*chain.from_iterable(_read(one, format) for one in several)], prefixes or {})
+
+    @cached_property
+    def closure(self) -> Closure:
+        """The facts and all that follows from them by the rules of OWL 2 RL."""
+        closure = Closure()
+        closure.add(self.facts)
+        return closure
+
+    def holds(self, filter: str, bindings: Mapping[str, str] | None = None) -> bool:  # noqa: A002 - it is one
+        """Whether some assignment makes the filter true.
+
+        Args:
+            filter: Such as `Book(?c) ∧ hasPrice(?c, ?p) ∧ greaterThan(?p, 1000)`.
+            bindings: The names (IRIs) of individuals by variable.
+
+        Raises:
+            KnowledgeError: the filter cannot be read.
+        """
+        atoms = parsed(filter, self.prefixes)
+        return next(solutions(atoms, self.closure, _individuals(bindings)), None) is not None
+
+    def solutions(
+        self,
+        filter: str,  # noqa: A002 - it is one
+        variables: Sequence[str],
+        bindings: Mapping[str, str] | None = None,
+    ) -> list[tuple[str, ...]]:
+        """The values of variables for which the filter is true, without repetitions, in order.
+
+        Args:
+            filter: As for `holds`.
+            variables: Variables of its class and property atoms.
+            bindings: As for `holds`.
+
+        Returns:
+            A tuple for each assignment: the name (IRI) of an individual, the least one of those that are the same, or a
+            literal as Turtle writes it.
+
+        Raises:
+            KnowledgeError: the filter cannot be read, or has no such variable.
+        """
+        atoms = parsed(filter, self.prefixes)
+        bound = {
+            argument.name
+            for atom in atoms
+            if isinstance(atom, ClassAtom | PropertyAtom | SameAtom)
+            for argument in vars(atom).values()
+            if isinstance(argument, Variable)
+        }
+        if unknown := [one for one in variables if one not in bound]:
+            known = ", ".join(sorted(bound)) or "none"
+            raise KnowledgeError(f"variables: no class or property atom has {', '.join(unknown)}. There are {known}")
+        found = solutions(atoms, self.closure, _individuals(bindings))
+        return sorted({tuple(self._shown(one[name]) for name in variables) for one in found})
+
+    def _shown(self, term: Term) -> str:
+        """The literal, or the least name among those of the same individual."""
+        if isinstance(term, Literal):
+            return str(term)
+        terms, facts = self.closure.terms, self.closure.facts
+        number, same = terms.find(term), terms.find(SAME)
+        others = set() if number is None or same is None else facts.objects(number, same)
+        names = [one.value for one in (term, *map(terms.term, others)) if isinstance(one, Iri)]
+        return min(names) if names else str(term)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of the facts and prefixes, for patterns that use them. Labels of nodes are part of it."""
+        lines = sorted(" ".join(map(str, fact)) for fact in self.facts)
+        prefixes = [f"@prefix {name}: <{iri}>" for name, iri in sorted(self.prefixes.items())]
+        return blake2b("\n".join([*prefixes, *lines]).encode(), digest_size=16).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Knowledge) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Knowledge({len(self.facts)} facts, of which {len(self.closure.facts)} follow)"
+
+
+def _individuals(bindings: Mapping[str, str] | None) -> dict[str, Term]:
+    return {name.removeprefix("?"): Iri(iri) for name, iri in (bindings or {}).items()}
+
+
+def _read(source: str | Path, format: Format | None) -> list[Triple]:  # noqa: A002 - as above
+    if isinstance(source, str):
+        return triples(source, format or "turtle")
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise KnowledgeError(f"{source} cannot be read: {error.strerror}") from error
+    return triples(content, format or format_of(source), str(source))

@@ -1,0 +1,66 @@
+"""Reads triples from texts and files. The only module that imports pyoxigraph, which is an extra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from typing import Literal as OneOf
+from typing import TypeAlias, get_args
+
+from cepheid.errors import KnowledgeError
+from cepheid.knowledge.terms import Blank, Iri, Literal, Term, Triple
+
+Format: TypeAlias = OneOf["turtle", "ntriples", "rdfxml"]
+FORMATS: tuple[str, ...] = get_args(Format)
+_ENDINGS: Mapping[str, Format] = {".ttl": "turtle", ".nt": "ntriples", ".rdf": "rdfxml", ".owl": "rdfxml"}
+_DOCUMENTS = count()
+
+
+def format_of(path: Path) -> Format:
+    """The format that the ending of a file says.
+
+    Raises:
+        KnowledgeError: the ending is unknown.
+    """
+    if (found := _ENDINGS.get(path.suffix.lower())) is None:
+        known = ", ".join(_ENDINGS)
+        raise KnowledgeError(f"{path}: the format is not known. Files end in {known}, or give format=")
+    return found
+
+
+def triples(text: str | bytes, format: Format, source: str = "the text") -> list[Triple]:  # noqa: A002 - as rdflib's
+    """The triples of a document. Nothing is fetched.
+
+    Raises:
+        KnowledgeError: the text has an error; the message has its line. Or pyoxigraph is not installed.
+    """
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise KnowledgeError("knowledge needs pyoxigraph: pip install 'cepheid[semantic]'") from error
+    formats = {
+        "turtle": pyoxigraph.RdfFormat.TURTLE,
+        "ntriples": pyoxigraph.RdfFormat.N_TRIPLES,
+        "rdfxml": pyoxigraph.RdfFormat.RDF_XML,
+    }
+    if format not in formats:
+        raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
+    document = next(_DOCUMENTS)
+
+    def term(found: object) -> Term:
+        match found:
+            case pyoxigraph.NamedNode():
+                return Iri(found.value)
+            case pyoxigraph.BlankNode():
+                return Blank(found.value, document)
+            case pyoxigraph.Literal():
+                return Literal(found.value, found.datatype.value, found.language)
+        raise KnowledgeError(f"{source}: {found} is neither a name, a node nor a literal")
+
+    given = text.encode() if isinstance(text, str) else text
+    try:
+        found = pyoxigraph.parse(input=given, format=formats[format])
+        return [(term(one.subject), term(one.predicate), term(one.object)) for one in found]
+    except SyntaxError as error:
+        raise KnowledgeError(f"{source}: {error}") from error

@@ -1,0 +1,85 @@
+"""The terms of RDF: names of things, nodes without a name, and literals. In facts they are numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+STRING = f"{XSD}string"
+
+
+@dataclass(frozen=True, slots=True)
+class Iri:
+    """A name of a thing."""
+
+    value: str
+
+    def __str__(self) -> str:
+        return f"<{self.value}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A node without a name. Its label has a meaning within its own document only."""
+
+    label: str
+    document: int
+
+    def __str__(self) -> str:
+        return f"_:{self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value, as text with its type."""
+
+    text: str
+    datatype: str = STRING
+    language: str | None = None
+
+    def __str__(self) -> str:
+        text = self.text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+        if self.language is not None:
+            return f'"{text}"@{self.language}'
+        return f'"{text}"' if self.datatype == STRING else f'"{text}"^^<{self.datatype}>'
+
+
+Term: TypeAlias = Iri | Blank | Literal
+Triple: TypeAlias = tuple[Term, Term, Term]
+"""Subject, predicate, object."""
+
+
+class Terms:
+    """Numbers for terms, from 0. Those of `base` keep theirs."""
+
+    def __init__(self, base: Terms | None = None) -> None:
+        self._base = base
+        self._first = 0 if base is None else len(base)
+        self._numbers: dict[Term, int] = {}
+        self._terms: list[Term] = []
+
+    def __len__(self) -> int:
+        return self._first + len(self._terms)
+
+    def number(self, term: Term) -> int:
+        """The number of the term, which gets one if it has none."""
+        known = self.find(term)
+        if known is None:
+            known = self._numbers[term] = len(self)
+            self._terms.append(term)
+        return known
+
+    def find(self, term: Term) -> int | None:
+        """The number of the term; None if it has none."""
+        known = None if self._base is None else self._base.find(term)
+        return self._numbers.get(term) if known is None else known
+
+    def term(self, number: int) -> Term:
+        if number < self._first:
+            assert self._base is not None
+            return self._base.term(number)
+        return self._terms[number - self._first]
+
+    def is_literal(self, number: int) -> bool:
+        return isinstance(self.term(number), Literal)

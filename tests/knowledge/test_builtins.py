@@ -1,0 +1,142 @@
+"""Built-ins at the edges of their meaning."""
+
+from __future__ import annotations
+
+import pytest
+
+from cepheid.errors import KnowledgeError
+from cepheid.knowledge.knowledge import Knowledge
+
+NOTHING = Knowledge.read("")
+
+HOLD = """
+add(0.3, 0.1, 0.2)
+divide(?q, 1, 3) ^ greaterThan(?q, 0.333333333333333333) ^ lessThan(?q, 0.333333333333333334)
+integerDivide(-3, -7, 2)
+integerDivide(3, -7, -2)
+integerDivide(2, 5.5, 2)
+mod(-1, -7, 3)
+mod(1, 7, -3)
+pow(1024, 2, 10)
+round(-2, -2.5)
+round(3, 2.5)
+roundHalfToEven(2, 2.5)
+roundHalfToEven(2.34, 2.345, 2)
+roundHalfToEven(1200, 1234, -2)
+abs(7, -7)
+ceiling(-2, -2.5)
+floor(-3, -2.5)
+unaryMinus(-0.5, 0.5)
+sin(0, 0)
+cos(1, 0)
+equal("1"^^xsd:boolean, true)
+equal("7"^^xsd:long, 7.0)
+equal("INF"^^xsd:double, "INF"^^xsd:double)
+notEqual("NaN"^^xsd:double, "NaN"^^xsd:double)
+lessThan("Z", "a")
+stringConcat("abc", "a", "b", "c")
+substring("12", "12345", 0, 3)
+substring("234", "12345", 1.5, 2.6)
+substring("", "12345", 9)
+stringLength(6, "𝄞 clef")
+normalizeSpace("two words", "  two \t words  ")
+upperCase("STRASSE", "Straße")
+lowerCase("čtvrtek", "ČTVRTEK")
+translate("BAr", "bar", "abc", "AB")
+substringBefore("tat", "tattoo", "to")
+substringAfter("too", "tattoo", "tat")
+substringAfter("tattoo", "tattoo", "")
+substringBefore("", "tattoo", "")
+matches("a book", "bo+k")
+matches("Book", "bOOK", "i")
+matches("a b", "a\\\\sb")
+replace("a*cada*", "abracadabra", "bra", "*")
+replace("b-ra", "b$ra", "\\\\$", "-")
+replace("[1=ab][2=]cd", "abcd", "(ab)|(a)", "[1=$1][2=$2]")
+stringEqualIgnoreCase("Book", "bOOK")
+contains("abc", "")
+booleanNot(false, true)
+equal("24:00:00"^^xsd:time, "00:00:00"^^xsd:time)
+equal("2007-12-31T24:00:00"^^xsd:dateTime, "2008-01-01T00:00:00"^^xsd:dateTime)
+date("2008-02-29"^^xsd:date, 2008, 2, 29)
+dateTime(?t, 2007, 3, 13, 5, 30, 0, "+01:00") ^ equal(?t, "2007-03-13T04:30:00Z"^^xsd:dateTime)
+addDayTimeDurationToTime("00:30:00"^^xsd:time, "23:30:00"^^xsd:time, "PT1H"^^xsd:dayTimeDuration)
+subtractDayTimeDurationFromDate("2007-02-28"^^xsd:date, "2007-03-01"^^xsd:date, "PT1H"^^xsd:dayTimeDuration)
+addYearMonthDurationToDate("2007-02-28"^^xsd:date, "2007-01-31"^^xsd:date, "P1M"^^xsd:yearMonthDuration)
+multiplyYearMonthDuration("P35M"^^xsd:yearMonthDuration, "P14M"^^xsd:yearMonthDuration, 2.5)
+multiplyDayTimeDurations("PT90M"^^xsd:dayTimeDuration, "PT1H"^^xsd:dayTimeDuration, 1.5)
+subtractDates("P1D"^^xsd:dayTimeDuration, "2008-03-01"^^xsd:date, "2008-02-29"^^xsd:date)
+dayTimeDuration("-P1D"^^xsd:dayTimeDuration, -1, 0, 0, 0)
+"""
+
+DO_NOT_HOLD = """
+equal("1", 1)
+notEqual(10, "10")
+equal("a"^^xsd:integer, 1)
+lessThan(false, true)
+equal("300"^^xsd:byte, 300)
+lessThan("NaN"^^xsd:double, 1)
+divide(?q, 1, 0)
+divide(?q, 1, "0"^^xsd:double)
+integerDivide(?q, 1, 0)
+mod(?q, 1, 0)
+pow(?q, -8, 0.5)
+pow(?q, 10, 1000000000)
+add(?r, "1", 2)
+stringConcat(?r, "a", 1)
+matches("a book", "^book")
+matches("book", "(")
+replace(?r, "book", "x*", "-")
+replace(?r, "book", "b", "$")
+date(?r, 2007, 2, 29)
+time(?r, 24, 1, 0)
+dateTime(?r, 2007, 1, 1, 0, 0, 0, "+15:00")
+equal("2007-03-12T12:00:00"^^xsd:dateTime, "2007-03-12T12:00:00Z"^^xsd:dateTime)
+lessThan("P1M"^^xsd:yearMonthDuration, "P40D"^^xsd:dayTimeDuration)
+subtractTimes(?r, "12:00:00"^^xsd:time, "11:00:00Z"^^xsd:time)
+greaterThan(?never, 3)
+addDayTimeDurationToDate(?r, "9999-12-31"^^xsd:date, "P1D"^^xsd:dayTimeDuration)
+"""
+
+
+@pytest.mark.parametrize("text", HOLD.split("\n")[1:-1])
+def test_holds(text: str) -> None:
+    assert NOTHING.holds(text)
+
+
+@pytest.mark.parametrize("text", DO_NOT_HOLD.split("\n")[1:-1])
+def test_does_not_hold(text: str) -> None:
+    """What is false, and what is an error: the atom then does not hold."""
+    assert not NOTHING.holds(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Book(?c", "mark is expected, not the end (column 8"),
+        ("Book(?c) shop:Book(?c)", "and or end is expected, not 'shop:Book' (column 10"),
+        ("shop:Book(?c)", "the prefix 'shop:' is unknown. There are :, ex:, owl:"),
+        ("greaterTan(?a, ?b, 3)", "greaterTan has 3 arguments: a class has one, a property two. Built-ins with a name"),
+        ("swrlb:tan(?a, ?b)", "there is no built-in 'tan' here"),
+        ("pow(?a, 2)", "pow has 2 arguments, and takes 3"),
+        ('"Book"(?c)', 'a name is expected, not the text "Book" (column 1'),
+        ("Book(?c) ∧ §", "this cannot be read (column 12"),
+    ],
+)
+def test_what_is_no_filter(text: str, message: str) -> None:
+    """The message says what is wrong, and where."""
+    known = Knowledge.read("", prefixes={"": "http://example.org/", "ex": "http://example.org/x#"})
+    with pytest.raises(KnowledgeError) as caught:
+        known.holds(text)
+    assert message in str(caught.value)
+
+
+def test_unknown_variables() -> None:
+    with pytest.raises(KnowledgeError, match=r"no class or property atom has q, r\. There are x$"):
+        NOTHING.solutions("owl:Thing(?x) ^ add(?q, 1, 2)", ["x", "q", "r"])
+
+
+def test_documents_with_errors() -> None:
+    """The message has the line. Files have known endings."""
+    with pytest.raises(KnowledgeError, match="line 2"):
+        Knowledge.read("<http://x/a> <http://x/b> 1 .\n<http://x/a> <http://x/b> ::: .")
