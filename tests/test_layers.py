@@ -39,8 +39,8 @@ LAYERS = (
     "demo",
     "cli",
 )
-"""In the order of the data flow. Modules of one layer may import each other; the package's `__init__` and `__main__` may
-import all.
+"""In the order of the data flow. Modules of one layer may import each other. The package's `__init__` and `__main__`
+may import all.
 """
 
 ONLY_BELOW: dict[str, tuple[str, ...]] = {
