@@ -9,7 +9,8 @@ from itertools import chain
 from pathlib import Path
 
 from cepheid.errors import KnowledgeError
-from cepheid.knowledge.closure.closure import SAME, Closure
+from cepheid.knowledge.closure.closure import Closure
+from cepheid.knowledge.closure.lists import SAME
 from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import ClassAtom, PropertyAtom, SameAtom, Variable, parsed
 from cepheid.knowledge.reading import FORMATS, Format, format_of, triples

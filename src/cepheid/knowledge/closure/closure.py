@@ -5,6 +5,9 @@ latest time among the facts that it follows from, and the least of these if it f
 answers for every moment. New facts are joined with those known, never all with all (semi-naive evaluation). They are
 taken by time, so that facts that come in order have their final time at once; one that comes late may lower the times
 of others.
+
+Most rules join facts about individuals with what the ontology says of their property or class. For each property and
+class the rules are therefore prepared: the patterns that match statements of the ontology are looked up once.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from cepheid.knowledge.closure.facts import Fact, Facts
-from cepheid.knowledge.closure.lists import LISTS
+from cepheid.knowledge.closure.lists import DIFFERENT, LISTS, SAME, TYPE
 from cepheid.knowledge.closure.rules import RULES, Atom, Part, Rule, name
-from cepheid.knowledge.terms import Term, Terms, Triple
+from cepheid.knowledge.terms import Iri, Term, Terms, Triple
 
 Bindings: TypeAlias = dict[int, int]
 """Terms by variable, both as numbers."""
@@ -28,7 +31,9 @@ Pattern: TypeAlias = tuple[int, int, int]
 
 ALWAYS = -(2**63)
 """The time (microseconds) of what holds whenever it is asked."""
-FIRST, REST, NIL, SAME = map(name, ("rdf:first", "rdf:rest", "rdf:nil", "owl:sameAs"))
+FIRST, REST, NIL = map(name, ("rdf:first", "rdf:rest", "rdf:nil"))
+_VOCABULARIES = name("rdfs:").value, name("owl:").value
+"""What the ontology says of classes and properties has names that begin so, but for what says which are the same."""
 
 
 class Contradiction(NamedTuple):
@@ -51,6 +56,8 @@ class _Join(NamedTuple):
     head: Pattern | None
     since: int
     """The time from which the rule holds."""
+    given: tuple[Fact, ...] = ()
+    """Facts that have matched other patterns of the rule already."""
 
 
 class Closure:
@@ -62,7 +69,8 @@ class Closure:
         self.contradiction: Contradiction | None = None if base is None else base.contradiction
         """The earliest one."""
         self._base = base
-        self._agenda: list[tuple[int, Fact]] = []
+        self._agenda: list[tuple[int, bool, Fact]] = []
+        """Facts whose consequences are still to be found: by time, statements of the ontology first."""
         self._joins: dict[int | None, list[_Join]] = defaultdict(list)
         """By the predicate of the pattern that a new fact may match; None: a variable."""
         self._stated: dict[Term, list[tuple[Term, Term, int]]] = defaultdict(list)
@@ -72,7 +80,9 @@ class Closure:
         self._lists: dict[tuple[Term, Term, tuple[Term, ...]], int] = {}
         self.mentioned: set[int] = set()
         """The terms in what was stated."""
-        self._same = self.terms.number(SAME)
+        self._same, self._type = self.terms.number(SAME), self.terms.number(TYPE)
+        self._prepared: dict[tuple[int, int | None], list[_Join]] = {}
+        """The joins of a fact with this predicate and, if that is the type, this object. Statements change them."""
         if base is None:
             for one in RULES:
                 self._add_rule(one, ALWAYS)
@@ -102,6 +112,7 @@ class Closure:
             others = _in_order(tuple(body[:at] + body[at + 1 :]), frozenset(_variables([first])))
             predicate = first[1]
             self._joins[predicate if predicate >= 0 else None].append(_Join(rule.name, first, others, head, since))
+        self._prepared.clear()
 
     def _pattern(self, atom: Atom, variables: dict[str, int]) -> Pattern:
         def number(part: Part) -> int:
@@ -156,7 +167,7 @@ class Closure:
         if self._base is not None:
             yield from self._base.lists_of(predicate, kind)
         for (stated, owner, items), time in self._lists.items():
-            fact = tuple(map(self.terms.find, (owner, name("rdf:type"), kind)))
+            fact = tuple(map(self.terms.find, (owner, TYPE, kind)))
             if stated == predicate and None not in fact:
                 since = self.facts.time(fact)  # type: ignore[arg-type]
                 if since is not None:
@@ -174,25 +185,81 @@ class Closure:
         if predicate == self._same and (subject == object_ or self.terms.is_literal(object_)):
             return  # that everything is the same as itself is known
         self.facts.put(fact, time)
-        heappush(self._agenda, (time, fact))
+        is_statement = self._is_statement(predicate, object_)
+        if is_statement:
+            self._prepared.clear()
+        heappush(self._agenda, (time, not is_statement, fact))
 
     def _follow(self) -> None:
         """Applies the rules until nothing new follows."""
         while self._agenda:
-            time, fact = heappop(self._agenda)
+            time, _, fact = heappop(self._agenda)
             if self.facts.time(fact) != time:
                 continue  # it was learned again, with an earlier time
-            for join in [*self._joins_for(fact[1])]:
+            for join in self._joins_for(fact):
                 bindings = _matched(join.first, fact, {})
                 if bindings is not None:
                     for found, facts in [*self._matches(join.others, bindings)]:
-                        self._conclude(join, found, (fact, *facts))
+                        self._conclude(join, found, (fact, *join.given, *facts))
 
-    def _joins_for(self, predicate: int) -> Iterator[_Join]:
+    def _joins_for(self, fact: Fact) -> list[_Join]:
+        _, predicate, object_ = fact
+        key = (predicate, object_ if predicate == self._type else None)
+        if key not in self._prepared:
+            joins = [*self._all_joins(predicate), *self._all_joins(None)]
+            self._prepared[key] = [ready for join in joins for ready in self._prepare(join, *key)]
+        return self._prepared[key]
+
+    def _all_joins(self, predicate: int | None) -> Iterator[_Join]:
         if self._base is not None:
-            yield from self._base._joins_for(predicate)  # noqa: SLF001 - of the same class
+            yield from self._base._all_joins(predicate)  # noqa: SLF001 - of the same class
         yield from self._joins.get(predicate, ())
-        yield from self._joins.get(None, ())
+
+    def _prepare(self, join: _Join, predicate: int, object_: int | None) -> Iterator[_Join]:
+        """The join for facts with these parts, once for each way in which its next patterns match statements."""
+        bindings: Bindings = {}
+        for part, value in ((join.first[1], predicate), (join.first[2], object_)):
+            if value is not None and (part if part >= 0 else bindings.setdefault(part, value)) != value:
+                return
+        if self._is_statement(predicate, object_):
+            yield join
+            return
+        for rest, found, facts in self._stated_ways(join.others, bindings):
+            times = [self.facts.time(fact) for fact in facts]
+            yield _Join(
+                join.name,
+                _filled(join.first, found),
+                tuple(_filled(pattern, found) for pattern in rest),
+                None if join.head is None else _filled(join.head, found),
+                max([join.since, *(time for time in times if time is not None)]),
+                facts,
+            )
+
+    def _stated_ways(
+        self, patterns: tuple[Pattern, ...], bindings: Bindings
+    ) -> Iterator[tuple[tuple[Pattern, ...], Bindings, tuple[Fact, ...]]]:
+        """The ways in which the first patterns match statements that have to do with what is bound: the other patterns,
+        the bindings, and the statements.
+        """
+        if not patterns or not self._is_statement(*patterns[0][1:]) or bindings.keys().isdisjoint(patterns[0]):
+            yield patterns, bindings, ()
+            return
+        subject, predicate, object_ = (part if part >= 0 else bindings.get(part) for part in patterns[0])
+        for fact in self.facts.matching(subject, predicate, object_):
+            found = _matched(patterns[0], fact, bindings)
+            if found is not None:
+                for rest, bound, facts in self._stated_ways(patterns[1:], found):
+                    yield rest, bound, (fact, *facts)
+
+    def _is_statement(self, predicate: int, object_: int | None) -> bool:
+        """Whether facts with these parts are of the ontology: they say something of classes and properties."""
+        if predicate < 0 or object_ is None or (predicate == self._type and object_ < 0):
+            return predicate >= 0 and predicate != self._type and self._is_vocabulary(predicate)
+        return self._is_vocabulary(object_ if predicate == self._type else predicate)
+
+    def _is_vocabulary(self, number: int) -> bool:
+        term = self.terms.term(number)
+        return isinstance(term, Iri) and term not in (SAME, DIFFERENT) and term.value.startswith(_VOCABULARIES)
 
     def _matches(self, patterns: Sequence[Pattern], bindings: Bindings) -> Iterator[tuple[Bindings, tuple[Fact, ...]]]:
         if not patterns:
@@ -219,6 +286,12 @@ class Closure:
     def _triple(self, fact: Fact) -> Triple:
         subject, predicate, object_ = map(self.terms.term, fact)
         return subject, predicate, object_
+
+
+def _filled(pattern: Pattern, bindings: Bindings) -> Pattern:
+    """The pattern with terms in place of bound variables."""
+    subject, predicate, object_ = (bindings.get(part, part) for part in pattern)
+    return subject, predicate, object_
 
 
 def _matched(pattern: Pattern, fact: Fact, bindings: Bindings) -> Bindings | None:

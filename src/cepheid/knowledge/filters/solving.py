@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from cepheid.knowledge.closure.closure import SAME, Closure
-from cepheid.knowledge.closure.lists import DIFFERENT, TYPE
+from cepheid.knowledge.closure.closure import Closure
+from cepheid.knowledge.closure.lists import DIFFERENT, SAME, TYPE
 from cepheid.knowledge.closure.rules import name
 from cepheid.knowledge.filters.builtins import BUILTINS
 from cepheid.knowledge.filters.syntax import (
