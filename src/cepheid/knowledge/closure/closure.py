@@ -31,6 +31,11 @@ Pattern: TypeAlias = tuple[int, int, int]
 
 ALWAYS = -(2**63)
 """The time (microseconds) of what holds whenever it is asked."""
+_Kind: TypeAlias = tuple[int, int | None]
+"""Facts with this predicate and, if that is the type, this object."""
+_Asked: TypeAlias = tuple[int | None, int, int | None]
+"""Facts with these parts."""
+
 FIRST, REST, NIL = map(name, ("rdf:first", "rdf:rest", "rdf:nil"))
 _VOCABULARIES = name("rdfs:").value, name("owl:").value
 """What the ontology says of classes and properties has names that begin so, but for what says which are the same."""
@@ -81,8 +86,11 @@ class Closure:
         self.mentioned: set[int] = set()
         """The terms in what was stated."""
         self._same, self._type = self.terms.number(SAME), self.terms.number(TYPE)
-        self._prepared: dict[tuple[int, int | None], list[_Join]] = {}
-        """The joins of a fact with this predicate and, if that is the type, this object. Statements change them."""
+        self._prepared: dict[_Kind, list[_Join]] = {}
+        self._asked: dict[_Asked, set[_Kind]] = defaultdict(set)
+        """For the statements that were looked up, the kinds of facts whose joins were prepared with them."""
+        self._has_statements = base is None
+        """Whether it has statements of the ontology or rules of its own."""
         if base is None:
             for one in RULES:
                 self._add_rule(one, ALWAYS)
@@ -113,6 +121,7 @@ class Closure:
             predicate = first[1]
             self._joins[predicate if predicate >= 0 else None].append(_Join(rule.name, first, others, head, since))
         self._prepared.clear()
+        self._has_statements = True
 
     def _pattern(self, atom: Atom, variables: dict[str, int]) -> Pattern:
         def number(part: Part) -> int:
@@ -187,7 +196,7 @@ class Closure:
         self.facts.put(fact, time)
         is_statement = self._is_statement(predicate, object_)
         if is_statement:
-            self._prepared.clear()
+            self._forget_joins(fact)
         heappush(self._agenda, (time, not is_statement, fact))
 
     def _follow(self) -> None:
@@ -203,28 +212,37 @@ class Closure:
                         self._conclude(join, found, (fact, *join.given, *facts))
 
     def _joins_for(self, fact: Fact) -> list[_Join]:
+        if self._base is not None and not self._has_statements:
+            return self._base._joins_for(fact)  # noqa: SLF001 - of the same class
         _, predicate, object_ = fact
-        key = (predicate, object_ if predicate == self._type else None)
-        if key not in self._prepared:
+        kind = (predicate, object_ if predicate == self._type else None)
+        if kind not in self._prepared:
             joins = [*self._all_joins(predicate), *self._all_joins(None)]
-            self._prepared[key] = [ready for join in joins for ready in self._prepare(join, *key)]
-        return self._prepared[key]
+            self._prepared[kind] = [ready for join in joins for ready in self._prepare(join, kind)]
+        return self._prepared[kind]
+
+    def _forget_joins(self, statement: Fact) -> None:
+        """Forgets the joins that were prepared without the statement."""
+        if not self._has_statements:
+            self._prepared.clear()
+            self._has_statements = True
+        subject, predicate, object_ = statement
+        for asked in ((subject, predicate, None), (None, predicate, object_), statement):
+            for kind in self._asked.pop(asked, ()):
+                self._prepared.pop(kind, None)
 
     def _all_joins(self, predicate: int | None) -> Iterator[_Join]:
         if self._base is not None:
             yield from self._base._all_joins(predicate)  # noqa: SLF001 - of the same class
         yield from self._joins.get(predicate, ())
 
-    def _prepare(self, join: _Join, predicate: int, object_: int | None) -> Iterator[_Join]:
-        """The join for facts with these parts, once for each way in which its next patterns match statements."""
+    def _prepare(self, join: _Join, kind: _Kind) -> Iterator[_Join]:
+        """The join for a kind of facts, once for each way in which its next patterns match statements."""
         bindings: Bindings = {}
-        for part, value in ((join.first[1], predicate), (join.first[2], object_)):
+        for part, value in zip(join.first[1:], kind, strict=True):
             if value is not None and (part if part >= 0 else bindings.setdefault(part, value)) != value:
                 return
-        if self._is_statement(predicate, object_):
-            yield join
-            return
-        for rest, found, facts in self._stated_ways(join.others, bindings):
+        for rest, found, facts in self._stated_ways(join.others, bindings, kind):
             times = [self.facts.time(fact) for fact in facts]
             yield _Join(
                 join.name,
@@ -236,7 +254,7 @@ class Closure:
             )
 
     def _stated_ways(
-        self, patterns: tuple[Pattern, ...], bindings: Bindings
+        self, patterns: tuple[Pattern, ...], bindings: Bindings, kind: _Kind
     ) -> Iterator[tuple[tuple[Pattern, ...], Bindings, tuple[Fact, ...]]]:
         """The ways in which the first patterns match statements that have to do with what is bound: the other patterns,
         the bindings, and the statements.
@@ -244,11 +262,13 @@ class Closure:
         if not patterns or not self._is_statement(*patterns[0][1:]) or bindings.keys().isdisjoint(patterns[0]):
             yield patterns, bindings, ()
             return
-        subject, predicate, object_ = (part if part >= 0 else bindings.get(part) for part in patterns[0])
+        subject, _, object_ = (part if part >= 0 else bindings.get(part) for part in patterns[0])
+        predicate = patterns[0][1]
+        self._asked[subject, predicate, object_].add(kind)
         for fact in self.facts.matching(subject, predicate, object_):
             found = _matched(patterns[0], fact, bindings)
             if found is not None:
-                for rest, bound, facts in self._stated_ways(patterns[1:], found):
+                for rest, bound, facts in self._stated_ways(patterns[1:], found, kind):
                     yield rest, bound, (fact, *facts)
 
     def _is_statement(self, predicate: int, object_: int | None) -> bool:
