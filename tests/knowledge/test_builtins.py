@@ -140,3 +140,14 @@ def test_documents_with_errors() -> None:
     """The message has the line. Files have known endings."""
     with pytest.raises(KnowledgeError, match="line 2"):
         Knowledge.read("<http://x/a> <http://x/b> 1 .\n<http://x/a> <http://x/b> ::: .")
+
+
+def test_equal_knowledge() -> None:
+    """The same documents are equal knowledge, whenever they are read; nodes of two documents are never the same."""
+    text = "@prefix : <http://x/> .\n:a :b [ :c 1 ] . _:n :c 2 ."
+    one, again = Knowledge.read(text), Knowledge.read(text)
+    assert (one, hash(one)) == (again, hash(again))
+    assert one != Knowledge.read(text, prefixes={"": "http://x/"})
+    assert len(Knowledge.read([text, text]).facts) == len({*Knowledge.read([text, text]).facts}) == 6
+    several = Knowledge.read([text, text], prefixes={"": "http://x/"})
+    assert several.solutions(":c(?n, 2)", ["n"]) == [("_:k0.1",), ("_:k1.1",)]

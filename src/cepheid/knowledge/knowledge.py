@@ -12,7 +12,7 @@ from cepheid.errors import KnowledgeError
 from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import SAME
 from cepheid.knowledge.filters.solving import solutions
-from cepheid.knowledge.filters.syntax import ClassAtom, PropertyAtom, SameAtom, Variable, parsed
+from cepheid.knowledge.filters.syntax import Variable, parsed
 from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
 
@@ -62,7 +62,8 @@ class Knowledge:
         if format is not None and format not in FORMATS:
             raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
         several = [source] if isinstance(source, str | Path) else [*source]
-        return Knowledge([*chain.from_iterable(_read(one, format) for one in several)], prefixes or {})
+        each = (_read(one, format, f"k{number}") for number, one in enumerate(several))
+        return Knowledge([*chain.from_iterable(each)], prefixes or {})
 
     @cached_property
     def closure(self) -> Closure:
@@ -108,8 +109,8 @@ class Knowledge:
         bound = {
             argument.name
             for atom in atoms
-            if isinstance(atom, ClassAtom | PropertyAtom | SameAtom)
-            for argument in vars(atom).values()
+            if atom.kind != "builtin"
+            for argument in atom.arguments
             if isinstance(argument, Variable)
         }
         if unknown := [one for one in variables if one not in bound]:
@@ -126,11 +127,13 @@ class Knowledge:
         number, same = terms.find(term), terms.find(SAME)
         others = set() if number is None or same is None else facts.objects(number, same)
         names = [one.value for one in (term, *map(terms.term, others)) if isinstance(one, Iri)]
-        return min(names) if names else str(term)
+        return min(names, key=lambda one: (one.startswith("_:"), one))
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the facts and prefixes, for patterns that use them. Labels of nodes are part of it."""
+        """A digest of the facts and prefixes, for patterns that use them. Where nodes have no name, the order in which
+        the documents have them is part of it.
+        """
         lines = sorted(" ".join(map(str, fact)) for fact in self.facts)
         prefixes = [f"@prefix {name}: <{iri}>" for name, iri in sorted(self.prefixes.items())]
         return blake2b("\n".join([*prefixes, *lines]).encode(), digest_size=16).hexdigest()
@@ -149,11 +152,11 @@ def _individuals(bindings: Mapping[str, str] | None) -> dict[str, Term]:
     return {name.removeprefix("?"): Iri(iri) for name, iri in (bindings or {}).items()}
 
 
-def _read(source: str | Path, format: Format | None) -> list[Triple]:  # noqa: A002 - as above
+def _read(source: str | Path, format: Format | None, scope: str) -> list[Triple]:  # noqa: A002 - as above
     if isinstance(source, str):
-        return triples(source, format or "turtle")
+        return triples(source, format or "turtle", scope=scope)
     try:
         content = source.read_bytes()
     except OSError as error:
         raise KnowledgeError(f"{source} cannot be read: {error.strerror}") from error
-    return triples(content, format or format_of(source), str(source))
+    return triples(content, format or format_of(source), str(source), scope)

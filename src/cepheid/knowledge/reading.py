@@ -9,7 +9,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias, get_args
 
 from cepheid.errors import KnowledgeError
-from cepheid.knowledge.terms import Blank, Iri, Literal, Term, Triple
+from cepheid.knowledge.terms import Iri, Literal, Term, Triple
 
 Format: TypeAlias = OneOf["turtle", "ntriples", "rdfxml"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -29,8 +29,14 @@ def format_of(path: Path) -> Format:
     return found
 
 
-def triples(text: str | bytes, format: Format, source: str = "the text") -> list[Triple]:  # noqa: A002 - as rdflib's
-    """The triples of a document. Nothing is fetched.
+def triples(
+    text: str | bytes,
+    format: Format,  # noqa: A002 - as rdflib's
+    source: str = "the text",
+    scope: str | None = None,
+) -> list[Triple]:
+    """The triples of a document. Nothing is fetched. Nodes without a name are numbered, and named after the scope: in
+    facts that are used together each document has another one. None: one that no other document has.
 
     Raises:
         KnowledgeError: the text has an error; the message has its line. Or pyoxigraph is not installed.
@@ -46,14 +52,15 @@ def triples(text: str | bytes, format: Format, source: str = "the text") -> list
     }
     if format not in formats:
         raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
-    document = next(_DOCUMENTS)
+    scope = f"d{next(_DOCUMENTS)}" if scope is None else scope
+    made_up: dict[str, str] = {}
 
     def term(found: object) -> Term:
         match found:
             case pyoxigraph.NamedNode():
                 return Iri(found.value)
             case pyoxigraph.BlankNode():
-                return Blank(found.value, document)
+                return Iri(made_up.setdefault(found.value, f"_:{scope}.{len(made_up)}"))
             case pyoxigraph.Literal():
                 return Literal(found.value, found.datatype.value, found.language)
         raise KnowledgeError(f"{source}: {found} is neither a name, a node nor a literal")

@@ -1,4 +1,4 @@
-"""The terms of RDF: names of things, nodes without a name, and literals. In facts they are numbers."""
+"""The terms of RDF: names of things, and literals. In facts they are numbers."""
 
 from __future__ import annotations
 
@@ -11,23 +11,16 @@ STRING = f"{XSD}string"
 
 @dataclass(frozen=True, slots=True)
 class Iri:
-    """A name of a thing."""
+    """The name of a thing. One that begins with `_:` is made up, for a node that a document has without a name."""
 
     value: str
 
-    def __str__(self) -> str:
-        return f"<{self.value}>"
-
-
-@dataclass(frozen=True, slots=True)
-class Blank:
-    """A node without a name. Its label has a meaning within its own document only."""
-
-    label: str
-    document: int
+    @property
+    def is_made_up(self) -> bool:
+        return self.value.startswith("_:")
 
     def __str__(self) -> str:
-        return f"_:{self.label}"
+        return self.value if self.is_made_up else f"<{self.value}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +38,7 @@ class Literal:
         return f'"{text}"' if self.datatype == STRING else f'"{text}"^^<{self.datatype}>'
 
 
-Term: TypeAlias = Iri | Blank | Literal
+Term: TypeAlias = Iri | Literal
 Triple: TypeAlias = tuple[Term, Term, Term]
 """Subject, predicate, object."""
 

@@ -8,14 +8,11 @@ from typing import TypeAlias
 from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import DIFFERENT, SAME, TYPE
 from cepheid.knowledge.closure.rules import name
-from cepheid.knowledge.filters.builtins import BUILTINS
+from cepheid.knowledge.filters.builtins import BUILTINS, Builtin
 from cepheid.knowledge.filters.syntax import (
+    SWRLB,
     Argument,
     Atom,
-    BuiltinAtom,
-    ClassAtom,
-    PropertyAtom,
-    SameAtom,
     Variable,
 )
 from cepheid.knowledge.filters.values import NoValue, compared, literal_of, value_of
@@ -54,29 +51,25 @@ class _Solving:
         """Which atom is next: first those that only test, then those of facts that bind fewer variables, then built-ins
         that compute a value; at last those whose arguments will never be known.
         """
-        match atom:
-            case BuiltinAtom(name, arguments):
-                free = [_free(argument, known) for argument in arguments]
-                if not any(free):
-                    return 0
-                return 7 if BUILTINS[name].computes and not any(free[1:]) else 9
-            case ClassAtom(_, subject):
-                return 3 * _free(subject, known)
-            case PropertyAtom(_, subject, object_):
-                return (0, 2, 4)[_free(subject, known) + _free(object_, known)]
-            case SameAtom(left, right):
-                return (0, 5, 6)[_free(left, known) + _free(right, known)]
+        free = [_free(argument, known) for argument in atom.arguments]
+        match atom.kind:
+            case "builtin":
+                computes = _builtin_of(atom).computes and not any(free[1:])
+                return 0 if not any(free) else 7 if computes else 9
+            case "class" | "property":
+                return (0, 2 + atom.kind.count("class"), 4)[sum(free)]
+        return (0, 5, 6)[sum(free)]
 
     def _one(self, atom: Atom, known: Solution) -> Iterator[Solution]:
-        match atom:
-            case ClassAtom(class_, subject):
-                yield from self._facts(subject, TYPE, class_, known)
-            case PropertyAtom(property_, subject, object_):
-                yield from self._facts(subject, property_, object_, known)
-            case SameAtom():
-                yield from self._same(atom, known)
-            case BuiltinAtom():
+        match atom.kind:
+            case "class":
+                yield from self._facts(atom.arguments[0], TYPE, atom.name, known)
+            case "property":
+                yield from self._facts(atom.arguments[0], atom.name, atom.arguments[1], known)
+            case "builtin":
                 yield from self._builtin(atom, known)
+            case _:
+                yield from self._same(atom, known)
 
     # Facts
 
@@ -111,12 +104,13 @@ class _Solving:
 
     # The same, and different
 
-    def _same(self, atom: SameAtom, known: Solution) -> Iterator[Solution]:
-        test = self._are_different if atom.different else self._are_same
-        for left in self._candidates(atom.left, known):
-            for right in self._candidates(atom.right, {**known, **_named(atom.left, left)}):
+    def _same(self, atom: Atom, known: Solution) -> Iterator[Solution]:
+        test = self._are_same if atom.kind == "same" else self._are_different
+        one, other = atom.arguments
+        for left in self._candidates(one, known):
+            for right in self._candidates(other, {**known, **_named(one, left)}):
                 if test(left, right):
-                    found = _bound(known, (atom.left, left), (atom.right, right))
+                    found = _bound(known, (one, left), (other, right))
                     if found is not None:
                         yield found
 
@@ -155,14 +149,14 @@ class _Solving:
         return any(not classes.isdisjoint(self._disjoint(class_)) for class_ in self._classes(left))
 
     def _classes(self, individual: Term) -> set[Term]:
-        return {found["c"] for found in self._facts(individual, TYPE, Variable("c"), {})}  # type: ignore[arg-type]
+        return {found["c"] for found in self._facts(individual, TYPE, Variable("c"), {})}
 
     def _disjoint(self, class_: Term) -> set[Term]:
         """The classes that have no member in common with the class."""
         found = set[Term]()
         for predicate in (_DISJOINT, _COMPLEMENT):
-            found |= {one["c"] for one in self._facts(class_, predicate, Variable("c"), {})}  # type: ignore[arg-type]
-            found |= {one["c"] for one in self._facts(Variable("c"), predicate, class_, {})}  # type: ignore[arg-type]
+            found |= {one["c"] for one in self._facts(class_, predicate, Variable("c"), {})}
+            found |= {one["c"] for one in self._facts(Variable("c"), predicate, class_, {})}
         for items, time in self._closure.lists_of(_MEMBERS, _ALL_DISJOINT):
             if class_ in items and time <= self._at:
                 found.update(one for one in items if one != class_)
@@ -170,8 +164,8 @@ class _Solving:
 
     # Built-ins
 
-    def _builtin(self, atom: BuiltinAtom, known: Solution) -> Iterator[Solution]:
-        builtin, terms = BUILTINS[atom.name], [_term(argument, known) for argument in atom.arguments]
+    def _builtin(self, atom: Atom, known: Solution) -> Iterator[Solution]:
+        builtin, terms = _builtin_of(atom), [_term(argument, known) for argument in atom.arguments]
         try:
             if builtin.computes:
                 result = builtin.apply(*map(_value, terms[1:]))
@@ -190,6 +184,10 @@ def _value(term: Term | None):  # type: ignore[no-untyped-def]
     if not isinstance(term, Literal):
         raise NoValue("a value is expected, not an individual" if term else "a variable has no value")
     return value_of(term)
+
+
+def _builtin_of(atom: Atom) -> Builtin:
+    return BUILTINS[atom.name.value.removeprefix(SWRLB)]
 
 
 def _free(argument: Argument, known: Solution) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Literal as OneOf
 from typing import NamedTuple, TypeAlias
 
 from cepheid.errors import KnowledgeError
@@ -13,7 +13,7 @@ from cepheid.knowledge.filters.builtins import BUILTINS
 from cepheid.knowledge.terms import XSD, Iri, Literal
 
 SWRLB = "http://www.w3.org/2003/11/swrlb#"
-_SAME, _DIFFERENT = "sameAs", "differentFrom"
+_SAME: Mapping[str, AtomKind] = {"sameAs": "same", "differentFrom": "different"}
 
 
 class Variable(NamedTuple):
@@ -21,43 +21,17 @@ class Variable(NamedTuple):
 
 
 Argument: TypeAlias = Variable | Iri | Literal
+AtomKind: TypeAlias = OneOf["class", "property", "same", "different", "builtin"]
 
 
-@dataclass(frozen=True)
-class ClassAtom:
-    """`C(s)`."""
+class Atom(NamedTuple):
+    """A part of a filter."""
 
-    class_: Iri
-    subject: Argument
-
-
-@dataclass(frozen=True)
-class PropertyAtom:
-    """`P(s, t)`."""
-
-    property: Iri
-    subject: Argument
-    object: Argument
-
-
-@dataclass(frozen=True)
-class SameAtom:
-    """`sameAs(s, t)`, or `differentFrom(s, t)`."""
-
-    left: Argument
-    right: Argument
-    different: bool
-
-
-@dataclass(frozen=True)
-class BuiltinAtom:
-    """`greaterThan(?p, 1000)`: a built-in by its local name."""
-
-    name: str
+    kind: AtomKind
+    name: Iri
+    """Of the class or property; of a built-in in the namespace of SWRL."""
     arguments: tuple[Argument, ...]
 
-
-Atom: TypeAlias = ClassAtom | PropertyAtom | SameAtom | BuiltinAtom
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -132,19 +106,16 @@ class _Parser:
 
     def _atom(self) -> Atom:
         token = self._next("name", "text")
-        name, arguments = token.text, [*self._arguments()]
-        if name in (_SAME, _DIFFERENT) and len(arguments) == 2:
-            return SameAtom(arguments[0], arguments[1], different=name == _DIFFERENT)
+        name, arguments = token.text, tuple(self._arguments())
+        if name in _SAME and len(arguments) == 2:
+            return Atom(_SAME[name], Iri(name), arguments)
         builtin = self._builtin(token)
         if builtin is not None:
             self._check_number(builtin, len(arguments), token)
-            return BuiltinAtom(builtin, tuple(arguments))
+            return Atom("builtin", Iri(SWRLB + builtin), arguments)
         iri = self._iri(token)
-        match arguments:
-            case [one]:
-                return ClassAtom(iri, one)
-            case [one, other]:
-                return PropertyAtom(iri, one, other)
+        if len(arguments) in (1, 2):
+            return Atom("class" if len(arguments) == 1 else "property", iri, arguments)
         what = f"{name} has {len(arguments)} arguments: a class has one, a property two"
         raise self._error(f"{what}{_suggested(name)}", token.at)
 

@@ -9,8 +9,11 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, TypeAlias
+from typing import Literal as OneOf
 
 from cepheid.knowledge.terms import STRING, XSD, Literal
+
+DurationKind: TypeAlias = OneOf["yearMonthDuration", "dayTimeDuration"]
 
 
 class NoValue(Exception):
@@ -18,17 +21,12 @@ class NoValue(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Months:
-    """A yearMonthDuration."""
+class Duration:
+    """A number of months or of seconds."""
 
-    months: int
-
-
-@dataclass(frozen=True, slots=True)
-class Seconds:
-    """A dayTimeDuration."""
-
-    seconds: Decimal
+    kind: DurationKind
+    amount: Decimal
+    """Months of a yearMonthDuration, seconds of a dayTimeDuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Moment:
         return self.at.tzinfo is not None
 
 
-Value: TypeAlias = int | Decimal | float | str | bool | Moment | Months | Seconds | Literal
+Value: TypeAlias = int | Decimal | float | str | bool | Moment | Duration | Literal
 """A literal stands for itself if it has a language, or a type without a meaning here."""
 
 _INTEGERS = {
@@ -108,11 +106,11 @@ def value_of(literal: Literal) -> Value:
             parts = found.groupdict()
             units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
             seconds = sum((Decimal(parts[name] or 0) * unit for name, unit in units.items()), Decimal(0))
-            return Seconds(-seconds if parts["sign"] else seconds)
+            return Duration("dayTimeDuration", -seconds if parts["sign"] else seconds)
         case "yearMonthDuration" if found := _YEAR_MONTH.fullmatch(text):
             parts = found.groupdict()
             months = 12 * int(parts["years"] or 0) + int(parts["months"] or 0)
-            return Months(-months if parts["sign"] else months)
+            return Duration("yearMonthDuration", Decimal(-months if parts["sign"] else months))
     if kind in _TEXTS:
         return literal.text
     if kind in {"decimal", "double", "float", "boolean", *_MOMENTS, "dayTimeDuration", "yearMonthDuration"}:
@@ -191,10 +189,9 @@ def literal_of(value: Value) -> Literal:
             return Literal(repr(value).replace("inf", "INF").replace("nan", "NaN"), f"{XSD}double")
         case str():
             return Literal(value)
-        case Months(months):
-            return Literal(f"{'-' if months < 0 else ''}P{abs(months)}M", f"{XSD}yearMonthDuration")
-        case Seconds(seconds):
-            return Literal(f"{'-' if seconds < 0 else ''}PT{abs(seconds):f}S", f"{XSD}dayTimeDuration")
+        case Duration(kind, amount):
+            size = f"{abs(amount):f}M" if kind == "yearMonthDuration" else f"T{abs(amount):f}S"
+            return Literal(f"{'-' if amount < 0 else ''}P{size}", XSD + kind)
         case Moment(at, kind):
             return Literal(_shown(at, kind), XSD + kind)
 
@@ -237,10 +234,8 @@ def _of_kind(value: Value) -> tuple[str, Any]:
             return "string", value
         case Moment(at, kind):
             return f"{kind}, {'zoned' if value.zoned else 'local'}", at
-        case Months(months):
-            return "yearMonthDuration", months
-        case Seconds(seconds):
-            return "dayTimeDuration", seconds
+        case Duration(kind, amount):
+            return kind, amount
         case _:
             return "number", value
 

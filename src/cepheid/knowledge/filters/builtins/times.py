@@ -6,19 +6,20 @@ import calendar
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from decimal import ROUND_FLOOR, Decimal
-from typing import TypeVar
 
 from cepheid.knowledge.filters.builtins.numbers import finite, numbers
-from cepheid.knowledge.filters.values import Moment, Months, NoValue, Seconds, Value, moment
+from cepheid.knowledge.filters.values import Duration, DurationKind, Moment, NoValue, Value, moment
 
-_T = TypeVar("_T")
+_MONTHS: DurationKind = "yearMonthDuration"
+_SECONDS: DurationKind = "dayTimeDuration"
 
 
-def _are(kind: type[_T], values: tuple[Value, ...]) -> list[_T]:
+def _amounts(kind: DurationKind, values: tuple[Value, ...]) -> list[Decimal]:
+    """The months or seconds of durations of this kind."""
     for value in values:
-        if not isinstance(value, kind):
-            raise NoValue(f"{value} is no value of {kind.__name__}")
-    return [value for value in values if isinstance(value, kind)]
+        if not isinstance(value, Duration) or value.kind != kind:
+            raise NoValue(f"{value} is no {kind}")
+    return [value.amount for value in values if isinstance(value, Duration)]
 
 
 def _a(kind: str, value: Value) -> Moment:
@@ -43,60 +44,41 @@ def _exact(value: Value) -> Decimal:
 # Durations
 
 
-def _day_time(days: Value, hours: Value, minutes: Value, seconds: Value) -> Seconds:
+def _day_time(days: Value, hours: Value, minutes: Value, seconds: Value) -> Duration:
     whole = _integers(days, hours, minutes)
-    return Seconds(86400 * Decimal(whole[0]) + 3600 * whole[1] + 60 * whole[2] + _exact(seconds))
+    return Duration(_SECONDS, 86400 * Decimal(whole[0]) + 3600 * whole[1] + 60 * whole[2] + _exact(seconds))
 
 
-def _year_month(years: Value, months: Value) -> Months:
+def _year_month(years: Value, months: Value) -> Duration:
     year, month = _integers(years, months)
-    return Months(12 * year + month)
+    return Duration(_MONTHS, Decimal(12 * year + month))
 
 
-def _add_months(*values: Value) -> Months:
-    return Months(sum(one.months for one in _are(Months, values)))
+def _added(kind: DurationKind) -> Callable[..., Duration]:
+    return lambda *values: Duration(kind, sum(_amounts(kind, values), Decimal(0)))
 
 
-def _subtract_months(one: Value, other: Value) -> Months:
-    left, right = _are(Months, (one, other))
-    return Months(left.months - right.months)
+def _subtracted(kind: DurationKind) -> Callable[[Value, Value], Duration]:
+    def apply(one: Value, other: Value) -> Duration:
+        left, right = _amounts(kind, (one, other))
+        return Duration(kind, left - right)
+
+    return apply
 
 
-def _multiply_months(value: Value, factor: Value) -> Months:
-    (given,) = _are(Months, (value,))
-    return _rounded_months(given.months * _exact(factor))
+def _scaled(kind: DurationKind, *, divides: bool = False) -> Callable[[Value, Value], Duration]:
+    """A duration multiplied or divided by a number. Months are whole: halves are rounded towards the greater number."""
 
+    def apply(value: Value, by: Value) -> Duration:
+        (amount,), number = _amounts(kind, (value,)), _exact(by)
+        if divides and not number:
+            raise NoValue("division by zero")
+        amount = amount / number if divides else amount * number
+        if kind == _MONTHS:
+            amount = (amount + Decimal("0.5")).to_integral_value(ROUND_FLOOR)
+        return Duration(kind, amount)
 
-def _divide_months(value: Value, divisor: Value) -> Months:
-    (given,), number = _are(Months, (value,)), _exact(divisor)
-    if not number:
-        raise NoValue("division by zero")
-    return _rounded_months(given.months / number)
-
-
-def _rounded_months(months: Decimal) -> Months:
-    return Months(int((months + Decimal("0.5")).to_integral_value(ROUND_FLOOR)))
-
-
-def _add_seconds(*values: Value) -> Seconds:
-    return Seconds(sum((one.seconds for one in _are(Seconds, values)), Decimal(0)))
-
-
-def _subtract_seconds(one: Value, other: Value) -> Seconds:
-    left, right = _are(Seconds, (one, other))
-    return Seconds(left.seconds - right.seconds)
-
-
-def _multiply_seconds(value: Value, factor: Value) -> Seconds:
-    (given,) = _are(Seconds, (value,))
-    return Seconds(given.seconds * _exact(factor))
-
-
-def _divide_seconds(value: Value, divisor: Value) -> Seconds:
-    (given,), number = _are(Seconds, (value,)), _exact(divisor)
-    if not number:
-        raise NoValue("division by zero")
-    return Seconds(given.seconds / number)
+    return apply
 
 
 # Dates and times
@@ -132,9 +114,9 @@ def _later(kind: str, sign: int) -> Callable[[Value, Value], Moment]:
     """A moment of this kind, and seconds or months later or earlier."""
 
     def by_seconds(value: Value, duration: Value) -> Moment:
-        given, (length,) = _a(kind, value), _are(Seconds, (duration,))
+        given, (length,) = _a(kind, value), _amounts(_SECONDS, (duration,))
         try:
-            at = given.at + sign * timedelta(microseconds=int(length.seconds * 1_000_000))
+            at = given.at + sign * timedelta(microseconds=int(length * 1_000_000))
         except OverflowError as error:
             raise NoValue("there is no such day") from error
         if kind == "date":
@@ -148,8 +130,8 @@ def _later(kind: str, sign: int) -> Callable[[Value, Value], Moment]:
 
 def _months_later(kind: str, sign: int) -> Callable[[Value, Value], Moment]:
     def by_months(value: Value, duration: Value) -> Moment:
-        given, (length,) = _a(kind, value), _are(Months, (duration,))
-        year, month = divmod(12 * given.at.year + given.at.month - 1 + sign * length.months, 12)
+        given, (length,) = _a(kind, value), _amounts(_MONTHS, (duration,))
+        year, month = divmod(12 * given.at.year + given.at.month - 1 + sign * int(length), 12)
         try:
             last = calendar.monthrange(year, month + 1)[1]
             return Moment(given.at.replace(year=year, month=month + 1, day=min(given.at.day, last)), kind)
@@ -159,12 +141,12 @@ def _months_later(kind: str, sign: int) -> Callable[[Value, Value], Moment]:
     return by_months
 
 
-def _between(kind: str) -> Callable[[Value, Value], Seconds]:
-    def difference(one: Value, other: Value) -> Seconds:
+def _between(kind: str) -> Callable[[Value, Value], Duration]:
+    def difference(one: Value, other: Value) -> Duration:
         left, right = _a(kind, one), _a(kind, other)
         if left.zoned != right.zoned:
             raise NoValue("one has a zone, and the other has none")
-        return Seconds(Decimal((left.at - right.at) // timedelta(microseconds=1)) / 1_000_000)
+        return Duration(_SECONDS, Decimal((left.at - right.at) // timedelta(microseconds=1)) / 1_000_000)
 
     return difference
 
@@ -175,14 +157,14 @@ COMPUTED: Mapping[str, tuple[Callable[..., Value], int, int | None]] = {
     "date": (_date, 3, 4),
     "time": (_time, 3, 4),
     "dateTime": (_date_time, 6, 7),
-    "addYearMonthDurations": (_add_months, 1, None),
-    "subtractYearMonthDurations": (_subtract_months, 2, 2),
-    "multiplyYearMonthDuration": (_multiply_months, 2, 2),
-    "divideYearMonthDurations": (_divide_months, 2, 2),
-    "addDayTimeDurations": (_add_seconds, 1, None),
-    "subtractDayTimeDurations": (_subtract_seconds, 2, 2),
-    "multiplyDayTimeDurations": (_multiply_seconds, 2, 2),
-    "divideDayTimeDuration": (_divide_seconds, 2, 2),
+    "addYearMonthDurations": (_added(_MONTHS), 1, None),
+    "subtractYearMonthDurations": (_subtracted(_MONTHS), 2, 2),
+    "multiplyYearMonthDuration": (_scaled(_MONTHS), 2, 2),
+    "divideYearMonthDurations": (_scaled(_MONTHS, divides=True), 2, 2),
+    "addDayTimeDurations": (_added(_SECONDS), 1, None),
+    "subtractDayTimeDurations": (_subtracted(_SECONDS), 2, 2),
+    "multiplyDayTimeDurations": (_scaled(_SECONDS), 2, 2),
+    "divideDayTimeDuration": (_scaled(_SECONDS, divides=True), 2, 2),
     "addYearMonthDurationToDateTime": (_months_later("dateTime", 1), 2, 2),
     "subtractYearMonthDurationFromDateTime": (_months_later("dateTime", -1), 2, 2),
     "addYearMonthDurationToDate": (_months_later("date", 1), 2, 2),
