@@ -78,8 +78,8 @@ def translate(case: Case) -> Question:
 
 def to_pattern(facts: PatternFacts) -> Pattern:
     pattern = _sequence(facts)
-    for length in _windows(facts, whole=True):
-        pattern = pattern.within(_duration(length))
+    if lengths := [_duration(length) for length in _windows(facts, whole=True)]:
+        pattern = pattern.within(min(lengths))
     if any(call.name == "subtype" for call in _calls(facts)):
         pattern = pattern.taxonomy(CLASS)
     return pattern.skip(_skip(facts.skip))
@@ -99,7 +99,7 @@ def _sequence(facts: PatternFacts) -> Pattern:
 
 
 def _windows(facts: PatternFacts, *, whole: bool) -> Iterator[Value]:
-    """The lengths of `within` of which FlinkCEP takes the shortest: in a group, that on the last stage does
+    """The lengths of `within`, of which FlinkCEP takes the shortest: in a group, that on the last stage does
     not count.
     """
     for number, stage in enumerate(facts.stages, 1):

@@ -60,11 +60,11 @@ class WebHookSender:
     def _post(self, letter: Letter) -> None:
         body = letter.content.encode()
         connection = self._connection()
+        started = time.monotonic()  # not after the watch has begun, whose end must count as a timeout
         # The timeout of a socket is for each read, and a server may answer byte by byte.
         watch = Timer(self._timeout, _ended, (connection,))
         watch.daemon = True
         watch.start()
-        started = time.monotonic()
         try:
             path = self._parts.path or "/"
             target = f"{path}?{self._parts.query}" if self._parts.query else path
