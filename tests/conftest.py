@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,12 +36,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run files with slow tests first, then the others on Spark: at the end of the run, a long file would run alone."""
     slow, on_spark = ({item.path for item in items if item.get_closest_marker(mark)} for mark in ("slow", "spark"))
     items.sort(key=lambda item: (item.path not in slow, item.path not in on_spark))
-
-
-def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over all that was imported: it stays to the end."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -151,3 +151,10 @@ def test_equal_knowledge() -> None:
     assert len(Knowledge.read([text, text]).facts) == len({*Knowledge.read([text, text]).facts}) == 6
     several = Knowledge.read([text, text], prefixes={"": "http://x/"})
     assert several.solutions(":c(?n, 2)", ["n"]) == [("_:k0.1",), ("_:k1.1",)]
+
+
+def test_the_same_as_itself() -> None:
+    """Whatever is mentioned is the same as itself, also if nothing else is stated of it."""
+    known = Knowledge.read("@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . :a owl:sameAs :a .")
+    assert known.holds("sameAs(?a, ?a)", {"a": "http://x/a"})
+    assert not known.holds("sameAs(?a, ?a)", {"a": "http://x/b"})

@@ -145,7 +145,7 @@ class Knowledge:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        return f"Knowledge({len(self.facts)} facts, of which {len(self.closure.facts)} follow)"
+        return f"Knowledge({len(self.facts)} facts, {len(self.closure.facts)} with those that follow)"
 
 
 def _individuals(bindings: Mapping[str, str] | None) -> dict[str, Term]:

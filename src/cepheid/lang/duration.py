@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import warnings
 from datetime import timedelta
 
-from cepheid.errors import PatternError
+from cepheid.errors import CepheidWarning, PatternError
 from cepheid.lang.plain_value import plain_value
 
 _UNITS = {
@@ -105,3 +106,15 @@ def format_duration(duration: timedelta) -> str:
 def microseconds(duration: timedelta) -> int:
     """The length in microseconds."""
     return duration // timedelta(microseconds=1)
+
+
+def shorter(call: str, former: timedelta | None, length: timedelta | str) -> timedelta:
+    """The shorter one of two lengths, which is what FlinkCEP takes. Warns of a length without an effect, at the line
+    that has called the method `call`.
+    """
+    duration = parse_duration(length)
+    if former is None or duration <= former:
+        return duration
+    what = f"{call}: {format_duration(duration)} has no effect, as {format_duration(former)} was given before"
+    warnings.warn(f"{what}, and the shorter length holds", CepheidWarning, stacklevel=3)
+    return former

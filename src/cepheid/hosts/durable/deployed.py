@@ -126,10 +126,8 @@ class Deployed:
         self._reading = Reading(self.plan, table.time_zone, table.nulls)
         self.used_columns: Sequence[str] = self._reading.used
         """The columns of the events that it reads."""
-        nothing = TimedEvents(
-            table.columns.empty_table().select(self._reading.used), (pa.chunked_array([], TIME_TYPE),)
-        )
-        self._columns = lifted(nothing, self.plan, self._engine).data.schema
+        nothing = table.columns.empty_table().select(self.used_columns), (pa.chunked_array([], TIME_TYPE),)
+        self._columns = lifted(TimedEvents(*nothing), self.plan, self._engine).data.schema
         self._nothing = self._finished(self._runner.schema.empty_table())
         stored = self._runner.stored_open_schema
         self.open_schema = None if stored is None else self._open_rows(stored.empty_table(), _NO_TEXTS).schema

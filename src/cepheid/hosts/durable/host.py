@@ -65,9 +65,9 @@ class DurableHost:
         self._now = Current(store)
         self._retained = None if retention is None else Retained(retention)
         self._warned: set[str] = set()
+        """The inputs with a warning about an hour that clocks show twice."""
         self._ambiguous: dict[str, tuple[pa.Table, str]] = {}
-        """By input: rows with local times that may mean either of two instants, and their zone."""
-        """The inputs of which a warning has said that clocks show an hour twice."""
+        """By input that has no warning yet: rows of this step with such local times, and their zone."""
         self.first_undelivered: Callable[[], int] = lambda: self._now.sent + 1
         """The number of the first row in the outbox that is still to be delivered: it and later ones are kept."""
 
@@ -363,15 +363,14 @@ class DurableHost:
         Tiers have their times from these rows.
         """
         source, zone = running.deployment.input, running.table.time_zone
-        if isinstance(source, str) and source not in self._ambiguous and repeated_hours(rows, zone):
+        if isinstance(source, str) and source not in self._warned and repeated_hours(rows, zone):
             self._ambiguous[source] = (rows, zone)
 
     def _warn_of_repeated_hours(self) -> None:
         """Warns once for each input, after what it has found was stored: a warning may be raised as an error."""
-        new = [source for source in self._ambiguous if source not in self._warned]
-        self._warned.update(new)
-        for source in new:
-            rows, zone = self._ambiguous[source]
+        ambiguous, self._ambiguous = self._ambiguous, {}
+        self._warned.update(ambiguous)
+        for source, (rows, zone) in ambiguous.items():
             warn_of_repeated_hours(rows, zone, where=f"input {source!r}: ")
 
     def _write_found(self, transaction: Transaction, running: Deployed, rows: pa.Table) -> None:

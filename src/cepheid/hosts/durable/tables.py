@@ -32,7 +32,7 @@ def slug_of(name: str) -> str:
 
 
 def open_table(deployment: Deployment, columns: pa.Schema, correlated: tuple[str, ...]) -> RowTable:
-    """The table of open partial matches with these columns, of which `correlated` are correlations."""
+    """The table of open partial matches. `correlated` names the columns that are correlations."""
     keys = tuple(deployment.key)
     asked = [columns.field(name) for name in deployment.promoted or () if name not in correlated]
     promoted = tuple(

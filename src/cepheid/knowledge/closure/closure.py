@@ -83,8 +83,6 @@ class Closure:
         for another name of a member follows from the rules of the list.
         """
         self._lists: dict[tuple[Term, Term, tuple[Term, ...]], int] = {}
-        self.mentioned: set[int] = set()
-        """The terms in what was stated."""
         self._same, self._type = self.terms.number(SAME), self.terms.number(TYPE)
         self._prepared: dict[_Kind, list[_Join]] = {}
         self._asked: dict[_Asked, set[_Kind]] = defaultdict(set)
@@ -102,9 +100,7 @@ class Closure:
             if predicate in LISTS or predicate in (FIRST, REST):
                 self._stated[predicate].append((subject, object_, time))
                 is_list = True
-            numbers = tuple(map(self.terms.number, (subject, predicate, object_)))
-            self.mentioned.update(numbers)
-            self._learn((numbers[0], numbers[1], numbers[2]), time)
+            self._learn((self.terms.number(subject), self.terms.number(predicate), self.terms.number(object_)), time)
         self._follow()
         if is_list:
             self._read_lists()
@@ -113,29 +109,31 @@ class Closure:
     # Rules
 
     def _add_rule(self, rule: Rule, since: int) -> None:
-        variables: dict[str, int] = {}
-        body = [self._pattern(atom, variables) for atom in rule.body]
-        head = None if rule.head is None else self._pattern(rule.head, variables)
+        body, head = self._in_numbers(rule)
         for at, first in enumerate(body):
-            others = _in_order(tuple(body[:at] + body[at + 1 :]), frozenset(_variables([first])))
+            others = _in_order((*body[:at], *body[at + 1 :]), frozenset(_variables([first])))
             predicate = first[1]
             self._joins[predicate if predicate >= 0 else None].append(_Join(rule.name, first, others, head, since))
         self._prepared.clear()
         self._has_statements = True
 
-    def _pattern(self, atom: Atom, variables: dict[str, int]) -> Pattern:
+    def _in_numbers(self, rule: Rule) -> tuple[tuple[Pattern, ...], Pattern | None]:
+        """The rule's body and head."""
+        variables: dict[str, int] = {}
+
         def number(part: Part) -> int:
             if isinstance(part, str):
                 return variables.setdefault(part, -1 - len(variables))
             return self.terms.number(part)
 
-        return number(atom.subject), number(atom.predicate), number(atom.object)
+        def pattern(atom: Atom) -> Pattern:
+            return number(atom.subject), number(atom.predicate), number(atom.object)
+
+        return tuple(map(pattern, rule.body)), None if rule.head is None else pattern(rule.head)
 
     def _apply_to_all(self, rule: Rule, since: int) -> None:
         """Applies a new rule to the facts that are there."""
-        variables: dict[str, int] = {}
-        body = tuple(self._pattern(atom, variables) for atom in rule.body)
-        head = None if rule.head is None else self._pattern(rule.head, variables)
+        body, head = self._in_numbers(rule)
         whole = _Join(rule.name, (0, 0, 0), _in_order(body, frozenset()), head, since)
         for bindings, facts in self._matches(whole.others, {}):
             self._conclude(whole, bindings, facts)
@@ -191,8 +189,8 @@ class Closure:
         subject, predicate, object_ = fact
         if self.terms.is_literal(subject) or self.terms.is_literal(predicate):
             return  # literals are no individuals
-        if predicate == self._same and (subject == object_ or self.terms.is_literal(object_)):
-            return  # that everything is the same as itself is known
+        if predicate == self._same and self.terms.is_literal(object_):
+            return
         self.facts.put(fact, time)
         is_statement = self._is_statement(predicate, object_)
         if is_statement:
@@ -298,7 +296,8 @@ class Closure:
         time = max(time, join.since)
         if join.head is not None:
             subject, predicate, object_ = (part if part >= 0 else bindings[part] for part in join.head)
-            self._learn((subject, predicate, object_), time)
+            if predicate != self._same or subject != object_:  # that everything is the same as itself is known
+                self._learn((subject, predicate, object_), time)
         elif self.contradiction is None or time < self.contradiction.time:
             shown = tuple(self._triple(fact) for fact in facts)
             self.contradiction = Contradiction(time, join.name, shown)

@@ -56,9 +56,11 @@ class _Solving:
             case "builtin":
                 computes = _builtin_of(atom).computes and not any(free[1:])
                 return 0 if not any(free) else 7 if computes else 9
-            case "class" | "property":
-                return (0, 2 + atom.kind.count("class"), 4)[sum(free)]
-        return (0, 5, 6)[sum(free)]
+            case "class":
+                return 3 * sum(free)
+            case "property":
+                return 2 * sum(free)
+        return 5 * sum(free)
 
     def _one(self, atom: Atom, known: Solution) -> Iterator[Solution]:
         match atom.kind:

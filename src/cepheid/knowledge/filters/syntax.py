@@ -29,7 +29,7 @@ class Atom(NamedTuple):
 
     kind: AtomKind
     name: Iri
-    """Of the class or property; of a built-in in the namespace of SWRL."""
+    """The name of the class or property. That of a built-in is in the namespace of SWRL."""
     arguments: tuple[Argument, ...]
 
 

@@ -158,10 +158,10 @@ def moment(
 
 
 def zone_of(text: str | None) -> timezone | None:
-    """The zone `Z` or `+02:00`.
+    """The zone of a text such as `Z` or `+02:00`.
 
     Raises:
-        NoValue: it is none.
+        NoValue: the text is no zone.
     """
     if text is None:
         return None

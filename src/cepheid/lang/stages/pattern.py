@@ -8,7 +8,6 @@ quantified as one. Names and texts are only collected here; they are checked whe
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -16,9 +15,9 @@ from enum import Enum
 
 import numpy as np
 
-from cepheid.errors import CepheidWarning, PatternError, Problem
+from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import check_times, check_times_or_more, pattern_name, shown, stage_name, version_text
-from cepheid.lang.duration import format_duration, parse_duration
+from cepheid.lang.duration import parse_duration, shorter
 from cepheid.lang.function import Function, make_function
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
@@ -368,12 +367,12 @@ class Pattern:
         """A match ends less than `length` after it starts. If `within` is called twice, the shorter length holds, and
         there is a warning if that is the former one.
         """
-        return replace(self, window=_shorter("within", self.window, length))
+        return replace(self, window=shorter("within", self.window, length))
 
     def within_previous(self, length: timedelta | str) -> Pattern:
         """Each event of the last stage comes less than `length` after the event taken before it."""
         last = self.stages[-1]
-        return self._with_last(replace(last, window=_shorter("within_previous", last.window, length)))
+        return self._with_last(replace(last, window=shorter("within_previous", last.window, length)))
 
     def max_gap(self, length: timedelta | str) -> Pattern:
         """Each event of a match, in whichever stage, comes less than `length` after the one before it.
@@ -382,7 +381,7 @@ class Pattern:
         match if only a last `not_followed_by` is open, otherwise as a timeout. Unlike `within_previous`, this also
         holds while a loop or an optional stage may be left. If `max_gap` is called twice, the shorter length holds.
         """
-        return replace(self, gap=_shorter("max_gap", self.gap, length))
+        return replace(self, gap=shorter("max_gap", self.gap, length))
 
     def begin_without(
         self, name: str, *, within: timedelta | str, where: str | Callable[..., object] | None = None
@@ -461,18 +460,6 @@ class Pattern:
 
     def _condition(self, call: str, condition: object, name: str | None) -> Condition:
         return _condition(call, condition, name, f"{self.stages[-1].label}, {call}")
-
-
-def _shorter(call: str, former: timedelta | None, length: timedelta | str) -> timedelta:
-    """The shorter one of two lengths, which is what FlinkCEP takes. Warns, at the line of the call, of one without an
-    effect.
-    """
-    duration = parse_duration(length)
-    if former is None or duration <= former:
-        return duration
-    what = f"{call}: {format_duration(duration)} has no effect, as {format_duration(former)} was given before"
-    warnings.warn(f"{what}, and the shorter length holds", CepheidWarning, stacklevel=3)
-    return former
 
 
 def _condition(call: str, condition: object, name: str | None, where: str) -> Condition:

@@ -30,10 +30,11 @@ _FILES = (
 
 
 def check_is_store(path: Path, scheme: str) -> None:
-    """Refuses what is at the path of a store's URL if it is something else. A new or empty file or folder is none.
+    """Checks that nothing else is at the path of a store's URL. A path without anything, an empty file and, for a host
+    in files, any folder are accepted.
 
     Raises:
-        StoreError: it is.
+        StoreError: there is something else, or it cannot be read.
     """
     with refusing(f"the store {path} cannot be opened"):
         found, is_folder = _kind_of(path), path.is_dir()
@@ -50,10 +51,10 @@ def check_is_store(path: Path, scheme: str) -> None:
 
 
 def check_is_backup(path: Path, scheme: str) -> None:
-    """Refuses what is no backup of a store with this scheme.
+    """Checks that a backup of a store with this scheme is at the path.
 
     Raises:
-        StoreError: it is none.
+        StoreError: there is something else, or it cannot be read.
     """
     with refusing(f"{path} cannot be read"):
         found, is_folder = _kind_of(path), path.is_dir()

@@ -140,7 +140,8 @@ class PostgresDatabase:
         """Makes the tables of a backup.
 
         Raises:
-            StoreError: it is none, or of another schema, or that fails; nothing has changed.
+            StoreError: the file is no backup or one of another schema, or the tables cannot be made; nothing has
+                changed.
         """
         written = schema_in(path, self._url)
         if written is None:
