@@ -72,6 +72,11 @@ class Knowledge:
         closure.add(self.facts)
         return closure
 
+    @cached_property
+    def names(self) -> frozenset[Iri]:
+        """The names in the facts."""
+        return frozenset(term for fact in self.facts for term in fact if isinstance(term, Iri))
+
     def holds(self, filter: str, bindings: Mapping[str, str] | None = None) -> bool:  # noqa: A002 - it is one
         """Whether some assignment makes the filter true.
 

@@ -174,7 +174,8 @@ def _variable_column(rows: _Rows, number: int, variable: Variable) -> pa.Array:
 
 
 def _member_type(plan: OccurrencePlan) -> pa.DataType:
-    leading = [pa.field("type", plan.type_column.type), pa.field("time", TIME_TYPE)]
+    leading = [] if plan.type_column is None else [pa.field("type", plan.type_column.type)]
+    leading.append(pa.field("time", TIME_TYPE))
     if plan.has_delays:
         leading += [pa.field("delay", pa.duration("us")), pa.field("depth", pa.int32())]
     return pa.struct([*leading, *(plan.schema.columns.field(name) for name in plan.member_columns)])
@@ -184,10 +185,11 @@ def _events_column(rows: _Rows, members: Int32s) -> pa.Array:
     plan, emitted, type_ = rows.plan, rows.emitted, _member_type(rows.plan)
     temporal = members < 0
     taken = pa.array(members, mask=temporal)
-    kind, *chosen = (
-        rows.events.column(EVENT_PREFIX + name).take(taken) for name in (plan.type_column.name, *plan.member_columns)
+    kind = [] if plan.type_column is None else [plan.type_column.name]
+    kinds, chosen = (
+        [rows.events.column(EVENT_PREFIX + name).take(taken) for name in names] for names in (kind, plan.member_columns)
     )
-    columns = [kind, _times(emitted.time)]
+    columns = [*kinds, _times(emitted.time)]
     if plan.has_delays:
         delays = pa.array(emitted.delay, pa.int64(), mask=~temporal).cast(pa.duration("us"))
         columns += [delays, pa.array(emitted.depth.astype(np.int32))]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.arrays import INSTRUCTION
+from cepheid.compile.arrays import INSTRUCTION, Ints
 from cepheid.compile.instructions import SlotKind
 from cepheid.compile.occurrences.tables import NONE, TREE_OPERATOR, TREE_SCRIPT, TREE_SETTINGS, AlgebraTables, Regime
 from cepheid.compile.script import Program, Slot, columns_of, orders_texts
@@ -20,7 +20,8 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.growth import spans_of, windows_of
 from cepheid.plan.occurrences.plan import Operator
-from cepheid.plan.occurrences.plans import OccurrencePlans
+from cepheid.plan.occurrences.plans import Meaning, OccurrencePlans
+from cepheid.plan.occurrences.semantic import PlannedFilter
 from cepheid.plan.plan_set import Words
 
 
@@ -37,6 +38,10 @@ class Trees:
     """The types of the columns that scripts read."""
     time_value: int | None
     """The column that holds the time of an event."""
+    bits: int = 0
+    """The number of lifted conditions; the bits of `meanings` come after them."""
+    meanings: tuple[Meaning, ...] = ()
+    filters: tuple[PlannedFilter, ...] = ()
 
 
 def regime_of(policy: Policy, *, by_operator: bool) -> Regime:
@@ -70,15 +75,22 @@ class CompiledOccurrences:
     orders_texts: bool
 
     @property
-    def relevant(self) -> int:
-        """A mask of bits: an event matters if it has one of them."""
+    def relevant(self) -> int | None:
+        """A mask of bits: an event matters if it has one of them. None: every event matters, for what it says."""
+        if self.plan.semantics is not None:
+            return None
         return (1 << len(self.plan.bits)) - 1
 
     @property
-    def relevant_to(self) -> tuple[Words, ...]:
-        """For each pattern, a mask of all plans' bits: an event with one of them matters to the pattern."""
+    def relevant_to(self) -> tuple[Words | None, ...]:
+        """For each pattern, a mask of all plans' bits: an event with one of them matters to the pattern. None: every
+        event matters, for what it says.
+        """
         plans = zip(self.plan.each, self.plan.places, strict=True)
-        return tuple(self.plan.words(place, (1 << len(plan.bits)) - 1) for plan, place in plans)
+        return tuple(
+            None if plan.semantics is not None else self.plan.words(place, (1 << len(plan.bits)) - 1)
+            for plan, place in plans
+        )
 
 
 def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
@@ -91,6 +103,9 @@ def compile_occurrences(plans: OccurrencePlans) -> CompiledOccurrences:
             len(plans.variables),
             types,
             plans.time_value,
+            len(plans.bits),
+            plans.meanings,
+            plans.filters,
         )
         for table in plans.tables
     ]
@@ -123,7 +138,7 @@ def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | No
         leaves = np.full(MAX_CONDITIONS + 1, NONE, np.int64)
         for row, op in enumerate(trees.operators):
             if op.kind is Kind.LEAF:
-                leaves[op.number] = row
+                leaves[_bit_of(op, trees)] = row
         tables = AlgebraTables(
             settings=np.array([settings], TREE_SETTINGS),
             operators=np.array(rows, TREE_OPERATOR),
@@ -134,6 +149,7 @@ def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | No
             scripts=ranges,
             code=code,
             constants=constants,
+            filters=_filters(trees.filters),
             columns=np.array(columns, np.int64),
         )
         compiled.append(CompiledTrees(trees, tables))
@@ -152,12 +168,28 @@ def _operators(trees: Trees, scripts: Mapping[Script, int]) -> tuple[list[tuple[
     windows, spans = windows_of(trees.operators, trees.roots), spans_of(trees.operators)
     for row, op in enumerate(trees.operators):
         script = NONE if op.script is None else scripts[op.script]
+        filter_ = NONE if op.filter is None else trees.filters.index(op.filter)
         span = spans[op.right] if op.right >= 0 else 0
         first = len(parents)
         parents += [parent for parent, other in enumerate(trees.operators) if row in other.operands]
-        rows.append((op.kind, op.left, op.right, op.number, script, lists, span, windows[row], first, len(parents)))
+        own = op.kind, op.left, op.right, op.number, script, filter_
+        rows.append((*own, lists, span, windows[row], first, len(parents)))
         lists += _lists_of(op)
     return rows, parents, lists
+
+
+def _bit_of(leaf: Operator, trees: Trees) -> int:
+    """The bit of the events that the leaf takes."""
+    return leaf.number if leaf.type is None else trees.bits + trees.meanings.index(Meaning(leaf.type, leaf.number))
+
+
+def _filters(filters: Sequence[PlannedFilter]) -> Ints:
+    """AlgebraTables.filters."""
+    most = max((len(one.variables) for one in filters), default=0)
+    found = np.full((len(filters), most), NONE, np.int64)
+    for row, one in enumerate(filters):
+        found[row, : len(one.variables)] = [number for _, number in one.variables]
+    return found
 
 
 def _scripts(forest: Iterable[Trees]) -> list[Script]:

@@ -34,6 +34,7 @@ TREE_OPERATOR = np.dtype(
         ("right", np.int64),
         ("number", np.int64),  # see Kind
         ("script", np.int64),  # or NONE
+        ("filter", np.int64),  # in place of a script: a semantic filter, or NONE
         ("memory", np.int64),  # the first of its lists
         ("span", np.int64),  # microseconds: the longest duration of an occurrence of the right operand
         ("window", np.int64),  # microseconds: the longest duration of an occurrence that still counts
@@ -62,7 +63,7 @@ class AlgebraTables(NamedTuple):
     """(n,) TREE_OPERATOR."""
     parents: Ints
     leaves: Ints
-    """(64,) for each bit of an event's mask, the row of its leaf, or NONE."""
+    """(64,) for each bit of an event's mask, the row of its leaf, or NONE. The bits of what events mean come last."""
     delayed: Ints
     """The rows with timers."""
     roots: Ints
@@ -71,5 +72,7 @@ class AlgebraTables(NamedTuple):
     code: Records
     """(instructions,) INSTRUCTION."""
     constants: Ints
+    filters: Ints
+    """(f, v) for each semantic filter the numbers of its variables, then NONE."""
     columns: Ints
     """The columns that scripts read."""

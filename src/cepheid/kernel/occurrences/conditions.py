@@ -5,7 +5,8 @@ from __future__ import annotations
 from cepheid.compile.occurrences.tables import NONE, PER_VARIABLE, AlgebraTables
 from cepheid.kernel.arrays import Events
 from cepheid.kernel.jit import kernel
-from cepheid.kernel.occurrences.layout import Bindings, Forest, NodeKind, TreeCursor
+from cepheid.kernel.occurrences.answers import follows
+from cepheid.kernel.occurrences.layout import SEVERAL, UNBOUND, Bindings, Forest, NodeKind, TreeCursor
 from cepheid.kernel.occurrences.nodes import has_room, next_bound, size_of
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
 
@@ -14,7 +15,7 @@ from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
 def holds(
     tables: AlgebraTables, forest: Forest, bindings: Bindings, cursor: TreeCursor, row: int, node: int, other: int
 ) -> bool:
-    """Whether the operator's script is true for the variables in `node` and in `other`, which may be the same node.
+    """Whether the operator's condition is true for the variables in `node` and in `other`, which may be the same node.
     Sets the cursor's failure or shortage.
     """
     if not has_room(forest, cursor, size_of(forest.nodes, node) + size_of(forest.nodes, other)):
@@ -22,9 +23,12 @@ def holds(
     variables = bindings.variables
     variables.slots[0, :] = NONE
     variables.outermost[:, :] = NONE
+    variables.individuals[:] = UNBOUND
     bind_below(tables, forest, bindings, node)
     if other != node:
         bind_below(tables, forest, bindings, other)
+    if tables.operators[row].filter != NONE:
+        return follows(tables, bindings, cursor, tables.operators[row].filter)
     script = tables.operators[row].script
     true, failure = run_script(tables, variables, variables, 0, 0, script, variables.stack)
     if failure != NO_FAILURE:
@@ -56,6 +60,7 @@ def bind(tables: AlgebraTables, forest: Forest, bindings: Bindings, variable: in
     time_value = tables.settings[0].time_value
     if first < 0 and last < 0:
         variables.outermost[0, variable], variables.outermost[1, variable] = ~first, ~last
+    variables.individuals[variable] = ~first if first < 0 and first == last else SEVERAL
     if first < 0 and first == last:
         for column in tables.columns:
             variables.values[column, place] = events.values[column, ~first]

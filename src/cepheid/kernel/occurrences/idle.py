@@ -52,6 +52,6 @@ def _windows(kernel: OccurrenceKernel) -> Iterator[int]:
     bounds = [*tables.operators["memory"].tolist()[1:], kernel.lists_of_key]
     for op, end in zip(tables.operators, bounds, strict=True):
         timers = op["kind"] == Kind.DELAYED
-        latest = op["kind"] == Kind.WITHOUT and op["script"] == NONE
+        latest = op["kind"] == Kind.WITHOUT and op["script"] == NONE == op["filter"]
         for _ in range(int(op["memory"]), end):
             yield UNBOUNDED if in_context or timers or latest else int(op["window"])

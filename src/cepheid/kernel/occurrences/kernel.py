@@ -4,23 +4,26 @@ is found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
-from cepheid.compile.arrays import Records
+from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.occurrences.compiled import CompiledTrees, Trees, compile_trees, made_with, tree_limits
-from cepheid.compile.occurrences.tables import Regime
+from cepheid.compile.occurrences.tables import NONE, Regime
 from cepheid.errors import LimitExceeded
 from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, grown
 from cepheid.kernel.failures import FAILURES, JointConditionFailed
 from cepheid.kernel.jit import compiling_alone
+from cepheid.kernel.occurrences.answers import with_room
 from cepheid.kernel.occurrences.layout import (
     ENTRY,
     FOUND,
     MADE,
     OccurrenceStatus,
+    new_answers,
     new_forest,
     new_keys,
     new_lists,
@@ -45,6 +48,10 @@ from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import Operator
 
 _ROOM = 1 << 14
+_QUESTIONS = 1 << 6
+
+Answered: TypeAlias = Callable[[Ints], Ints]
+"""(q, 2 + v) questions → (q,) the times of their answers."""
 
 
 @cache
@@ -84,20 +91,32 @@ class OccurrenceKernel:
         """Whether occurrences of a root consist of their events alone."""
         self.cursor = new_tree_cursor()
         self.forest = new_forest(trees.tables, _ROOM)
+        self._answers = new_answers(trees.tables, _QUESTIONS)
         self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
         self.dropped_matches = 0
 
-    def run(self, events: Events, visits: Visits) -> list[EmittedOccurrences]:
-        """Makes the visits and returns what becomes certain, for each root.
+    def run(self, events: Events, visits: Visits, answered: Answered | None = None) -> list[EmittedOccurrences]:
+        """Makes the visits and returns what becomes certain, for each root. `answered` is called with questions, rows
+        of Answers.questions, and returns the time of each answer.
 
         Raises:
             JointConditionFailed, LimitExceeded: the kernel cannot be used afterwards.
         """
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         cursor, found = self.cursor, []
-        cursor.visit = 0
+        cursor.visit = cursor.questions = 0
+        self._answers.slots.fill(NONE)
+        answers = 0
         while True:
-            match OccurrenceStatus(visit_keys(self.tables, events, self.forest, self._variables, cursor, visits)):
+            status = visit_keys(self.tables, events, self.forest, self._variables, self._answers, cursor, visits)
+            match OccurrenceStatus(status):
+                case OccurrenceStatus.ASKED:
+                    assert answered is not None
+                    asked = slice(answers, int(cursor.questions))
+                    self._answers.times[asked] = answered(self._answers.questions[asked])
+                    answers = asked.stop
+                case OccurrenceStatus.MORE_QUESTIONS:
+                    self._answers = with_room(self._answers)
                 case OccurrenceStatus.DONE:
                     found.append(self._take_found(events))
                     cursor.instant = 0

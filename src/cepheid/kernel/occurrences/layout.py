@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cepheid.compile.arrays import Ints, Records
-from cepheid.compile.occurrences.tables import PER_VARIABLE, AlgebraTables
+from cepheid.compile.occurrences.tables import NONE, PER_VARIABLE, AlgebraTables
 from cepheid.kernel.arrays import FOREVER, Events, Flags, Stack, integers, new_stack
 from cepheid.plan.occurrences.constants import UNBOUNDED
 
@@ -111,14 +111,37 @@ class Variables(NamedTuple):
     """(1, 3 v) the place of the slot's value, or -1."""
     outermost: Ints
     """(2, v) the positions of the first and the last event, or -1."""
+    individuals: Ints
+    """(v,) the position of the variable's event; UNBOUND if it is not bound, SEVERAL if it is no single event."""
     stack: Stack
 
 
+UNBOUND, SEVERAL = -1, -2
+NEVER, UNANSWERED = FOREVER, FOREVER - 1
+"""Times of answers: that a filter does not hold, and that it was not answered yet."""
+
+
+class Answers(NamedTuple):
+    """What is known of semantic filters in a call. A question is a filter with the individuals of its variables. Who
+    knows what events mean answers it, between two calls of the kernel, with the time from which the filter holds.
+    """
+
+    slots: Ints
+    """A table by hash, twice as long as `times` or longer: the numbers of questions, or NONE."""
+    questions: Ints
+    """(q, 2 + v) the filter, the number of the visit, and the variables' individuals as in Variables. The first
+    Cursor.questions of them are asked.
+    """
+    times: Ints
+    """(q,) microseconds, NEVER or UNANSWERED."""
+
+
 class Bindings(NamedTuple):
-    """What conditions read: the events, and the variables that are bound to some of them."""
+    """What conditions read: the events, the variables that are bound to some of them, and answers."""
 
     events: Events
     variables: Variables
+    answers: Answers
 
 
 TREE_CURSOR = integers(
@@ -138,6 +161,7 @@ TREE_CURSOR = integers(
     "failed_row",
     "evaluated",  # operators that were evaluated
     "dropped",  # occurrences that were over a limit
+    "questions",
 )
 
 
@@ -151,6 +175,9 @@ class OccurrenceStatus(IntEnum):
     MORE_FOUND = 5
     TOO_MANY = 6
     FAILED = 7
+    ASKED = 8
+    """Questions are to be answered."""
+    MORE_QUESTIONS = 9
 
 
 def new_tree_cursor() -> TreeCursor:
@@ -197,5 +224,15 @@ def new_variables(tables: AlgebraTables, variables: int, columns: int) -> Variab
         missing=np.zeros((columns, places), np.bool_),
         slots=np.full((1, places), -1, np.int64),
         outermost=np.full((2, variables), -1, np.int64),
+        individuals=np.full(variables, UNBOUND, np.int64),
         stack=new_stack(tables.scripts),
+    )
+
+
+def new_answers(tables: AlgebraTables, room: int) -> Answers:
+    """Room for questions of which none is asked; `room` is a power of two."""
+    return Answers(
+        slots=np.full(2 * room, NONE, np.int64),
+        questions=np.zeros((room, 2 + tables.filters.shape[1]), np.int64),
+        times=np.zeros(room, np.int64),
     )

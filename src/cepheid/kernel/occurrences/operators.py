@@ -14,7 +14,7 @@ Without the recent policy, a window around an operator bounds what it remembers.
 
 from __future__ import annotations
 
-from cepheid.compile.occurrences.tables import AlgebraTables, Regime
+from cepheid.compile.occurrences.tables import NONE, AlgebraTables, Regime
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.conditions import holds
 from cepheid.kernel.occurrences.layout import Bindings, Forest, NodeKind, OccurrenceStatus, TreeCursor
@@ -68,7 +68,7 @@ def evaluate(
     if op.kind == Kind.THEN:
         then(tables, forest, cursor, row, memory, recent)
     elif op.kind == Kind.WITHOUT:
-        if op.script < 0:
+        if op.script == NONE and op.filter == NONE:
             without(tables, forest, cursor, row, memory)
         else:
             without_if(tables, forest, bindings, cursor, row, memory)
@@ -99,7 +99,7 @@ def evaluate(
             node = forest.made[at].node
             if holds(tables, forest, bindings, cursor, row, node, node):
                 put(forest, cursor, cursor.made, False, forest.made[at].start, node)
-            if cursor.shortage or cursor.failure:
+            if needs_room(cursor) or cursor.failure != NO_FAILURE:
                 return
 
 
@@ -159,6 +159,14 @@ def without(tables: AlgebraTables, forest: Forest, cursor: TreeCursor, row: int,
             put(forest, cursor, cursor.made, False, forest.made[at].start, forest.made[at].node)
 
 
+@inlined
+def needs_room(cursor: TreeCursor) -> bool:
+    """Whether there is a shortage other than of answers. The operator is evaluated again in any case; but first it asks
+    all its questions.
+    """
+    return cursor.shortage != OccurrenceStatus.DONE and cursor.shortage != OccurrenceStatus.ASKED
+
+
 @kernel
 def without_if(
     tables: AlgebraTables, forest: Forest, bindings: Bindings, cursor: TreeCursor, row: int, memory: int
@@ -184,9 +192,11 @@ def without_if(
                 break
         if not taken:
             put(forest, cursor, cursor.made, False, start, node)
-        if cursor.shortage or cursor.failure != NO_FAILURE:
-            forest.lists[memory].count = before
-            return
+        if needs_room(cursor) or cursor.failure != NO_FAILURE:
+            break
+    if cursor.shortage or cursor.failure != NO_FAILURE:
+        forest.lists[memory].count = before
+        return
     prune(forest, memory, cursor.now - op.window)
 
 

@@ -12,7 +12,7 @@ from cepheid.compile.occurrences.tables import NONE, AlgebraTables, Regime
 from cepheid.kernel.arrays import FOREVER, Events, Int32s, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.occurrences.contexts import evaluate_in_context
-from cepheid.kernel.occurrences.layout import Bindings, Forest, OccurrenceStatus, TreeCursor, Variables
+from cepheid.kernel.occurrences.layout import Answers, Bindings, Forest, OccurrenceStatus, TreeCursor, Variables
 from cepheid.kernel.occurrences.lists import append, drop_earliest, drop_first, keep_since, reserve
 from cepheid.kernel.occurrences.operators import evaluate
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
@@ -25,6 +25,7 @@ def visit_keys(
     events: Events,
     forest: Forest,
     variables: Variables,
+    answers: Answers,
     cursor: TreeCursor,
     visits: Visits,
 ) -> int:
@@ -32,7 +33,7 @@ def visit_keys(
     continues where it stopped.
     """
     rows = len(tables.operators)
-    bindings = Bindings(events, variables)
+    bindings = Bindings(events, variables, answers)
     in_context = tables.settings[0].regime >= Regime.SNOOP_RECENT
     while cursor.visit < len(visits.key):
         key = visits.key[cursor.visit]

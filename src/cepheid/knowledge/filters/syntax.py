@@ -64,6 +64,20 @@ def parsed(text: str, prefixes: Mapping[str, str]) -> tuple[Atom, ...]:
     return _Parser(text, prefixes).filter()
 
 
+def named(name: str, prefixes: Mapping[str, str]) -> Iri:
+    """The name `prefix:name`, or `name` in the prefix "".
+
+    Raises:
+        KnowledgeError: the prefix is unknown.
+    """
+    prefix, _, local = name.partition(":") if ":" in name else ("", "", name)
+    known = {"xsd": XSD, "swrlb": SWRLB, **prefixes}
+    if prefix not in known:
+        listed = ", ".join(f"{one}:" for one in sorted(known))
+        raise KnowledgeError(f"the prefix {prefix + ':'!r} is unknown. There are {listed}")
+    return Iri(known[prefix] + local)
+
+
 class _Parser:
     def __init__(self, text: str, prefixes: Mapping[str, str]) -> None:
         self._text, self._prefixes = text, prefixes
@@ -171,14 +185,11 @@ class _Parser:
             found = re.fullmatch(r'"&([\w.-]*);(.*)"', text)
             if found is None:
                 raise self._error(f"a name is expected, not the text {text}", token.at)
-            prefix, local = found[1], found[2]
-        else:
-            prefix, _, local = text.rpartition(":")
-        known = {"xsd": XSD, "swrlb": SWRLB, **self._prefixes}
-        if prefix not in known:
-            listed = ", ".join(f"{one}:" for one in sorted(known))
-            raise self._error(f"the prefix {prefix + ':'!r} is unknown. There are {listed}", token.at)
-        return Iri(known[prefix] + local)
+            text = f"{found[1]}:{found[2]}"
+        try:
+            return named(text, self._prefixes)
+        except KnowledgeError as error:
+            raise self._error(str(error), token.at) from None
 
 
 def _number_type(text: str) -> str:

@@ -5,11 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeAlias
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import shown
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.occurrences.variables import plain_condition, variable_name
+
+
+@dataclass(frozen=True)
+class SemanticFilter:
+    """A condition on what events mean, such as `Book(?c) ∧ hasPrice(?c, ?p) ∧ greaterThan(?p, 1000)`. Variables of the
+    pattern are the individuals of their events.
+    """
+
+    text: str
+
+
+Condition: TypeAlias = str | SemanticFilter
+"""A condition over variables: SQL, or a semantic filter."""
+
+
+def semantic(text: object) -> SemanticFilter:
+    """A semantic filter, for `where`, `minus_if` and `restrict` of a pattern with knowledge."""
+    if not isinstance(text, str) or not text.strip():
+        raise PatternError(f"a semantic filter is text, as in 'Book(?c) ∧ hasPrice(?c, ?p)', got {shown(text)}")
+    return SemanticFilter(text.strip())
 
 
 class Occurrence:
@@ -33,9 +54,9 @@ class Occurrence:
         """`a - b`: an a that contains no b, from its start to its end, both included."""
         return Without(self, _operand(negated, "-"))
 
-    def minus_if(self, negated: Occurrence, condition: str) -> Occurrence:
+    def minus_if(self, negated: Occurrence, condition: Condition) -> Occurrence:
         """As `a - b`, but a b counts only if the condition, over the variables of both, is true."""
-        return Without(self, _operand(negated, "minus_if"), plain_condition(condition))
+        return Without(self, _operand(negated, "minus_if"), given_condition(condition))
 
     def within(self, length: timedelta | str) -> Occurrence:
         """Only occurrences that take no longer than `length` from start to end."""
@@ -45,9 +66,11 @@ class Occurrence:
         """The instant `delay` after the end of each occurrence: a temporal event."""
         return Delayed(self, parse_duration(delay, or_zero=True))
 
-    def where(self, condition: str) -> Occurrence:
-        """Only occurrences for which the condition, SQL in Spark's dialect over their variables, is true."""
-        return Filtered(self, plain_condition(condition))
+    def where(self, condition: Condition) -> Occurrence:
+        """Only occurrences for which the condition is true: SQL in Spark's dialect over their variables, or a semantic
+        filter.
+        """
+        return Filtered(self, given_condition(condition))
 
     def named(self, variable: str) -> Occurrence:
         """The same occurrences, bound to `variable`: conditions around them and measures use this name."""
@@ -85,7 +108,7 @@ class Then(OfTwo):
 
 @dataclass(frozen=True)
 class Without(OfTwo):
-    condition: str | None = None
+    condition: Condition | None = None
     """The right occurrence counts only if this holds between the two; None: it always counts."""
 
 
@@ -116,7 +139,7 @@ class Bound(OfOne):
 
 @dataclass(frozen=True)
 class Filtered(OfOne):
-    condition: str
+    condition: Condition
 
 
 def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
@@ -168,6 +191,11 @@ def type_name(name: object) -> str:
     return name
 
 
+def given_condition(given: object) -> Condition:
+    """The condition as it is stored. PatternError if it is neither SQL nor a semantic filter."""
+    return given if isinstance(given, SemanticFilter) else plain_condition(given)
+
+
 def _operand(given: object, operator: str) -> Occurrence:
     if isinstance(given, Occurrence):
         return given
@@ -180,6 +208,6 @@ class RestrictedType:
 
     name: str
     base: str
-    condition: str
+    condition: Condition
     variable: str | None = None
     """The name of the event in the condition. Column names alone refer to the event, too."""

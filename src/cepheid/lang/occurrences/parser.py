@@ -13,7 +13,7 @@ The notation has these forms:
     (A)_120s    within
     A + 10s     delay
     ?v: A       binds the variable v
-    A [F]       filters
+    A [F]       filters; F is SQL, or in a pattern with knowledge a semantic filter or [sql: …]
 
 The signs of logic and the true minus sign are accepted, too. What follows a single expression (`_120s`, `+ 10s`, `[F]`)
 binds more strongly than an operator between two. Different operators between expressions need parentheses, as in the
@@ -35,6 +35,7 @@ from cepheid.lang.duration import WORD, parse_duration
 from cepheid.lang.occurrences.expression import (
     Both,
     Bound,
+    Condition,
     Delayed,
     Either,
     Filtered,
@@ -42,10 +43,12 @@ from cepheid.lang.occurrences.expression import (
     Occurrence,
     OfTwo,
     RestrictedType,
+    SemanticFilter,
     Then,
     Within,
     Without,
     depth_of,
+    semantic,
 )
 from cepheid.lang.occurrences.variables import plain_condition
 
@@ -74,6 +77,8 @@ _OPERATORS: dict[str, type[OfTwo]] = {
     "-": Without,
     "\N{MINUS SIGN}": Without,
 }
+SQL = "sql:"
+"""What SQL in brackets begins with in a pattern with knowledge."""
 _QUOTES = "'\"`"
 
 
@@ -84,26 +89,27 @@ class Declared(NamedTuple):
     restricted: tuple[RestrictedType, ...]
 
 
-def parse_occurrences(text: str) -> Declared:
-    """The expression, and the types that are declared before it.
+def parse_occurrences(text: str, *, semantic: bool = False) -> Declared:
+    """The expression, and the types that are declared before it. `semantic`: conditions are semantic filters, but for
+    those that begin with `sql:`.
 
     Raises:
         PatternError: the text is not valid; lists all problems, each with its place.
     """
-    return _read(text, _whole)
+    return _read(text, _whole, semantic=semantic)
 
 
-def parse_restricted(name: str, text: str) -> RestrictedType:
-    """The declaration of the restricted type `name`; the text is its right side, `?v: A [F]`.
+def parse_restricted(name: str, text: str, *, semantic: bool = False) -> RestrictedType:
+    """The declaration of the restricted type `name`; the text is its right side, `?v: A [F]`. `semantic` as above.
 
     Raises:
         PatternError: the text is not valid; lists all problems, each with its place.
     """
-    return _read(text, lambda reader: _declared(reader, name))
+    return _read(text, lambda reader: _declared(reader, name), semantic=semantic)
 
 
-def _read(text: str, rule: Callable[[_Reader], _T]) -> _T:
-    reader = _Reader(text)
+def _read(text: str, rule: Callable[[_Reader], _T], *, semantic: bool) -> _T:
+    reader = _Reader(text, semantic)
     try:
         found = rule(reader)
         if not reader.at_end():
@@ -120,6 +126,7 @@ class _Reader:
     """A position in the text, and functions that read from there."""
 
     text: str
+    semantic: bool
     at: int = 0
     nesting: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -297,14 +304,18 @@ def _length(reader: _Reader, example: str) -> timedelta:
     return reader.checked(start, lambda: parse_duration(found[1] if braces else found[0], or_zero=True), timedelta(0))
 
 
-def _condition(reader: _Reader) -> str:
-    """The SQL text between a bracket and its closing bracket."""
+def _condition(reader: _Reader) -> Condition:
+    """The text between a bracket and its closing bracket."""
     start = reader.skip()
     end = _closing(reader.text, start)
     if end is None:
         raise _refused("this bracket is not closed", (start, start + 1))
     reader.at = end + 1
-    return reader.checked(start, lambda: plain_condition(reader.text[start + 1 : end]), "TRUE")
+    written = reader.text[start + 1 : end]
+    sql = written.lstrip().removeprefix(SQL)
+    if reader.semantic and sql == written.lstrip():
+        return reader.checked(start, lambda: semantic(written), SemanticFilter(""))
+    return reader.checked(start, lambda: plain_condition(sql or written), "TRUE")
 
 
 def _closing(text: str, start: int) -> int | None:

@@ -16,14 +16,23 @@ from typing import TYPE_CHECKING
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.former import TYPES, refuses_former
-from cepheid.lang.occurrences.expression import Occurrence, RestrictedType, type_name
+from cepheid.lang.occurrences.expression import (
+    Condition,
+    Occurrence,
+    RestrictedType,
+    given_condition,
+    type_name,
+)
 from cepheid.lang.occurrences.parser import parse_occurrences
-from cepheid.lang.occurrences.variables import plain_condition, variable_name
+from cepheid.lang.occurrences.variables import variable_name
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from cepheid.knowledge.events.mapping import EventMapping
+    from cepheid.knowledge.knowledge import Knowledge
 
 
 class Policy(Enum):
@@ -61,25 +70,40 @@ class OccurrencePattern:
     """Set by `restrict`, or declared in the text."""
     parameters: tuple[Parameter, ...] = ()
     """Set by `with_parameters` and by pattern files, each name once."""
+    knowledge: Knowledge | None = None
+    """Set by `of`: what semantic filters ask, and what types are kinds of."""
+    mapping: EventMapping | None = None
+    """Set by `of`: how events are individuals. There if and only if there is knowledge."""
     version: str | None = None
     """For people who store versions of patterns; it is not part of match_id."""
 
     @staticmethod
     @refuses_former(TYPES)
-    def of(expression: Occurrence | str) -> OccurrencePattern:
+    def of(
+        expression: Occurrence | str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
+    ) -> OccurrencePattern:
         """The pattern of an expression, or of its text in the notation of `cepheid.lang.occurrences.parser`.
+
+        Args:
+            expression: In a text with knowledge, conditions in brackets are semantic filters; `[sql: …]` is SQL.
+            knowledge: What semantic filters ask. The types of leaves are then classes.
+            mapping: How events are individuals; given if and only if knowledge is.
 
         Raises:
             PatternError: the text is not valid; with the places of the problems.
         """
+        if (knowledge is None) != (mapping is None):
+            raise PatternError("knowledge= and mapping= are given together: what is known, and how events come into it")
         if isinstance(expression, str):
-            declared = parse_occurrences(expression)
-            return OccurrencePattern(declared.expression, restricted=declared.restricted)
+            declared = parse_occurrences(expression, semantic=knowledge is not None)
+            return OccurrencePattern(
+                declared.expression, restricted=declared.restricted, knowledge=knowledge, mapping=mapping
+            )
         if not isinstance(expression, Occurrence):
             raise PatternError(
                 f"an expression such as event('a') >> event('b'), or its text, is expected, got {shown(expression)}"
             )
-        return OccurrencePattern(expression)
+        return OccurrencePattern(expression, knowledge=knowledge, mapping=mapping)
 
     def named(self, name: str) -> OccurrencePattern:
         return replace(self, name=pattern_name(name))
@@ -101,12 +125,12 @@ class OccurrencePattern:
         """Gives each `$name` in conditions and measures its value, as `Pattern.with_parameters` does."""
         return replace(self, parameters=with_values(self.parameters, values))
 
-    def restrict(self, name: str, base: str, condition: str, *, variable: str | None = None) -> OccurrencePattern:
+    def restrict(self, name: str, base: str, condition: Condition, *, variable: str | None = None) -> OccurrencePattern:
         """Declares a restricted type `name`: the events of `base` for which `condition` is true."""
         made = RestrictedType(
             type_name(name),
             type_name(base),
-            plain_condition(condition),
+            given_condition(condition),
             None if variable is None else variable_name(variable),
         )
         return replace(self, restricted=(*self.restricted, made))

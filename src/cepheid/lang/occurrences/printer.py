@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from cepheid.lang.occurrences import expression as algebra
 from cepheid.lang.occurrences.expression import Occurrence
-from cepheid.lang.occurrences.parser import PLAIN_NAME
+from cepheid.lang.occurrences.parser import PLAIN_NAME, SQL
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 
 _UNITS = (("d", "days"), ("h", "hours"), ("min", "minutes"), ("s", "seconds"), ("ms", "milliseconds"))
@@ -15,40 +16,49 @@ _SIGNS = {algebra.Then: ";", algebra.Both: " &", algebra.Either: " |"}
 
 def pattern_text(pattern: OccurrencePattern) -> str:
     """The declarations, one line each, then the expression."""
-    declared = [f"{_name(one.name)} = {restricted_text(one)}" for one in pattern.restricted]
-    return "\n".join([*declared, expression_text(pattern.expression)])
+    semantic = pattern.knowledge is not None
+    declared = [f"{_name(one.name)} = {restricted_text(one, semantic=semantic)}" for one in pattern.restricted]
+    return "\n".join([*declared, expression_text(pattern.expression, semantic=semantic)])
 
 
-def restricted_text(restricted: algebra.RestrictedType) -> str:
-    """The right side of a declaration."""
+def restricted_text(restricted: algebra.RestrictedType, *, semantic: bool = False) -> str:
+    """The right side of a declaration. `semantic` as for the parser."""
     variable = "" if restricted.variable is None else f"?{restricted.variable}:"
-    return f"{variable}{_name(restricted.base)}[{restricted.condition}]"
+    return f"{variable}{_name(restricted.base)}[{condition_text(restricted.condition, semantic=semantic)}]"
 
 
-def expression_text(expression: Occurrence) -> str:
+def condition_text(condition: algebra.Condition, *, semantic: bool = False) -> str:
+    """The text between brackets. `semantic` as for the parser."""
+    if isinstance(condition, algebra.SemanticFilter):
+        return condition.text
+    return f"{SQL} {condition}" if semantic else condition
+
+
+def expression_text(expression: Occurrence, *, semantic: bool = False) -> str:
+    """The text of an expression. `semantic` as for the parser."""
+    text = partial(expression_text, semantic=semantic)
     match expression:
         case algebra.Leaf(type_):
             return _name(type_)
         case algebra.Without(left, right, condition):
-            minus = "-" if condition is None else f"-[{condition}]"
-            return f"({expression_text(left)} {minus} {expression_text(right)})"
+            minus = "-" if condition is None else f"-[{condition_text(condition, semantic=semantic)}]"
+            return f"({text(left)} {minus} {text(right)})"
         case algebra.OfTwo(left, right):
-            return f"({expression_text(left)}{_SIGNS[type(expression)]} {expression_text(right)})"
+            return f"({text(left)}{_SIGNS[type(expression)]} {text(right)})"
         case algebra.Within(of, length):
-            return f"{_closed(of)}_{_length(length)}"
+            return f"{_closed(text(of))}_{_length(length)}"
         case algebra.Delayed(of, delay):
-            return f"{expression_text(of)} + {_length(delay)}"
+            return f"{text(of)} + {_length(delay)}"
         case algebra.Filtered(of, condition):
-            return f"{expression_text(of)}[{condition}]"
+            return f"{text(of)}[{condition_text(condition, semantic=semantic)}]"
         case algebra.Bound(of, variable):
-            inner = expression_text(of)
+            inner = text(of)
             return f"?{variable}:{inner if isinstance(of, algebra.Leaf | algebra.OfTwo) else f'({inner})'}"
     raise AssertionError(expression)
 
 
-def _closed(expression: Occurrence) -> str:
-    """The expression's text, in parentheses if an underscore after it would be read as part of a name or a unit."""
-    text = expression_text(expression)
+def _closed(text: str) -> str:
+    """An expression's text, in parentheses if an underscore after it would be read as part of a name or a unit."""
     return text if text[-1] in ")]" else f"({text})"
 
 

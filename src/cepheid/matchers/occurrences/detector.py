@@ -16,7 +16,7 @@ from cepheid.compile.occurrences.compiled import CompiledOccurrences
 from cepheid.errors import PatternError
 from cepheid.events.batch import VALUE_PREFIX, Batch
 from cepheid.kernel import siphash
-from cepheid.kernel.arrays import Events, Flags, Int32s, Visits
+from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits
 from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.occurrences.fork import fork_keys
 from cepheid.kernel.occurrences.idle import forget_keys, idle_from
@@ -24,6 +24,7 @@ from cepheid.kernel.occurrences.kernel import OccurrenceKernel, warm_up
 from cepheid.kernel.occurrences.results import EmittedOccurrences
 from cepheid.kernel.occurrences.state import kernel_state, restore_kernel
 from cepheid.matchers.counts import Found
+from cepheid.matchers.occurrences.sessions import Sessions
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts
 from cepheid.matchers.working_set import WorkingSet, joint_error
@@ -35,6 +36,8 @@ from cepheid.plan.plan_set import ColumnMap
 
 _FEW = 1 << 14
 """Up to this many events that nothing needs are retained in any case."""
+_SESSIONS = "sessions."
+"""The names of the arrays of sessions begin so."""
 WHY_UNLISTED = (
     "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences are open "
     "(open_partial_matches)"
@@ -55,6 +58,8 @@ class OccurrenceKernels:
         policies = [[plans.each[number].policy for number in table.plans] for table in tables]
         self.plans = [table.plans for table in tables]
         """For each kernel, the numbers of the plans whose roots it has."""
+        self.sessions = None if plans.semantics is None else Sessions(plans)
+        """None: no pattern has knowledge."""
         self.each = [
             OccurrenceKernel(trees, roots, plans.limits) for trees, roots in zip(compiled.each, policies, strict=True)
         ]
@@ -62,8 +67,9 @@ class OccurrenceKernels:
     def run(self, events: Events, visits: Visits) -> dict[int, EmittedOccurrences]:
         """What the visits make certain, by the plan's number; raises as a kernel does."""
         emitted: dict[int, EmittedOccurrences] = {}
+        answered = None if self.sessions is None else self.sessions.answered
         for kernel, plans in zip(self.each, self.plans, strict=True):
-            emitted |= zip(plans, kernel.run(events, visits), strict=True)
+            emitted |= zip(plans, kernel.run(events, visits, answered), strict=True)
         return emitted
 
     def hold(self, count: int) -> Int32s:
@@ -77,6 +83,8 @@ class OccurrenceKernels:
         held[positions] = np.arange(len(positions), dtype=np.int32)
         for kernel in self.each:
             kernel.place(held, len(positions))
+        if self.sessions is not None:
+            self.sessions.hold(positions)
         return positions
 
     def open_partial_matches(self, now: int) -> int:  # noqa: ARG002 - for patterns of stages, some may be over
@@ -99,7 +107,8 @@ class OccurrenceKernels:
     @property
     def open_keys(self) -> Int32s:
         """The numbers of the keys that have something open, ascending."""
-        return _union([kernel.open_keys for kernel in self.each])
+        known = [] if self.sessions is None else [self.sessions.keys]
+        return _union([*known, *(kernel.open_keys for kernel in self.each)])
 
     def due(self, time: int) -> Int32s:
         """The numbers of the keys that have an instant up to `time` (microseconds)."""
@@ -112,6 +121,8 @@ class OccurrenceKernels:
     def idle_from(self, keys: Int32s) -> Ints:
         """(k,) as `kernel.occurrences.idle.idle_from`; the latest over all kernels."""
         found: Ints = np.max([idle_from(kernel, keys) for kernel in self.each], axis=0)
+        if self.sessions is not None:
+            found[np.isin(keys, self.sessions.keys)] = FOREVER  # facts are never taken back
         return found
 
     def make_keys(self, keys: int) -> None:
@@ -123,11 +134,15 @@ class OccurrenceKernels:
         """As `kernel.occurrences.fork.fork_keys`."""
         for kernel in self.each:
             fork_keys(kernel, source, target)
+        if self.sessions is not None:
+            self.sessions.fork(source, target)
 
     def drop(self, keys: Int32s) -> None:
         """Forgets what is open for these keys, without emitting anything."""
         for kernel in self.each:
             forget_keys(kernel, keys)
+        if self.sessions is not None:
+            self.sessions.drop(keys)
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:
@@ -147,34 +162,43 @@ class OccurrenceKernels:
 
     def is_open(self, keys: Int32s) -> Flags:
         is_open: Flags = np.any([kernel.is_open(keys) for kernel in self.each], axis=0)
-        return is_open
+        return is_open if self.sessions is None else is_open | np.isin(keys, self.sessions.keys)
 
     def renumber(self, before: Int32s) -> None:
         """Gives key before[i] the number i, with all that is open for it. All other keys must have nothing open."""
         for kernel in self.each:
             kernel.renumber(before)
+        if self.sessions is not None:
+            self.sessions.renumber(before)
 
     # Snapshots
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state without the events. `hold` must have been called before."""
         dropped = {"dropped": np.array(self.dropped)}
-        return dropped | {
-            f"{number}.{name}": array
-            for number, kernel in enumerate(self.each)
-            for name, array in kernel_state(kernel).items()
-        }
+        sessions = {} if self.sessions is None else self.sessions.state()
+        known = {f"{_SESSIONS}{name}": array for name, array in sessions.items()}
+        return (
+            dropped
+            | known
+            | {
+                f"{number}.{name}": array
+                for number, kernel in enumerate(self.each)
+                for name, array in kernel_state(kernel).items()
+            }
+        )
 
-    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], count: int) -> None:
-        """Continues from what `state` returned, with the `count` events that were held.
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
+        """Continues from what `state` returned, with the events that were held.
 
         Raises:
             SnapshotError: the state and the events do not belong together.
         """
         for number, kernel in enumerate(self.each):
-            prefix = f"{number}."
-            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            restore_kernel(kernel, own, count)
+            own = _with_prefix(arrays, f"{number}.")
+            restore_kernel(kernel, own, 0 if held is None else len(held))
+        if self.sessions is not None:
+            self.sessions.restore(_with_prefix(arrays, _SESSIONS), held)
         open_, matches = arrays["dropped"].tolist()
         self.each[0].cursor.dropped, self.each[0].dropped_matches = open_, matches
 
@@ -209,7 +233,12 @@ class OccurrenceDetector(Replays):
             ConditionError, LimitExceeded: the detector cannot be used afterwards.
         """
         visits = visits._replace(end=visits.end + len(self.working_set))
+        sessions = self.kernel.sessions
+        if sessions is not None:
+            sessions.add(batch, visits)
         self.working_set.add(batch)
+        if sessions is not None:
+            sessions.write(self.working_set.events.mask)
         try:
             emitted = self.kernel.run(self.working_set.events, visits)
         except JointConditionFailed as failed:
@@ -231,9 +260,11 @@ class OccurrenceDetector(Replays):
         Raises:
             SnapshotError: the state and the events do not belong together; the detector cannot be used afterwards.
         """
-        self.kernel.restore(state, 0 if held is None else len(held))
+        self.kernel.restore(state, held)
         if held is not None:
             self.working_set.add(held)
+            if self.kernel.sessions is not None:
+                self.kernel.sessions.write(self.working_set.events.mask)
         self._kept = len(self.working_set)
         self._matches = found.matches
 
@@ -289,6 +320,11 @@ def _with_values(events: Batch, place: ColumnMap) -> Batch:
     values = {f"{VALUE_PREFIX}{i}": f"{VALUE_PREFIX}{value}" for i, value in enumerate(place.values)}
     own = events.data.select([*names, *values.values()])
     return Batch(pa.RecordBatch.from_arrays(own.columns, names=[*names, *values]))
+
+
+def _with_prefix(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """The arrays whose names begin with the prefix, named without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _union(numbers: Sequence[Int32s]) -> Int32s:

@@ -128,6 +128,10 @@ class Lifting:
         index, _ = self.values.setdefault(resolve.shape_of(tree), (len(self.values), lifted))
         return index
 
+    def column(self, node: Column) -> int:
+        """The number of the lifted column that is a column of the event as it is."""
+        return self._add_value(node, resolve.sql_of(node), resolve.tree_of(node), node.type)
+
     def _written(self, nodes: Sequence[Node]) -> str:
         """The text and place of each of the nodes that can fail."""
         parts = [part for node in nodes for part in resolve.written_parts(node) if self.can_raise(part)]

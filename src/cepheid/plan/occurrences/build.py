@@ -12,7 +12,7 @@ from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call
 from cepheid.lang.occurrences import expression as algebra
-from cepheid.lang.occurrences.expression import Occurrence, has_delays
+from cepheid.lang.occurrences.expression import Occurrence, SemanticFilter, has_delays
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.plan.condition_bits import MAX_CONDITIONS
@@ -20,7 +20,7 @@ from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.parameters import Parameters
-from cepheid.plan.conditions.resolve import Apply, Node, Resolver, Shape, Source
+from cepheid.plan.conditions.resolve import Apply, Column, Node, Resolver, Shape, Source
 from cepheid.plan.conditions.script import Script
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
@@ -42,6 +42,13 @@ from cepheid.plan.occurrences.conditions import (
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.plans import OccurrencePlans
+from cepheid.plan.occurrences.semantic import (
+    PlannedFilter,
+    PlannedType,
+    Semantics,
+    SemanticTexts,
+    semantic_problems,
+)
 from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
@@ -99,6 +106,7 @@ def _plan_or_problems(
         return found.problems
     built = _Builder(found, Lifting(types, names_of(found.scopes.names), first_slot=first_slot))
     root = built.row(pattern.expression)
+    semantics = built.semantics()
     given = build_measures(built.lifting, found.measures, engine, built.problems)
     if built.problems:
         return built.problems
@@ -114,6 +122,7 @@ def _plan_or_problems(
         measures=None if measures is None else given,
         columns=with_types(pattern, options.chosen(schema)),
         policy=policy,
+        semantics=semantics,
         by_operator=recent and not built.scripted,
         warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
     )
@@ -137,9 +146,13 @@ class _Resolved:
         self.problems: list[Problem] = []
         self.scopes = scopes_of(pattern.expression, self.problems)
         self.problems += occurrence_problems(pattern, self.scopes, [] if columns is None else columns.names)
+        self.problems += semantic_problems(pattern, columns)
         self.chains = type_chains(pattern, columns, self.problems)
         self.parameters = Parameters(pattern.parameters)
+        self.semantic = SemanticTexts(pattern, self.scopes.names, self.problems)
         self.types = {name: self._type_condition(chain) for name, chain in self.chains.items()}
+        self.meanings = {name: self._meaning(chain) for name, chain in self.chains.items() if chain.sql is None}
+        """What the events of a type must mean, in a pattern with knowledge."""
         self._read_other_types()
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
@@ -150,37 +163,49 @@ class _Resolved:
     @property
     def nodes(self) -> list[Node]:
         """All resolved conditions and measures."""
-        conditions = [node for node in self.conditions.values() if node is not None]
+        conditions = [node for node in self.conditions.values() if isinstance(node, Node)]
         types = [part for node in self.types.values() if node is not None for part in resolve.written_parts(node)]
         return [*types, *conditions, *(node for _, node in self.measures)]
 
-    def _condition(self, number: int) -> Node | None:
+    def _condition(self, number: int) -> Node | PlannedFilter | None:
         written = self.scopes.conditions[number]
         what = "minus_if" if written.of_minus else "condition"
         alike = [one for one in self.scopes.conditions if one.of_minus == written.of_minus]
         where = what if len(alike) == 1 else f"{what} {alike.index(written) + 1}"
-        source = Source(written.text, where)
+        if isinstance(written.condition, SemanticFilter):
+            return self.semantic.filter(written.condition, written.visible, where)
+        source = Source(written.condition, where)
         texts = VariableTexts(self.parameters, self.scopes.names, written.visible, self.time)
         return variable_condition(source, self.columns, texts, self.problems)
 
+    def _meaning(self, chain: Chain) -> PlannedType | None:
+        return self.semantic.type(chain.base, chain.restricted)
+
     def _type_condition(self, chain: Chain) -> Node | None:
         """The condition that an event is of the type: its type is one of those in the chain, and all restrictions are
-        true for it.
+        true for it. None if there are problems, or only what the event means counts.
         """
-        source = Source(chain.sql, "taxonomy")
-        parts = [Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql))]
+        parts = []
+        if chain.sql is not None:
+            source = Source(chain.sql, "taxonomy")
+            parts.append(Resolver(source, self.columns, (), 0, self.problems).resolve(parse_expression(chain.sql)))
         for restricted in chain.restricted:
-            part = event_condition(restricted, self.columns, self.time, self.parameters, self.problems)
+            if isinstance(restricted.condition, SemanticFilter):
+                if self.pattern.knowledge is None:
+                    self.semantic.filter(restricted.condition, (), f"type {restricted.name!r}")
+                continue
+            texts = VariableTexts(self.parameters, (), frozenset(), self.time)
+            part = event_condition(restricted, restricted.condition, texts, self.columns, self.problems)
             if part is None:
                 return None
             parts.append(part)
-        return _conjunction(*parts)
+        return _conjunction(*parts) if parts else None
 
     def _read_other_types(self) -> None:
         """Reads the conditions of types that no leaf asks for, so that their parameters count as used."""
         asked = {restricted.name for chain in self.chains.values() for restricted in chain.restricted}
         for one in self.pattern.restricted:
-            if one.name not in asked:
+            if one.name not in asked and not isinstance(one.condition, SemanticFilter):
                 self.parameters.parse(Source(one.condition, f"type {one.name!r}"), self.problems)
 
 
@@ -211,14 +236,14 @@ class _Builder:
         """The row of the expression, added after those of its operands."""
         match expression:
             case algebra.Leaf(type_):
-                made = Operator(Kind.LEAF, number=self._bit(type_))
+                made = self._leaf(type_)
             case algebra.Both(left, right) | algebra.Either(left, right) | algebra.Then(left, right):
                 made = Operator(_PAIRS[type(expression)], self.row(left), self.row(right))
             case algebra.Without(left, right, condition):
                 rows = self.row(left), self.row(right)
                 made = Operator(Kind.WITHOUT, *rows)
                 if condition is not None:
-                    made = replace(made, script=self._script(), text=condition)
+                    made = self._conditional(made, condition)
             case algebra.Within(of, length):
                 made = Operator(Kind.WITHIN, self.row(of), number=microseconds(length))
             case algebra.Delayed(of, delay):
@@ -228,7 +253,7 @@ class _Builder:
             case algebra.Bound(of, variable):
                 return self._bound(self.row(of), variable)
             case algebra.Filtered(of, condition):
-                made = Operator(Kind.FILTERED, self.row(of), script=self._script(), text=condition)
+                made = self._conditional(Operator(Kind.FILTERED, self.row(of)), condition)
             case _:
                 raise AssertionError(expression)
         return self._added(made)
@@ -242,7 +267,7 @@ class _Builder:
     def _bound(self, row: int, variable: str) -> int:
         number = self.found.scopes.number(variable)
         # An expression that can fail is only computed for events of the type.
-        if self.rows[row].kind is Kind.LEAF and not self.problems:
+        if self.rows[row].kind is Kind.LEAF and self.rows[row].number >= 0 and not self.problems:
             bits = [lifted for _, lifted in self.lifting.bits.values()]
             self.lifting.guards[number] = bits[self.rows[row].number]
         return self._added(Operator(Kind.BOUND, row, number=number))
@@ -257,18 +282,34 @@ class _Builder:
         if not (isinstance(inner, algebra.Bound) and isinstance(inner.of, algebra.Leaf)):
             return None
         conditions = [self.found.conditions[self._conditions + i] for i in range(filters)]
-        parts = [part for node in conditions if node is not None and (part := of_current_event(node)) is not None]
+        nodes = [node for node in conditions if isinstance(node, Node)]
+        parts = [part for node in nodes if (part := of_current_event(node)) is not None]
         if len(parts) < filters:
             return None
         self._conditions += filters
-        leaf = self._added(Operator(Kind.LEAF, number=self._bit(inner.of.type, *parts)))
+        leaf = self._added(self._leaf(inner.of.type, *parts))
         return self._bound(leaf, inner.variable)
 
-    def _bit(self, type_: str, *more: Node) -> int:
-        """The bit of the events of the type for which the conditions are true."""
+    def _leaf(self, type_: str, *more: Node) -> Operator:
+        """The events of the type for which the conditions are true."""
         node = self.found.types[type_]
-        assert node is not None, type_
-        node = _conjunction(node, *more)
+        parts = [*more] if node is None else [node, *more]
+        bit = self._bit(type_, _conjunction(*parts)) if parts else -1
+        return Operator(Kind.LEAF, number=bit, type=self.found.meanings.get(type_))
+
+    def _conditional(self, made: Operator, condition: algebra.Condition) -> Operator:
+        """The operator with the next condition."""
+        number, self._conditions = self._conditions, self._conditions + 1
+        node = self.found.conditions[number]
+        text = condition.text if isinstance(condition, SemanticFilter) else condition
+        self.scripted.append(text)
+        if isinstance(node, PlannedFilter):
+            return replace(made, filter=node, text=text)
+        assert node is not None, number
+        return replace(made, script=self._script(node), text=text)
+
+    def _bit(self, type_: str, node: Node) -> int:
+        """The bit of the events for which the condition of the type is true."""
         try:
             for part in resolve.written_parts(node):
                 check_boolean(self.lifting, part)
@@ -283,17 +324,26 @@ class _Builder:
             raise LimitExceeded(f"a pattern can have at most {MAX_CONDITIONS} different types. Split it into several")
         return condition.bit
 
-    def _script(self) -> Script | None:
-        number, self._conditions = self._conditions, self._conditions + 1
-        node = self.found.conditions[number]
-        assert node is not None, number
-        self.scripted.append(self.found.scopes.conditions[number].text)
+    def _script(self, node: Node) -> Script | None:
         try:
             check_boolean(self.lifting, node)
             return self.lifting.lower(node, guarded=False)
         except PatternError as error:
             self.problems += error.problems
             return None
+
+    def semantics(self) -> Semantics | None:
+        """What a host needs to know what events mean; None if the pattern has no knowledge."""
+        pattern, columns = self.found.pattern, self.found.columns
+        if pattern.knowledge is None or pattern.mapping is None:
+            return None
+        numbers = []
+        for name in pattern.mapping.columns:
+            source = Source(f"`{name.replace('`', '``')}`", "mapping")
+            node = Resolver(source, columns, (), 0, self.problems).resolve(parse_expression(source.text))
+            assert isinstance(node, Column), name
+            numbers.append((name, self.lifting.column(node)))
+        return Semantics(pattern.knowledge, pattern.mapping, tuple(numbers))
 
     @property
     def time_value(self) -> int | None:

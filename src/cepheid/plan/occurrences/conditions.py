@@ -88,10 +88,12 @@ def variable_condition(
 
 
 def event_condition(
-    restricted: RestrictedType, columns: pa.Schema | None, time: str, parameters: Parameters, problems: list[Problem]
+    restricted: RestrictedType, sql: str, texts: VariableTexts, columns: pa.Schema | None, problems: list[Problem]
 ) -> Node | None:
-    """The condition over one event, whose columns may have the variable before them; None if it has problems."""
-    source = Source(restricted.condition, f"type {restricted.name!r}")
+    """The condition `sql` of a restricted type over one event, whose columns may have the variable before them; None if
+    it has problems.
+    """
+    source, time, parameters = Source(sql, f"type {restricted.name!r}"), texts.time, texts.parameters
     expression = parameters.parse(source, problems)
     if expression is None:
         return None

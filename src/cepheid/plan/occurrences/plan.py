@@ -14,6 +14,7 @@ from cepheid.plan.conditions.script import Script
 from cepheid.plan.lifted import Measure, OutputName
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.semantic import PlannedFilter, PlannedType, Semantics
 from cepheid.plan.plan_set import InSql, Measured, PlanOf
 
 
@@ -28,7 +29,16 @@ class Operator:
     script: Script | None = None
     """A condition over the values of variables: those of the operand or, for WITHOUT, of both operands."""
     text: str = ""
-    """The script's condition as written."""
+    """The condition as written."""
+    filter: PlannedFilter | None = None
+    """In place of a script: a semantic filter over these variables."""
+    type: PlannedType | None = None
+    """For LEAF: what the event must mean, besides having bit `number`, if that is not -1."""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether there is a condition over the values of variables."""
+        return self.script is not None or self.filter is not None
 
     @property
     def operands(self) -> tuple[int, ...]:
@@ -69,6 +79,8 @@ class OccurrencePlan(PlanOf[OccurrencePattern], Measured, InSql):
     warnings: tuple[str, ...]
     """Notes on what works, but perhaps not as intended, or at a high cost."""
     limits: Limits
+    semantics: Semantics | None = None
+    """None: the pattern has no knowledge."""
     beside_delays: bool = False
     """Whether a pattern detected together with this one has temporal events; rows of both have the same columns."""
     named: bool = False
@@ -100,10 +112,10 @@ class OccurrencePlan(PlanOf[OccurrencePattern], Measured, InSql):
     @property
     def member_columns(self) -> tuple[str, ...]:
         """The chosen columns except type and time, which come before them in `events`."""
-        return tuple(name for name in self.columns if name not in (self.type_column.name, self.schema.time))
+        type_column = None if self.type_column is None else self.type_column.name
+        return tuple(name for name in self.columns if name not in (type_column, self.schema.time))
 
     @property
-    def type_column(self) -> pa.Field:
-        """The column that holds the types of the events."""
-        assert self.pattern.types is not None
-        return self.schema.columns.field(self.pattern.types.column)
+    def type_column(self) -> pa.Field | None:
+        """The column that holds the types of the events; None: knowledge alone says what they are."""
+        return None if self.pattern.types is None else self.schema.columns.field(self.pattern.types.column)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
 
 from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.lang.occurrences.pattern import Policy
@@ -13,7 +15,16 @@ from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
+from cepheid.plan.occurrences.semantic import PlannedFilter, PlannedType, Semantics
 from cepheid.plan.plan_set import ColumnMap, PlanSet, distinct
+
+
+class Meaning(NamedTuple):
+    """What a leaf asks of an event."""
+
+    type: PlannedType
+    bit: int
+    """The bit that the event must have besides; -1: none."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +48,11 @@ class OccurrencePlans(PlanSet[OccurrencePlan]):
         each = [replace(plan, beside_delays=delays, named=named) for plan in each]
         bits, values, places = distinct(each)
         names = dict.fromkeys(variable.name.lower() for plan in each for variable in plan.variables)
-        if len(bits) > MAX_CONDITIONS:
+        plans = OccurrencePlans(tuple(each), named, bits, values, places, tuple(names))
+        if (asked := len(bits) + len(plans.meanings)) > MAX_CONDITIONS:
             many = f"patterns can ask for at most {MAX_CONDITIONS} different types together"
-            raise LimitExceeded(f"{many}, and these for {len(bits)}. Find them in several calls")
-        return OccurrencePlans(tuple(each), named, bits, values, places, tuple(names))
+            raise LimitExceeded(f"{many}, and these for {asked}. Find them in several calls")
+        return plans
 
     @property
     def limits(self) -> Limits:
@@ -55,6 +67,29 @@ class OccurrencePlans(PlanSet[OccurrencePlan]):
             if plan.time_value is not None
         )
         return next(found, None)
+
+    @property
+    def semantics(self) -> Semantics | None:
+        """What a host needs to know what events mean, with the numbers of columns among all plans; None if no pattern
+        has knowledge.
+        """
+        for plan, place in zip(self.each, self.places, strict=True):
+            if (found := plan.semantics) is not None:
+                return replace(found, columns=tuple((name, place.values[number]) for name, number in found.columns))
+        return None
+
+    @cached_property
+    def meanings(self) -> tuple[Meaning, ...]:
+        """What leaves of patterns with knowledge ask for, each once. Their bits come after `bits`."""
+        operators = [operator for table in self.tables for operator in table.operators]
+        asked = [Meaning(op.type, op.number) for op in operators if op.kind is Kind.LEAF and op.type is not None]
+        return tuple(dict.fromkeys(asked))
+
+    @cached_property
+    def filters(self) -> tuple[PlannedFilter, ...]:
+        """The semantic filters, each once."""
+        operators = [operator for table in self.tables for operator in table.operators]
+        return tuple(dict.fromkeys(op.filter for op in operators if op.filter is not None))
 
     def numbers_of_variables(self, plan: OccurrencePlan) -> list[int]:
         """The numbers that the variables of a plan have among all variables."""
@@ -82,12 +117,19 @@ def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
     """Problems of output columns that have one name and, in several patterns, different types."""
     known: dict[str, tuple[str, str, str]] = {}
     first_plan = plans[0]
+    first_known = next((plan for plan in plans if plan.semantics is not None), None)
     for plan in plans:
-        if plan.type_column.name != first_plan.type_column.name:
-            message = f"the type of an event is in {plan.type_column.name!r} here"
-            other = f"and in {first_plan.type_column.name!r} in pattern {first_plan.pattern.name!r}"
+        if plan.type_column != first_plan.type_column:
+            message = f"the type of an event is in {_shown(plan)} here"
+            other = f"and in {_shown(first_plan)} in pattern {first_plan.pattern.name!r}"
             hint = "Patterns that are found together have it in one column. Find these in several calls."
             yield Problem(f"{message}, {other}", hint=hint).of_pattern(plan.pattern.name)
+        if plan.semantics is not None and first_known is not None:
+            for what in ("knowledge", "mapping"):
+                if getattr(plan.pattern, what) != getattr(first_known.pattern, what):
+                    message = f"the {what} is not that of pattern {first_known.pattern.name!r}"
+                    hint = f"Patterns that are found together have one {what}. Find these in several calls."
+                    yield Problem(message, hint=hint).of_pattern(plan.pattern.name)
         columns = [(measure.name, sql_name(measure.type)) for measure in plan.measures or ()]
         if plan.measures is None:
             columns = [
@@ -101,6 +143,10 @@ def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
                 message = f"{name!r} is {type_} here, and {same!r} is {first} in pattern {pattern!r}"
                 hint = "A column has one name and one type: choose another name for one of them."
                 yield Problem(message, hint=hint).of_pattern(plan.pattern.name)
+
+
+def _shown(plan: OccurrencePlan) -> str:
+    return "no column" if plan.type_column is None else repr(plan.type_column.name)
 
 
 @dataclass
@@ -128,13 +174,16 @@ def _placed(operator: Operator, rows: Sequence[int], place: ColumnMap, variables
     """A plan's operator, with its numbers replaced by those among all plans."""
     number = operator.number
     match operator.kind:
-        case Kind.LEAF:
+        case Kind.LEAF if number >= 0:
             number = place.bits[number]
         case Kind.BOUND:
             number = variables[number]
     left, right = (rows[row] if row >= 0 else -1 for row in (operator.left, operator.right))
     script = None if operator.script is None else _moved(operator.script, place, variables)
-    return replace(operator, left=left, right=right, number=number, script=script)
+    filter_ = operator.filter
+    if filter_ is not None:
+        filter_ = replace(filter_, variables=tuple((name, variables[one]) for name, one in filter_.variables))
+    return replace(operator, left=left, right=right, number=number, script=script, filter=filter_)
 
 
 def _moved(script: Script, place: ColumnMap, variables: Sequence[int]) -> Script:

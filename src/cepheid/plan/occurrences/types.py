@@ -20,7 +20,9 @@ from cepheid.plan.taxonomy import NO_TAXONOMY, column_problems, type_condition
 class Chain:
     """The meaning of a type: an event of one of the types in `sql`, for which all restrictions are true."""
 
-    sql: str
+    base: str
+    sql: str | None
+    """None: the base is a class, of which knowledge knows the members."""
     several: bool
     """Whether `sql` asks for more than one type."""
     restricted: tuple[RestrictedType, ...]
@@ -44,9 +46,10 @@ def type_chains(pattern: OccurrencePattern, columns: pa.Schema | None, problems:
     """The meaning of each type that a leaf asks for; empty if there are problems."""
     found = [*_problems(pattern), *column_problems(pattern.types, columns)]
     problems += found
-    if found or pattern.types is None:
+    if found:
         return {}
-    below, restricted = subtypes(pattern.types), {one.name: one for one in pattern.restricted}
+    below = {} if pattern.types is None else subtypes(pattern.types)
+    restricted = {one.name: one for one in pattern.restricted}
     chains = {}
     for name in dict.fromkeys(leaf_types(pattern.expression)):
         base, above = name, []
@@ -54,12 +57,14 @@ def type_chains(pattern: OccurrencePattern, columns: pa.Schema | None, problems:
             above.append(restricted[base])
             base = restricted[base].base
         names = below.get(base, (base,))
-        chains[name] = Chain(type_condition(pattern.types, names), len(names) > 1, tuple(reversed(above)))
+        by_column = None if pattern.knowledge is not None or pattern.types is None else pattern.types
+        sql = None if by_column is None else type_condition(by_column, names)
+        chains[name] = Chain(base, sql, len(names) > 1, tuple(reversed(above)))
     return chains
 
 
 def _problems(pattern: OccurrencePattern) -> Iterator[Problem]:
-    if pattern.types is None:
+    if pattern.types is None and pattern.knowledge is None:
         yield Problem("which column holds the type of an event is not known", "taxonomy", hint=NO_TAXONOMY)
     names = [one.name for one in pattern.restricted]
     declared = () if pattern.types is None else pattern.types.types

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from cepheid.errors import Problem
 from cepheid.lang.occurrences import expression as algebra
-from cepheid.lang.occurrences.expression import Occurrence
+from cepheid.lang.occurrences.expression import Condition, Occurrence
 from cepheid.plan.occurrences.plan import Variable
 
 
@@ -14,7 +14,7 @@ from cepheid.plan.occurrences.plan import Variable
 class Written:
     """A condition as written in the expression, with the numbers of the variables that it may use."""
 
-    text: str
+    condition: Condition
     visible: frozenset[int]
     of_minus: bool
 

@@ -1,0 +1,1 @@
+"""Events as individuals of an ontology."""

@@ -1,0 +1,122 @@
+"""Semantic filters and classes: text → atoms over the variables of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import pyarrow as pa
+
+from cepheid.errors import KnowledgeError, Problem, did_you_mean
+from cepheid.knowledge.events.mapping import EventMapping
+from cepheid.knowledge.filters.syntax import Atom, Variable, named, parsed
+from cepheid.knowledge.knowledge import Knowledge
+from cepheid.knowledge.terms import Iri
+from cepheid.lang.occurrences.expression import RestrictedType, SemanticFilter
+from cepheid.lang.occurrences.pattern import OccurrencePattern
+from cepheid.plan.conditions.types import is_string
+
+
+@dataclass(frozen=True)
+class PlannedFilter:
+    """A semantic filter over occurrences. A variable that is bound to one event is this event's individual."""
+
+    atoms: tuple[Atom, ...]
+    variables: tuple[tuple[str, int], ...]
+    """The variables of the filter that the pattern binds, each with its number in the pattern, ascending. All others
+    stand for anything that is known.
+    """
+
+
+@dataclass(frozen=True)
+class PlannedType:
+    """Which events a leaf takes: individuals of a class for which filters hold at the event's own time."""
+
+    class_: Iri
+    filters: tuple[tuple[str | None, tuple[Atom, ...]], ...] = ()
+    """Each with the variable that is the event."""
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """What a host needs to know what events mean."""
+
+    knowledge: Knowledge
+    mapping: EventMapping
+    columns: tuple[tuple[str, int], ...]
+    """The columns that the mapping reads, each with the number of its lifted column."""
+
+
+def semantic_problems(pattern: OccurrencePattern, columns: pa.Schema | None) -> Iterator[Problem]:
+    """The problems of the mapping: columns that it reads and that are not there."""
+    if pattern.mapping is None or columns is None:
+        return
+    for name in pattern.mapping.columns:
+        if name not in columns.names:
+            yield Problem(f"no column named {name!r}", "mapping", hint=did_you_mean(name, columns.names))
+        elif not is_string(columns.field(name).type):
+            yield Problem(f"the column {name!r} must be STRING, it is {columns.field(name).type}", "mapping")
+
+
+@dataclass(frozen=True)
+class SemanticTexts:
+    """Reads the semantic filters and classes of a pattern with knowledge; adds what is wrong to the problems."""
+
+    pattern: OccurrencePattern
+    variables: Sequence[str]
+    problems: list[Problem]
+
+    def filter(self, given: SemanticFilter, visible: Iterable[int], where: str) -> PlannedFilter | None:
+        """The filter, which may use the variables with the numbers `visible`; None if it has problems."""
+        atoms = self._atoms(given, where)
+        if atoms is None:
+            return None
+        used = {argument.name for atom in atoms for argument in atom.arguments if isinstance(argument, Variable)}
+        bound = ((self.variables[number], number) for number in sorted(visible))
+        return PlannedFilter(atoms, tuple(one for one in bound if one[0] in used))
+
+    def type(self, base: str, restricted: Iterable[RestrictedType]) -> PlannedType | None:
+        """The class `base`, with the semantic filters of restricted types; None if there are problems."""
+        assert self.pattern.knowledge is not None
+        before = len(self.problems)
+        filters = tuple(
+            (one.variable, self._atoms(one.condition, f"type {one.name!r}") or ())
+            for one in restricted
+            if isinstance(one.condition, SemanticFilter)
+        )
+        try:
+            class_ = named(base, self.pattern.knowledge.prefixes)
+        except KnowledgeError as error:
+            self.problems.append(Problem(str(error)))
+            return None
+        self.problems.extend(self._unknown([class_], None))
+        return None if len(self.problems) > before else PlannedType(class_, filters)
+
+    def _atoms(self, given: SemanticFilter, where: str) -> tuple[Atom, ...] | None:
+        if self.pattern.knowledge is None:
+            hint = "Give the pattern knowledge: OccurrencePattern.of(…, knowledge=…, mapping=…)."
+            self.problems.append(Problem(f"the semantic filter {given.text!r} needs knowledge", where, hint=hint))
+            return None
+        try:
+            atoms = parsed(given.text, self.pattern.knowledge.prefixes)
+        except KnowledgeError as error:
+            self.problems.append(Problem(str(error), where))
+            return None
+        names = [atom.name for atom in atoms if atom.kind in ("class", "property")]
+        found = [*self._unknown(names, where)]
+        self.problems.extend(found)
+        return None if found else atoms
+
+    def _unknown(self, names: Iterable[Iri], where: str | None) -> Iterator[Problem]:
+        """Names of classes and properties that neither the knowledge nor the mapping has. Events with facts of their
+        own may bring others.
+        """
+        knowledge, mapping = self.pattern.knowledge, self.pattern.mapping
+        if knowledge is None or mapping is None or mapping.brings_any_facts:
+            return
+        for name in names:
+            if name not in knowledge.names:
+                near = get_close_matches(name.value, [one.value for one in knowledge.names], cutoff=0.8)
+                hint = f"Names like it: {', '.join(near)}" if near else None
+                yield Problem(f"the knowledge has no class or property {name}", where, hint=hint)
