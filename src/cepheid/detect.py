@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
@@ -12,7 +13,9 @@ from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of
 from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.occurrences.pattern import OccurrencePattern
+from cepheid.lang.occurrences.expression import event
+from cepheid.lang.occurrences.expression import leaf_types as named_types
+from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
@@ -74,8 +77,9 @@ def detect(
         measures: Output column → SQL over the match, as in {"legs": "count(legs)"}, in place of the events. With
             several patterns, the measures of each by its name: {"late": {"legs": "count(legs)"}}.
         outputs: What to return: "matches", "timeouts" (partial matches that ran out of time), "no_match" (those that a
-            negation has ended without a match), "late" (events that came too late; finite input has none), or several
-            of them, in one table.
+            negation has ended without a match), "inconsistent" (for patterns with knowledge: the first event of a key
+            that contradicts what is known), "late" (events that came too late; finite input has none), or several of
+            them, in one table.
         limits: Bounds on what one key may have open and on what one event may complete.
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
             Without it the input is complete: every deadline expires, and open partial matches end.
@@ -123,6 +127,33 @@ def detect(
         endless=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))
+
+
+def leaf_types(
+    events: Events,
+    pattern: OccurrencePattern,
+    *,
+    key: str | Sequence[str] | None = None,
+    time: str,
+    sequence: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    time_zone: str | None = None,
+    nulls: Nulls = "error",
+) -> Events:
+    """Which events are of which of the types that a pattern names, each at its own time: in its leaves, its restricted
+    types, and what these restrict.
+
+    Returns:
+        A table of the same kind, as from `detect` for several patterns, with one row for each event and type: `pattern`
+        is the type, `match_start` the time, and `events` has the event with its columns.
+
+    Raises:
+        As `detect`.
+    """
+    names = [*named_types(pattern.expression), *(name for one in pattern.restricted for name in (one.name, one.base))]
+    each = {name: replace(pattern, expression=event(name), chosen=Policy.UNRESTRICTED) for name in names}
+    options: dict[str, Any] = {"sequence": sequence, "columns": columns, "time_zone": time_zone, "nulls": nulls}
+    return detect(events, each, key=key, time=time, **options)
 
 
 def plan_of(events: object, request: Request) -> Any:

@@ -144,7 +144,8 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
     Args:
         rows: The rows that `detect` returned on Spark with `outputs`, for several patterns, or for intervals on a
             stream; all rows, or those of a micro-batch in foreachBatch.
-        outputs: "matches" (for intervals, insertions and retractions), "timeouts", "no_match" or "late".
+        outputs: "matches" (for intervals, insertions and retractions), "timeouts", "no_match", "inconsistent" or
+            "late".
 
     Returns:
         A DataFrame for each of `outputs`, in their order. All have the same columns, but `cause` and `event`; late

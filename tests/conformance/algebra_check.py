@@ -72,17 +72,22 @@ def _policies(case: Case) -> list[str]:
 
 
 def _wrong(case: Case, answer_of: Callable[[str], Answer]) -> Iterator[str]:
-    expected = case["expected"]["lt"]
+    yield from differences(case["expected"], answer_of)
+    for context, listed in case["expected"].get("contexts", {}).items():
+        got = answer_of(context)
+        if _normal(got) != _normal(listed):
+            yield _difference(context, got, listed)
+
+
+def differences(expected: Mapping[str, Any], answer_of: Callable[[str], Answer]) -> Iterator[str]:
+    """What is wrong with the answers for the policies that every case has."""
+    expected = expected["lt"]
     got = answer_of("unrestricted")
     if _normal(got) != _normal(expected["unrestricted"]):
         yield _difference("unrestricted", got, expected["unrestricted"])
     got = answer_of("recent")
     if not is_valid_recent(got, expected["unrestricted"], expected["recent_root"]):
         yield _difference("recent", got, expected["recent_root"])
-    for context, listed in case["expected"].get("contexts", {}).items():
-        got = answer_of(context)
-        if _normal(got) != _normal(listed):
-            yield _difference(context, got, listed)
 
 
 def is_valid_recent(got: Answer, everything: Answer, expected: Answer) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.conformance import algebra_case
+from tests.conformance import algebra_case, semantic_case
 from tests.conformance.algebra_case import AT, ID, Answer, shown
 from tests.conformance.translate import EPOCH, TIME, Question
 from tests.durable.postgres import running_server
@@ -100,6 +100,21 @@ class DurableHost:
             found.feed(events.take(pa.array(range(1, len(events), 2), pa.int64())))
             found.advance(END)
             return [shown(row) for row in found.rows(name)]
+
+    def meanings(self, case: Mapping[str, Any]) -> semantic_case.Found:
+        """What is found for a case about semantic filters, whose events come out of order."""
+        events, rows = semantic_case.table(case), []
+        for policy in semantic_case.POLICIES:
+            name = f"case {next(_NUMBERS)}"
+            with self._case(name, events, time=AT, sequence=ID, lateness=LATENESS) as found:
+                pattern = semantic_case.pattern(case).policy(policy).named(name)
+                options = {"key": semantic_case.KEY, "columns": [ID], "outputs": semantic_case.OUTPUTS}
+                found.host.deploy(pattern, input=name, **options)
+                found.feed(events.take(pa.array(range(0, len(events), 2), pa.int64())))
+                found.feed(events.take(pa.array(range(1, len(events), 2), pa.int64())))
+                found.advance(END)
+                rows += [{**row, "pattern": policy} for row in found.rows(name)]
+        return semantic_case.found_in(rows)
 
     @contextmanager
     def _case(self, name: str, events: pa.Table, **how: Any) -> Iterator[_Found]:

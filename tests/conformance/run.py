@@ -39,6 +39,7 @@ from tests.conformance.interval_check import (
     is_intervals,
     read_intervals,
 )
+from tests.conformance.semantic_check import check_all_semantic, is_semantic, semantic_failure
 from tests.conformance.shown import expected_text, items_text, pattern_text
 from tests.conformance.tree_streams import Where
 
@@ -87,6 +88,11 @@ def _checked(file: Path, name: str, split: list[Exception]) -> Iterator[tuple[Re
     if is_intervals(file):
         for fact, result in check_all_intervals(read_intervals(file), _where(host), split):
             yield result, interval_failure(fact, result.got) if isinstance(result, Failed) else ""
+        return
+    if is_semantic(file):
+        about = DurableHost(name).meanings if name in STORES else None
+        for fact, result in check_all_semantic(read_algebra(file), _where(host), about):
+            yield result, semantic_failure(fact, result.got) if isinstance(result, Failed) else ""
         return
     if is_algebra(file):
         ask = DurableHost(name).occurrences if name in STORES else answer

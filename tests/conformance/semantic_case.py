@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
-from tests.conformance.algebra_case import AT, ID, Answer, Expression, shown
+from tests.conformance.algebra_case import AT, EPOCH, ID, Answer, Expression, shown
 from tests.conformance.translate import Unsupported
+from tests.conformance.tree_streams import END, Where, frame, stream_rows
 
 from cepheid import Occurrence, OccurrencePattern, detect, event
+from cepheid.detect import leaf_types
 from cepheid.knowledge.events.mapping import EventMapping
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.lang.occurrences.expression import semantic
@@ -19,10 +22,57 @@ IRI, FACTS, KEY = "event iri", "event facts", "event key"
 MAPPING = EventMapping(IRI, turtle=FACTS)
 
 
-def answer(case: Mapping[str, Any], policy: str) -> Answer:
-    """The case's occurrences; those of several sessions together are in order."""
-    found = detect(table(case), pattern(case).policy(policy), key=KEY, time=AT, sequence=ID, columns=[ID])
-    return sorted(shown(row) for row in found.to_pylist())
+OPTIONS: Mapping[str, Any] = {"key": KEY, "time": AT, "sequence": ID, "columns": [ID]}
+OUTPUTS = ("matches", "inconsistent")
+POLICIES = ("unrestricted", "recent")
+
+
+class Found(NamedTuple):
+    answers: Mapping[str, Answer]
+    """The occurrences for each policy."""
+    inconsistent: Mapping[str, int]
+    """The sessions whose events contradict what is known, each with the first time (seconds)."""
+
+
+def found(case: Mapping[str, Any], where: Where) -> Found:
+    """What is found, by one call."""
+    patterns = {policy: pattern(case).policy(policy) for policy in POLICIES}
+    return found_in(_rows(case, patterns, where))
+
+
+def found_in(rows: Sequence[Mapping[str, Any]]) -> Found:
+    """What the rows of patterns named by their policies say."""
+    answers: dict[str, Answer] = {policy: [] for policy in POLICIES}
+    inconsistent: dict[str, int] = {}
+    for row in rows:
+        if row["kind"] == "match":
+            answers[row["pattern"]].append(shown(row))
+        elif row["pattern"] == POLICIES[0]:
+            inconsistent[row[KEY]] = (row["match_end"] - EPOCH) // timedelta(seconds=1)
+    return Found(answers, inconsistent)
+
+
+def types_of_events(case: Mapping[str, Any], where: Where) -> dict[str, list[str]]:
+    """The types of each event, at its own time."""
+    found: dict[str, list[str]] = {one["id"]: [] for one in case["events"]}
+    if where == "spark":
+        rows = leaf_types(frame(table(case)), pattern(case), **OPTIONS).toArrow()
+    else:
+        rows = leaf_types(table(case), pattern(case), **OPTIONS)
+    for row in rows.to_pylist():
+        found[row["events"][0][ID]].append(row["pattern"])
+    return {event: sorted(types) for event, types in found.items()}
+
+
+def _rows(case: Mapping[str, Any], patterns: Any, where: Where) -> list[dict[str, Any]]:
+    events, options = table(case), {**OPTIONS, "outputs": OUTPUTS}
+    if where == "process":
+        return detect(events, patterns, **options).to_pylist()
+    if where == "spark":
+        return detect(frame(events), patterns, **options).toArrow().to_pylist()
+    marker = {"id": "~", "t": END, "key": "~", "iri": "~:end", "ttl": ""}
+    every = pa.concat_tables([events, table({"events": [marker]})])
+    return stream_rows(every, patterns, **options)
 
 
 def pattern(case: Mapping[str, Any]) -> OccurrencePattern:

@@ -56,10 +56,10 @@ def occurrences_together(cases: Sequence[tuple[Case, Sequence[str]]], where: Whe
     options: dict[str, Any] = {"key": [CASE], "time": AT, "sequence": ID, "columns": [ID]}
     found: list[dict[str, Answer]] = [{policy: [] for policy in policies} for _, policies in cases]
     if where == "spark":
-        rows = detect(_frame(events), patterns, **options).toArrow().to_pylist()
+        rows = detect(frame(events), patterns, **options).toArrow().to_pylist()
     else:
         marker = _numbered(dict(cases[0][0]) | {"events": [{"id": "~", "type": "~", "t": END}]}, -1)
-        rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
+        rows = stream_rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
     for row in rows:
         number, policy = row["pattern"].split()
         if int(number) == row[CASE]:
@@ -83,12 +83,12 @@ def intervals_together(questions: Sequence[Question], where: Where) -> list[list
     options: dict[str, Any] = {"key": [CASE], "time": ("start", "end"), "columns": ["id"]}
     if where == "spark":
         patterns = {str(number): question.pattern for number, question in enumerate(questions)}
-        rows = detect(_frame(events), patterns, **options).toArrow().to_pylist()
+        rows = detect(frame(events), patterns, **options).toArrow().to_pylist()
     else:
         patterns = {str(number): _emitting(question.pattern) for number, question in enumerate(questions)}
         times = pa.array([END * SECOND], pa.timestamp("us", "UTC"))
         marker = pa.table({"id": ["~"], "type": ["~"], "start": times, "end": times, CASE: pa.array([-1], pa.int32())})
-        rows = _rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
+        rows = stream_rows(pa.concat_tables([events, marker], **PROMOTED), patterns, **options)
     retracted = {row["match_id"] for row in rows if where == "stream" and row["kind"] == "retraction"}
     found: list[list[list[str]]] = [[] for _ in questions]
     for row in rows:
@@ -102,13 +102,14 @@ def _emitting(pattern: IntervalPattern) -> IntervalPattern:
     return pattern.emitting("realtime") if never_certain(pattern, STREAMS_LATENESS) else pattern
 
 
-def _frame(events: pa.Table) -> DataFrame:
+def frame(events: pa.Table) -> DataFrame:
+    """The events as a DataFrame."""
     from cepheid.hosts.spark.session import local_session
 
     return local_session("cepheid conformance", time_zone="UTC").createDataFrame(events)
 
 
-def _rows(events: pa.Table, pattern: Any, **options: Any) -> list[dict[str, Any]]:
+def stream_rows(events: pa.Table, pattern: Any, **options: Any) -> list[dict[str, Any]]:
     """The rows of all micro-batches; the last event has a micro-batch of its own."""
     last = len(events) - 1
     parts = [events.take(pa.array(range(start, last, PARTS), pa.int64())) for start in range(PARTS)]

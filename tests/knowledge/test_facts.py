@@ -19,7 +19,7 @@ from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.reading import triples
 from cepheid.knowledge.terms import Iri, Term
 
-FACTS = Path(__file__).with_name("semantic.jsonl")
+FACTS = Path(__file__).parents[1] / "conformance" / "algebra" / "semantic.jsonl"
 _ALL = [json.loads(line) for line in FACTS.read_text("utf-8").splitlines()]
 FILTERS = [fact for fact in _ALL if fact["kind"] == "filter"]
 PATTERNS = [fact for fact in _ALL if fact["kind"] != "filter"]

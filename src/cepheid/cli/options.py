@@ -77,7 +77,7 @@ Outputs = Annotated[
     str | None,
     typer.Option(
         metavar="NAMES",
-        help="matches, timeouts, no_match or late; several, separated by commas, come in one table. "
+        help="matches, timeouts, no_match, inconsistent or late; several, separated by commas, come in one table. "
         "Default: matches alone.",
     ),
 ]

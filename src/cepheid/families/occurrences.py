@@ -32,7 +32,7 @@ class Occurrences(Family):
     kind = "occurrences"
     pattern = OccurrencePattern
     noun = "an OccurrencePattern"
-    outputs: tuple[OutputName, ...] = ("matches", "late")
+    outputs: tuple[OutputName, ...] = ("matches", "inconsistent", "late")
     last_columns = ("events", "event")
     counts = EventCounts
     build = staticmethod(build_occurrence_plans)

@@ -37,8 +37,7 @@ class Knowledge:
         self.facts = tuple(facts)
         """What was stated."""
         if (found := self.closure.contradiction) is not None:
-            shown = "; ".join(" ".join(map(str, fact)) for fact in found.facts)
-            raise KnowledgeError(f"the knowledge contradicts itself, by the rule {found.rule} of OWL 2 RL: {shown}")
+            raise KnowledgeError(f"the knowledge contradicts itself, {found}")
 
     @staticmethod
     def read(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dropped_matches")
+MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dropped_matches", "inconsistent")
 """The counts of every matcher."""
 
 LIVE_COUNTS = (*MATCHER_COUNTS, "late")
@@ -33,6 +33,8 @@ class Found:
     timeouts: int = 0
     dropped_partial_matches: int = 0
     dropped_matches: int = 0
+    inconsistent: int = 0
+    """Sessions whose events contradict what is known."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class EventCounts(ReadCounts):
     """Partial matches that ran out of time, where timeouts are among the outputs."""
     dropped_partial_matches: int = 0
     """Open partial matches dropped because of `Limits.max_partial_matches`."""
+    inconsistent: int = 0
+    """Sessions whose events contradict what is known, for patterns with knowledge."""
 
     @property
     def over_limits(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Protocol, TypeVar
 
@@ -27,7 +27,7 @@ class _Column(Protocol):
 
 C = TypeVar("C", bound=_Column)
 
-MATCH, TIMEOUT, NO_MATCH, LATE = "match", "timeout", "no_match", "late"
+MATCH, TIMEOUT, NO_MATCH, INCONSISTENT, LATE = "match", "timeout", "no_match", "inconsistent", "late"
 INSERTION, RETRACTION = "insertion", "retraction"
 """Kinds of rows. If matches may be retracted, they are emitted as insertions and retractions."""
 
@@ -58,13 +58,21 @@ def late_rows(plan: PatternPlan, schema: pa.Schema, events: Batch, time: int, id
     came.
     """
     detected_at = None if plan.schema.time is None or time == FOREVER else time
+    times = pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE)
+    return event_rows(plan, schema, LATE, events, {"detected_at": times}, ids=ids)
+
+
+def event_rows(
+    plan: PatternPlan, schema: pa.Schema, kind: str, events: Batch, own: Mapping[str, pa.Array], *, ids: Ids
+) -> pa.RecordBatch:
+    """Rows of a kind that is about one event each; `own` has the columns that only this kind has."""
     known = identified(ids, identities(plan.schema, plan.columns, events))
     columns: dict[str, pa.Array] = {
-        "kind": pa.array([LATE] * len(events)),
-        "pattern": pa.array([plan.pattern.name] * len(events)),
-        "match_id": hex_ids(known.hashes(single(range(len(events))), purpose(plan.pattern.name, LATE))),
+        "kind": pa.array([kind] * len(events), pa.string()),
+        "pattern": pa.array([plan.pattern.name] * len(events), pa.string()),
+        "match_id": hex_ids(known.hashes(single(range(len(events))), purpose(plan.pattern.name, kind))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
-        "detected_at": pa.array([detected_at] * len(events), pa.int64()).cast(TIME_TYPE),
+        **own,
         "event": event_structs(event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
     }
     nothing = (pa.nulls(len(events), field.type) for field in schema)

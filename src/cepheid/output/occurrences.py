@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import ConditionError
-from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, VALUE_PREFIX, Batch
+from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, TIME, VALUE_PREFIX, Batch
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import Int32s, distinct
 from cepheid.kernel.occurrences.results import EmittedOccurrences
-from cepheid.output.common import MATCH, as_typed, event_structs, event_type, identities
+from cepheid.output.common import INCONSISTENT, MATCH, as_typed, event_rows, event_structs, event_type, identities
 from cepheid.output.ids import Ids, Members, hex_ids, identified, purpose
 from cepheid.output.measures import StageEvents, slot_values
 from cepheid.plan.conditions.script import Aggregate, Fold
 from cepheid.plan.lifted import Slot
 from cepheid.plan.occurrences.plan import OccurrencePlan, Variable
-from cepheid.plan.reserved import LEADING
+from cepheid.plan.reserved import CAUSE, LEADING
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 
@@ -48,6 +48,8 @@ def row_schema(plan: OccurrencePlan) -> pa.Schema:
     else:
         fields += [pa.field(v.name, _variable_type(plan, v)) for _, v in _output_variables(plan)]
         fields.append(pa.field("events", pa.list_(_member_type(plan))))
+    if INCONSISTENT in (plan.outputs or ()):
+        fields.append(pa.field(CAUSE, pa.string()))
     return pa.schema(fields if plan.outputs is None else [*fields, pa.field("event", event_type(plan))])
 
 
@@ -89,10 +91,19 @@ def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, po
         columns.append(_events_column(rows, members))
     else:
         columns += [_slot_column(rows, name, slot) for name, slot in plan.slots.items()]
+    if INCONSISTENT in (plan.outputs or ()):
+        columns.append(pa.nulls(count, pa.string()))
     if plan.outputs is not None:
         columns.append(pa.nulls(count, event_type(plan)))
     typed = [as_typed(field.type, column) for field, column in zip(schema, columns, strict=True)]
     return pa.table(typed, schema=schema)
+
+
+def inconsistent_rows(plan: OccurrencePlan, events: Batch, causes: Sequence[str], ids: Ids) -> pa.Table:
+    """Rows for events that contradict what is known in their session, each with the contradiction."""
+    times = events.column(TIME).cast(TIME_TYPE)
+    own = {**dict.fromkeys(("match_start", "match_end", "detected_at"), times), CAUSE: pa.array(causes, pa.string())}
+    return pa.Table.from_batches([event_rows(plan, row_schema(plan), INCONSISTENT, events, own, ids=ids)])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from cepheid.lang.expression import Call, Literal, Name
 from cepheid.plan.conditions.script import Aggregate, Script, StageValue
 
-OutputName: TypeAlias = OneOf["matches", "timeouts", "no_match", "late"]
+OutputName: TypeAlias = OneOf["matches", "timeouts", "no_match", "inconsistent", "late"]
 """The outputs that a detection can give."""
 
 

@@ -65,10 +65,11 @@ def request_of(
     start, end = checked_time(time, family, faults)
     in_one_table = named or outputs is not None or (endless and family.always_in_one_table)
     asked = None if outputs is None else checked_outputs(outputs, faults)
+    with_cause = any(output in ("no_match", "inconsistent") for output in asked or ())
     request = Request(
         patterns=patterns,
         named=named,
-        key=checked_key(key, faults, with_outputs=in_one_table, with_cause="no_match" in (asked or ())),
+        key=checked_key(key, faults, with_outputs=in_one_table, with_cause=with_cause),
         time=start,
         end=end,
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),

@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import RowTable
-from cepheid.output.common import INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
+from cepheid.output.common import INCONSISTENT, INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
 from cepheid.plan.reserved import CAUSE
 
-KINDS = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "late": LATE}
+KINDS = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "inconsistent": INCONSISTENT, "late": LATE}
 """The kinds of rows, by output."""
 _LONGEST = 40
 """PostgreSQL cuts names at 63 bytes; `matches_`, a digest and the number of an index come on top."""
@@ -55,8 +55,9 @@ def found_tables(deployment: Deployment, rows: pa.Schema) -> dict[str, RowTable]
 
 def _found_schema(deployment: Deployment, rows: pa.Schema, kind: str) -> pa.Schema:
     """match_id and version, then the columns of the rows that may have a value in rows of this kind."""
-    without = {"kind", "pattern", "match_id", *({"event"} if kind != LATE else ())}
-    if NO_MATCH in deployment.outputs and kind != NO_MATCH:
+    without = {"kind", "pattern", "match_id", *({"event"} if kind not in (LATE, INCONSISTENT) else ())}
+    with_causes = {NO_MATCH, INCONSISTENT}
+    if not with_causes.isdisjoint(deployment.outputs) and kind not in with_causes:
         without.add(CAUSE)
     others = [field for field in rows if field.name not in without]
     return pa.schema([rows.field("match_id"), pa.field("version", pa.string()), *others])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from cepheid.hosts.spark.lift import named
-from cepheid.output.common import INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
+from cepheid.output.common import INCONSISTENT, INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.reserved import CAUSE
 
@@ -13,6 +13,7 @@ _KINDS: dict[OutputName, tuple[str, ...]] = {
     "matches": (MATCH, INSERTION, RETRACTION),
     "timeouts": (TIMEOUT,),
     "no_match": (NO_MATCH,),
+    "inconsistent": (INCONSISTENT,),
     "late": (LATE,),
 }
 
@@ -24,5 +25,5 @@ def rows_of_output(rows: DataFrame, output: OutputName) -> DataFrame:
 
 def _columns(output: OutputName, given: list[str]) -> list[str]:
     if output != "late":
-        return [name for name in given if name != "event" and (name != CAUSE or output == "no_match")]
+        return [name for name in given if name != "event" and (name != CAUSE or output in ("no_match", "inconsistent"))]
     return [*given[: given.index("match_start")], "detected_at", "event"]

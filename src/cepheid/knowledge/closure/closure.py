@@ -49,6 +49,9 @@ class Contradiction(NamedTuple):
     rule: str
     facts: tuple[Triple, ...]
 
+    def __str__(self) -> str:
+        return f"by the rule {self.rule} of OWL 2 RL: {'; '.join(' '.join(map(str, fact)) for fact in self.facts)}"
+
 
 class _Join(NamedTuple):
     """How a rule is applied to a fact: which pattern it matches, then the others in the order in which they are

@@ -152,6 +152,13 @@ def operands(expression: Occurrence) -> tuple[Occurrence, ...]:
     return ()
 
 
+def leaf_types(expression: Occurrence) -> list[str]:
+    """The types of all leaves, left to right."""
+    if isinstance(expression, Leaf):
+        return [expression.type]
+    return [type_ for operand in operands(expression) for type_ in leaf_types(operand)]
+
+
 def depth_of(expression: Occurrence) -> int:
     """How many levels of operators and types are nested in the expression."""
     return max(depth for _, depth, _ in _parts(expression))

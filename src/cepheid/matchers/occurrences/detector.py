@@ -28,8 +28,9 @@ from cepheid.matchers.occurrences.sessions import Sessions
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts
 from cepheid.matchers.working_set import WorkingSet, joint_error
+from cepheid.output.common import INCONSISTENT
 from cepheid.output.ids import Ids
-from cepheid.output.occurrences import positions_in, row_schema, rows_of
+from cepheid.output.occurrences import inconsistent_rows, positions_in, row_schema, rows_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.plan_set import ColumnMap
@@ -244,6 +245,8 @@ class OccurrenceDetector(Replays):
         except JointConditionFailed as failed:
             raise joint_error(failed, self.working_set, self.pattern.plan.variables) from failed
         rows = [self._rows(number, emitted[number]) for number in range(len(emitted))]
+        if sessions is not None and sessions.contradictions and not self._replays:
+            rows = [self._with_contradictions(number, one) for number, one in enumerate(rows)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept):
             self.forget()
         return rows
@@ -282,7 +285,8 @@ class OccurrenceDetector(Replays):
 
     @property
     def found(self) -> Found:
-        return Found(self._matches, 0, *self.kernel.dropped)
+        sessions = self.kernel.sessions
+        return Found(self._matches, 0, *self.kernel.dropped, 0 if sessions is None else sessions.inconsistent)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
         """Within the block there are only these keys, which are open. They may be counted, but not visited."""
@@ -312,6 +316,16 @@ class OccurrenceDetector(Replays):
         positions = positions_in(emitted, len(self.working_set))
         events = self.working_set.take(positions)
         return rows_of(plan, emitted, _with_values(events, self.pattern.plan.places[number]), positions, self.ids)
+
+    def _with_contradictions(self, number: int, rows: pa.Table) -> pa.Table:
+        """The rows of a plan, with those of contradictions where it asks for them."""
+        plan, sessions = self.pattern.plan.each[number], self.kernel.sessions
+        if sessions is None or INCONSISTENT not in (plan.outputs or ()):
+            return rows
+        found = sorted(sessions.contradictions, key=lambda one: one[0])
+        events = self.working_set.take(np.array([position for position, _ in found], np.int32))
+        causes = [str(contradiction) for _, contradiction in found]
+        return pa.concat_tables([rows, inconsistent_rows(plan, events, causes, self.ids)])
 
 
 def _with_values(events: Batch, place: ColumnMap) -> Batch:

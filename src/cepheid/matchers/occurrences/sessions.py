@@ -44,6 +44,8 @@ class Session:
         """The positions of its latest events: others of the same time may still say something about them."""
         self.latest = NO_TIME
         """The time of these."""
+        self.is_reported = False
+        """Whether it is known that the events contradict what is known."""
 
     def add(self, facts: Iterable[Triple], time: int) -> None:
         """Adds what an event says at its time."""
@@ -94,6 +96,11 @@ class Sessions:
         """By position in the working set."""
         self._masks = np.zeros(0, np.int64)
         """By position: the bits of the meanings that an event has."""
+        self.inconsistent = 0
+        """The number of sessions whose events contradict what is known."""
+        self.contradictions: list[tuple[int, Contradiction]] = []
+        """Those that the events added last have brought: the position of the event, and the first one of its session.
+        """
         self._written = 0
         """How many of the masks are in the working set's."""
 
@@ -104,7 +111,7 @@ class Sessions:
         said = [*self._said(events)]
         self._individuals += [name for name, _ in said]
         self._masks = np.append(self._masks, np.zeros(len(said), np.int64))
-        self._of_visit = []
+        self._of_visit, self.contradictions = [], []
         begin = first
         for key, end, closes in zip(visits.key.tolist(), visits.end.tolist(), visits.closes.tolist(), strict=True):
             session = self.of_key.get(key)
@@ -123,6 +130,10 @@ class Sessions:
         """Takes events of one time."""
         for position in positions:
             session.add(said[position - first][1], time)
+            if not session.is_reported and (found := session.contradiction) is not None:
+                session.is_reported = True
+                self.contradictions.append((position, found))
+                self.inconsistent += 1
         if time != session.latest:
             session.latest, session.waiting = time, []
         session.waiting += positions
@@ -173,6 +184,7 @@ class Sessions:
             "latest": np.array(latest, np.int64).reshape(-1, 2),
             "waiting": np.array(waiting, np.int64).reshape(-1, 2),
             "masks": self._masks,
+            "inconsistent": np.array(self.inconsistent),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
@@ -193,6 +205,9 @@ class Sessions:
             self.of_key[key].add([fact for _, _, fact in group], time)
         for key, position in arrays["waiting"].tolist():
             self.of_key[key].waiting.append(position)
+        for session in self.of_key.values():
+            session.is_reported = session.contradiction is not None
+        self.inconsistent = int(arrays["inconsistent"])
 
     # Keys and events
 

@@ -47,6 +47,7 @@ from cepheid.plan.occurrences.semantic import (
     PlannedType,
     Semantics,
     SemanticTexts,
+    outputs_problems,
     semantic_problems,
 )
 from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
@@ -99,6 +100,7 @@ def _plan_or_problems(
     if deep := check_depth(pattern):
         return deep
     found = _Resolved(pattern, schema.columns, schema.time or "", measures or {})
+    found.problems += outputs_problems(pattern, options.outputs)
     if measures is not None:
         found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
     types = ask_types(engine, found.nodes, schema.columns, found.problems)

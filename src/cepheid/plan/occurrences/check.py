@@ -16,12 +16,12 @@ from cepheid.lang.occurrences.expression import (
     Within,
     delay_of,
     depth_of,
+    leaf_types,
     operands,
 )
 from cepheid.lang.occurrences.parser import MAX_DEPTH
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.taxonomy import subtypes
-from cepheid.plan.occurrences.types import leaf_types
 from cepheid.plan.occurrences.variables import Scopes
 from cepheid.plan.reserved import COMMON
 from cepheid.plan.taxonomy import column_problems

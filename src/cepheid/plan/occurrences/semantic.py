@@ -48,6 +48,15 @@ class Semantics:
     """The columns that the mapping reads, each with the number of its lifted column."""
 
 
+def outputs_problems(pattern: OccurrencePattern, outputs: Sequence[str] | None) -> Iterator[Problem]:
+    """A problem if contradictions are asked for, and there is no knowledge."""
+    if pattern.knowledge is None and "inconsistent" in (outputs or ()):
+        hint = "Give the pattern knowledge: OccurrencePattern.of(…, knowledge=…, mapping=…)."
+        yield Problem(
+            "inconsistent is asked for, and nothing is known that events could contradict", "outputs", hint=hint
+        )
+
+
 def semantic_problems(pattern: OccurrencePattern, columns: pa.Schema | None) -> Iterator[Problem]:
     """The problems of the mapping: columns that it reads and that are not there."""
     if pattern.mapping is None or columns is None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, closest, did_you_mean
 from cepheid.lang.duration import WORD, parse_duration
-from cepheid.lang.occurrences.expression import Leaf, Occurrence, RestrictedType, operands
+from cepheid.lang.occurrences.expression import RestrictedType, leaf_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.taxonomy import subtypes
 from cepheid.plan.taxonomy import NO_TAXONOMY, column_problems, type_condition
@@ -27,13 +27,6 @@ class Chain:
     """Whether `sql` asks for more than one type."""
     restricted: tuple[RestrictedType, ...]
     """Inner types first; outer ones restrict them further."""
-
-
-def leaf_types(expression: Occurrence) -> list[str]:
-    """The types of all leaves, left to right."""
-    if isinstance(expression, Leaf):
-        return [expression.type]
-    return [type_ for operand in operands(expression) for type_ in leaf_types(operand)]
 
 
 def event_types(pattern: OccurrencePattern) -> list[str]:
