@@ -3,6 +3,9 @@
 The operators are Vaculín and Sycara's. What their paper leaves open is decided as follows. Sequence is strict: the left
 side ends before the right side starts. The bounds of minus are closed. A temporal event is identified by what it comes
 after. A derivation is an occurrence with the values of its variables. An occurrence is emitted if it has a derivation.
+
+A semantic filter is asked at the end of the operand that it stands on (for minus, the left one), of all that the events
+up to then say, those of that time included. What an event is, is asked at its own time.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cepheid.kernel.occurrences.contexts_reference import Waiting, offer, queue_of
+from cepheid.kernel.occurrences.session_reference import Known
 from cepheid.kernel.occurrences.values import (
     Derivation,
     Events,
@@ -20,6 +24,7 @@ from cepheid.kernel.occurrences.values import (
     least_of_each,
     of_event,
     recency,
+    single_events,
 )
 from cepheid.kernel.reference_events import Event
 from cepheid.lang.occurrences.pattern import Policy
@@ -35,14 +40,15 @@ def reference_occurrences(
     *,
     time_value: int | None = None,
     until: int | None = None,
+    known: Known | None = None,
 ) -> list[Derivation]:
     """The occurrences in one key's events, each in its least derivation. The events must be in order. The result is
     sorted by end, start and members; in Snoop's contexts it is in the order of emission. Time passes to `until`, or
-    without end if that is None.
+    without end if that is None. `known` answers for operators that ask what events mean.
     """
     if policy.is_context:
         return _Contexts(operators, policy, events).emissions(root)
-    found = least_of_each(_Streams(operators, events, time_value, until).stream(root))
+    found = least_of_each(_Streams(operators, events, time_value, until, known).stream(root))
     if policy is Policy.UNRESTRICTED:
         return found
     recent: dict[int, Derivation] = {}
@@ -56,17 +62,23 @@ class _Streams:
     """The derivations of each operator, over all events at once."""
 
     def __init__(
-        self, operators: Sequence[Operator], events: Sequence[Event], time_value: int | None, until: int | None
+        self,
+        operators: Sequence[Operator],
+        events: Sequence[Event],
+        time_value: int | None,
+        until: int | None,
+        known: Known | None,
     ) -> None:
         self._operators = operators
         self._events: Events = {event.position: event for event in events}
         self._time_value = time_value
         self._until = until
+        self._known = known
 
     def stream(self, row: int) -> set[Derivation]:
         operator = self._operators[row]
         if operator.kind is Kind.LEAF:
-            return {of_event(event) for event in self._events.values() if event.mask >> operator.number & 1}
+            return {of_event(event) for event in self._events.values() if self._takes(operator, event)}
         left, *rest = (self.stream(operand) for operand in operator.operands)
         right = rest[0] if rest else set()
         match operator.kind:
@@ -88,14 +100,27 @@ class _Streams:
             case _:
                 return {s for s in left if self._holds(operator, s)}
 
+    def _takes(self, leaf: Operator, event: Event) -> bool:
+        if leaf.number >= 0 and not event.mask >> leaf.number & 1:
+            return False
+        if leaf.type is None:
+            return True
+        assert self._known is not None
+        return self._known.is_of(event.position, leaf.type, event.time)
+
     def _takes_away(self, operator: Operator, s: Derivation, t: Derivation) -> bool:
         """Whether t lies in s, and the script, if any, holds for both."""
         inside = s.occurrence.start <= t.occurrence.start and t.occurrence.end <= s.occurrence.end
-        return inside and (operator.script is None or self._holds(operator, s, t))
+        return inside and (not operator.is_conditional or self._holds(operator, s, t))
 
     def _holds(self, operator: Operator, *derivations: Derivation) -> bool:
-        assert operator.script is not None
         binding = [one for derivation in derivations for one in derivation.binding]
+        if operator.filter is not None:
+            assert self._known is not None
+            individuals = single_events(binding, operator.filter.variables)
+            time = derivations[0].occurrence.end
+            return individuals is not None and self._known.holds(operator.filter.atoms, individuals, time)
+        assert operator.script is not None
         return holds(operator.script, binding, self._events, self._time_value)
 
 

@@ -94,6 +94,23 @@ def least_of_each(derivations: Iterable[Derivation]) -> list[Derivation]:
     return list(least.values())
 
 
+def single_events(
+    binding: Iterable[tuple[int, MemberSet]], variables: Iterable[tuple[str, int]]
+) -> dict[str, int] | None:
+    """The position of the event of each of these variables (name and number) that is bound; None if one of them is
+    bound to something else than a single event.
+    """
+    bound, found = dict(binding), dict[str, int]()
+    for name, number in variables:
+        if number not in bound:
+            continue
+        member, *others = bound[number].members
+        if others or is_temporal(member):
+            return None
+        found[name] = member[1]
+    return found
+
+
 class _Row(NamedTuple):
     values: tuple[Value, ...]
 

@@ -286,11 +286,15 @@ class _Builder:
         conditions = [self.found.conditions[self._conditions + i] for i in range(filters)]
         nodes = [node for node in conditions if isinstance(node, Node)]
         parts = [part for node in nodes if (part := of_current_event(node)) is not None]
-        if len(parts) < filters:
+        meanings = [(inner.variable, one.atoms) for one in conditions if isinstance(one, PlannedFilter)]
+        if len(parts) + len(meanings) < filters:
             return None
         self._conditions += filters
-        leaf = self._added(self._leaf(inner.of.type, *parts))
-        return self._bound(leaf, inner.variable)
+        leaf = self._leaf(inner.of.type, *parts)
+        if meanings:
+            assert leaf.type is not None
+            leaf = replace(leaf, type=replace(leaf.type, filters=(*leaf.type.filters, *meanings)))
+        return self._bound(self._added(leaf), inner.variable)
 
     def _leaf(self, type_: str, *more: Node) -> Operator:
         """The events of the type for which the conditions are true."""
