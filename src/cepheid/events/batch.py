@@ -150,6 +150,14 @@ class Batch:
     def sequence(self) -> list[pa.Array]:
         return self._prefixed(SEQUENCE_PREFIX)
 
+    def shown(self, row: int) -> dict[str, Any]:
+        """The chosen columns of an event, for a message."""
+        return {
+            name.removeprefix(EVENT_PREFIX): value
+            for name, value in row_shown(self.data, row).items()
+            if name.startswith(EVENT_PREFIX)
+        }
+
     def with_column(self, name: str, values: pa.Array) -> Batch:
         return Batch(self.data.append_column(name, values))
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
-from cepheid.events.batch import EVENT_PREFIX, TIME, Batch, join, mask_column, row_shown
+from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
@@ -99,12 +99,7 @@ class WorkingSet:
 
     def shown(self, position: int) -> dict[str, Any]:
         """The chosen columns of an event, for a message."""
-        event = self.take(np.array([position], np.int32)).data
-        return {
-            name.removeprefix(EVENT_PREFIX): value
-            for name, value in row_shown(event, 0).items()
-            if name.startswith(EVENT_PREFIX)
-        }
+        return self.take(np.array([position], np.int32)).shown(0)
 
     @property
     def all(self) -> Batch | None:

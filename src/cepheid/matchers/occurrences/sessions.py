@@ -7,7 +7,7 @@ which it holds. So events are added as soon as they are there, and an answer is 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -108,7 +108,7 @@ class Sessions:
         """Adds what the events say, which come after those of the working set, and finds out what they mean."""
         first = len(self._individuals)
         times = events.column(TIME).view(pa.int64()).to_pylist()
-        said = [*self._said(events)]
+        said = self._said(events)
         self._individuals += [name for name, _ in said]
         self._masks = np.append(self._masks, np.zeros(len(said), np.int64))
         self._of_visit, self.contradictions = [], []
@@ -169,9 +169,9 @@ class Sessions:
         }
         return self._of_visit[visit].holds_from(asked.atoms, bindings)
 
-    def _said(self, events: Batch) -> Iterator[tuple[Iri, list[Triple]]]:
+    def _said(self, events: Batch) -> list[tuple[Iri, list[Triple]]]:
         values = events.values
-        return self._facts.read({name: values[number] for name, number in self._semantics.columns})
+        return self._facts.read({name: values[number] for name, number in self._semantics.columns}, events.shown)
 
     # Snapshots
 
@@ -193,7 +193,7 @@ class Sessions:
         Raises:
             SnapshotError: the arrays and the events do not belong together.
         """
-        said = [] if held is None else [*self._said(held)]
+        said = [] if held is None else self._said(held)
         self._individuals, self._masks = [name for name, _ in said], arrays["masks"].copy()
         if len(self._masks) != len(said):
             raise SnapshotError("the snapshot's facts are not those of its events")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import pyarrow as pa
 
-from cepheid.errors import KnowledgeError, Problem, did_you_mean
+from cepheid.errors import KnowledgeError, Problem
 from cepheid.knowledge.events.mapping import EventMapping
 from cepheid.knowledge.filters.syntax import Atom, Variable, named, parsed
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri
 from cepheid.lang.occurrences.expression import RestrictedType, SemanticFilter
 from cepheid.lang.occurrences.pattern import OccurrencePattern
-from cepheid.plan.conditions.types import is_string
+from cepheid.plan.occurrences.mapping import column_problems, name_problems, unknown_names
 
 
 @dataclass(frozen=True)
@@ -58,14 +57,12 @@ def outputs_problems(pattern: OccurrencePattern, outputs: Sequence[str] | None) 
 
 
 def semantic_problems(pattern: OccurrencePattern, columns: pa.Schema | None) -> Iterator[Problem]:
-    """The problems of the mapping: columns that it reads and that are not there."""
-    if pattern.mapping is None or columns is None:
+    """The problems of the mapping, those of its columns only if these are known."""
+    if pattern.mapping is None or pattern.knowledge is None:
         return
-    for name in pattern.mapping.columns:
-        if name not in columns.names:
-            yield Problem(f"no column named {name!r}", "mapping", hint=did_you_mean(name, columns.names))
-        elif not is_string(columns.field(name).type):
-            yield Problem(f"the column {name!r} must be STRING, it is {columns.field(name).type}", "mapping")
+    yield from name_problems(pattern.mapping, pattern.knowledge)
+    if columns is not None:
+        yield from column_problems(pattern.mapping, columns)
 
 
 @dataclass(frozen=True)
@@ -124,8 +121,4 @@ class SemanticTexts:
         knowledge, mapping = self.pattern.knowledge, self.pattern.mapping
         if knowledge is None or mapping is None or mapping.brings_any_facts:
             return
-        for name in names:
-            if name not in knowledge.names:
-                near = get_close_matches(name.value, [one.value for one in knowledge.names], cutoff=0.8)
-                hint = f"Names like it: {', '.join(near)}" if near else None
-                yield Problem(f"the knowledge has no class or property {name}", where, hint=hint)
+        yield from unknown_names(knowledge, names, where)

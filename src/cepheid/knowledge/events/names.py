@@ -1,0 +1,102 @@
+"""How names (IRIs) are written in mappings: whole, with a prefix, or as templates with columns in braces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote
+
+from cepheid.errors import KnowledgeError
+from cepheid.knowledge.filters.syntax import named
+from cepheid.knowledge.terms import Iri
+
+TYPE = Iri("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+
+_WHOLE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|(?:urn|tag):")
+_NOT_IN_NAMES = re.compile(r'[\x00-\x20<>"{}|^`\\]')
+# The characters that R2RML leaves as they are: `iunreserved` of RFC 3987.
+_NOT_SAFE = re.compile(
+    "[^A-Za-z0-9._~\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd"
+    "\U00030000-\U0003fffd\U000e1000-\U000efffd-]"
+)
+_PART = re.compile(r"\\(?P<escaped>[{}\\])|\{(?P<column>[^{}]+)\}|(?P<text>[^{}\\]+)")
+
+
+def name_of(text: str, prefixes: Mapping[str, str]) -> Iri:
+    """The name that is written as `http://…`, `urn:…`, `tag:…`, `<any IRI>`, `prefix:name`, or `name` in the prefix "".
+
+    Raises:
+        KnowledgeError: the prefix is unknown, or no name has these characters.
+    """
+    bare = text[1:-1] if text.startswith("<") and text.endswith(">") else text
+    found = Iri(bare) if bare is not text or _WHOLE.match(text) else named(text, prefixes)
+    if not bare or bare.startswith("_:") or _NOT_IN_NAMES.search(bare):
+        raise KnowledgeError(f"{text!r} is no name: a name is an IRI, prefix:name, or a name in the prefix ''")
+    return found
+
+
+def property_of(text: str, prefixes: Mapping[str, str]) -> Iri:
+    """The name of a property; `a` is the property of an individual's classes, as in Turtle.
+
+    Raises:
+        KnowledgeError: as `name_of`.
+    """
+    return TYPE if text == "a" else name_of(text, prefixes)
+
+
+def encoded(text: str) -> str:
+    """The text as a part of a name: other characters than letters, digits and `-._~` are percent-encoded."""
+    return _NOT_SAFE.sub(lambda found: quote(found[0], safe=""), text)
+
+
+@dataclass(frozen=True)
+class Template:
+    """A name with columns in braces, whose values are percent-encoded."""
+
+    text: str
+
+    @cached_property
+    def parts(self) -> tuple[tuple[str, bool], ...]:
+        """Texts and columns in order, each with whether it is a column.
+
+        Raises:
+            KnowledgeError: braces are not in pairs, or empty.
+        """
+        parts, at = list[tuple[str, bool]](), 0
+        while at < len(self.text):
+            found = _PART.match(self.text, at)
+            if found is None:
+                message = f"column {at + 1}: a column is expected in braces, as in http://shop.example/event/{{id}}"
+                raise KnowledgeError(f"{message}; a brace itself is written \\{{ or \\}}")
+            kind = str(found.lastgroup)
+            parts.append((found[kind], kind == "column"))
+            at = found.end()
+        return tuple(parts)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(text for text, is_column in self.parts if is_column)
+
+    def whole(self, prefixes: Mapping[str, str]) -> tuple[tuple[str, bool], ...]:
+        """The parts, with the IRI of the prefix in place of the prefix.
+
+        Raises:
+            KnowledgeError: the prefix is unknown, or no name has these characters.
+        """
+        if self.text.startswith("<") and self.text.endswith(">"):
+            head, rest = "", Template(self.text[1:-1]).parts
+        else:
+            until = next((number for number, part in enumerate(self.parts) if part[1]), len(self.parts))
+            head, rest = "".join(text for text, _ in self.parts[:until]), self.parts[until:]
+            # A name that begins with a column is in the prefix "": encoded values have no colon.
+            head = (name_of(head, prefixes) if head else named("", prefixes)).value
+        if _NOT_IN_NAMES.search("".join(text for text, is_column in rest if not is_column)):
+            raise KnowledgeError(f'{self.text!r} makes no names: they have no spaces and none of <>"{{}}|^`\\')
+        return ((head, False), *rest)
+
+
+def is_template(text: str) -> bool:
+    """Whether the text is a template; otherwise it is the name of a column."""
+    return "{" in text or "}" in text
