@@ -30,7 +30,7 @@ def elements(column: pa.Array) -> Elements:
     """The values of a column of events."""
     if not is_array(column.type):
         return Elements(column, None)
-    return Elements(column.flatten(), pc.list_parent_indices(column).to_pylist())
+    return Elements(column.flatten(), pc.list_parent_indices(column).to_numpy().tolist())
 
 
 def is_array(type_: pa.DataType) -> bool:
@@ -91,7 +91,7 @@ def of_distinct(values: pa.Array, converted: Callable[[pa.Array], Sequence[_T]])
         values = values.cast(pa.large_string())
     coded = values.dictionary_encode()
     results = [*converted(coded.dictionary), None]
-    return [results[code] for code in coded.indices.fill_null(len(results) - 1).to_pylist()]
+    return [results[code] for code in coded.indices.fill_null(len(results) - 1).to_numpy().tolist()]
 
 
 def _datatype(type_: pa.DataType) -> str | None:
