@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cepheid import EventError, OccurrencePattern, PatternError, detect
+from cepheid import EventError, Matcher, OccurrencePattern, PatternError, detect
 from cepheid.knowledge.events.mapping import EventMapping, constant, individual, node
 from cepheid.knowledge.knowledge import Knowledge
 
@@ -94,6 +94,30 @@ def found(text: str, table: pa.Table | None = None) -> list[list[int]]:
 def test_detect(text: str, expected: list[list[int]]) -> None:
     """Filters ask for what the columns say: literals of all types, arrays, individuals, nodes."""
     assert found(text) == expected
+
+
+@pytest.mark.filterwarnings("ignore:a matcher keeps what is open")
+def test_matcher_and_snapshot() -> None:
+    """A matcher that continues from a snapshot knows what the events before said."""
+    pattern = OccurrencePattern.of(
+        "(?l: LogIn; ?r: Request) [ about(?r, ?i) ^ Film(?i) ^ input(?x, ?b) ^ objectValue(?b, ?j) ^ Book(?j) ]",
+        knowledge=KNOWLEDGE,
+        mapping=MAPPING,
+    ).policy("unrestricted")
+    table = events()
+
+    def matcher() -> Matcher:
+        return Matcher(pattern, table.schema, time="at", columns=["id"])
+
+    first = matcher()
+    ids = []
+    for row in range(3):
+        ids += first.process(table.slice(row, 1)).to_pylist()
+        restored = matcher()
+        restored.restore(first.snapshot())
+        first = restored
+    ids += first.finish().to_pylist()
+    assert [[one["id"] for one in row["events"]] for row in ids] == [[1, 3]]
 
 
 def test_an_event_without_a_name() -> None:

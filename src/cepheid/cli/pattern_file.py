@@ -52,7 +52,7 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue], types: st
     if path.suffix.lower() in _EVENTS:
         raise FileProblem(f"{path} is a file of events: the pattern file comes first, then the events")
     text = read_text(path)
-    pattern = pattern_from_text(text, source=str(path)).with_parameters(**parameters)
+    pattern = pattern_from_text(text, source=str(path), folder=path.parent).with_parameters(**parameters)
     if types is not None:
         if pattern.types is not None:
             column = pattern.types.column

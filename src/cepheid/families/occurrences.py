@@ -96,10 +96,11 @@ class Occurrences(Family):
 
     def compatibility(self, runner: OccurrencesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.occurrences.digest import layout_digest
-        from cepheid.families.compatibility import compatibility_of
+        from cepheid.families.compatibility import compatibility_of, with_digest_of_knowledge
 
         plan = runner.plan
-        return compatibility_of(plan, write_document(plan.pattern), layout_digest(runner.compiled), zone)
+        document = with_digest_of_knowledge(plan.pattern, write_document(plan.pattern))
+        return compatibility_of(plan, document, layout_digest(runner.compiled), zone)
 
     def service(self, plan: OccurrencePlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
         from cepheid.matchers.occurrences.detector import OccurrenceDetector

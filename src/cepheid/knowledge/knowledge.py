@@ -62,7 +62,7 @@ class Knowledge:
             raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
         several = [source] if isinstance(source, str | Path) else [*source]
         each = (_read(one, format, f"k{number}") for number, one in enumerate(several))
-        return Knowledge([*chain.from_iterable(each)], prefixes or {})
+        return Knowledge(_numbered(chain.from_iterable(each)), prefixes or {})
 
     @cached_property
     def closure(self) -> Closure:
@@ -142,6 +142,11 @@ class Knowledge:
         prefixes = [f"@prefix {name}: <{iri}>" for name, iri in sorted(self.prefixes.items())]
         return blake2b("\n".join([*prefixes, *lines]).encode(), digest_size=16).hexdigest()
 
+    @property
+    def ntriples(self) -> str:
+        """The facts as N-Triples, from which the same knowledge is read."""
+        return "".join(f"{' '.join(map(str, fact))} .\n" for fact in self.facts)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Knowledge) and self.fingerprint == other.fingerprint
 
@@ -150,6 +155,20 @@ class Knowledge:
 
     def __repr__(self) -> str:
         return f"Knowledge({len(self.facts)} facts, {len(self.closure.facts)} with those that follow)"
+
+
+def _numbered(facts: Iterable[Triple]) -> list[Triple]:
+    """The facts with nodes without a name numbered in their order, over all documents: so they are the same however the
+    facts are divided into documents.
+    """
+    names: dict[Term, Iri] = {}
+
+    def numbered(term: Term) -> Term:
+        if not isinstance(term, Iri) or not term.is_made_up:
+            return term
+        return names.setdefault(term, Iri(f"_:k.{len(names)}"))
+
+    return [(numbered(subject), predicate, numbered(object_)) for subject, predicate, object_ in facts]
 
 
 def _individuals(bindings: Mapping[str, str] | None) -> dict[str, Term]:

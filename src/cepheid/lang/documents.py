@@ -62,7 +62,7 @@ def read_pattern(path: str | pathlib.Path) -> AnyPattern:
         OSError: the file cannot be read.
         PatternError: the file does not hold a pattern; lists all problems, with line and column.
     """
-    return pattern_from_text(read_text(path), source=str(path))
+    return pattern_from_text(read_text(path), source=str(path), folder=pathlib.Path(path).parent)
 
 
 def read_text(path: str | pathlib.Path) -> str:
@@ -82,13 +82,14 @@ def read_text(path: str | pathlib.Path) -> str:
         ) from None
 
 
-def pattern_from_text(text: str, *, source: str = "<text>") -> AnyPattern:
-    """The pattern in a YAML or JSON document; `source` is its name in messages.
+def pattern_from_text(text: str, *, source: str = "<text>", folder: pathlib.Path | None = None) -> AnyPattern:
+    """The pattern in a YAML or JSON document; `source` is its name in messages. Files of knowledge that the document
+    names are in `folder`; without it the document must not name files.
 
     Raises:
         PatternError: lists all problems of the document, with line and column.
     """
-    marked = load_marked(text, source=source)
+    marked = load_marked(text, source=source, folder=folder)
     keys = [kind.documents.KEY for kind in _KINDS]
     given = [key for key in keys if isinstance(marked.value, dict) and key in marked.value]
     if len(given) > 1:
@@ -110,7 +111,8 @@ def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
     """The document from which `read_pattern` reads `pattern`. It leaves out defaults, except for the name.
 
     Raises:
-        PatternError: the pattern has conditions in Python, or is a pattern of occurrences without a taxonomy.
+        PatternError: the pattern has conditions in Python, or is a pattern of occurrences with neither a taxonomy nor
+            knowledge.
     """
     documents = next(kind.documents for kind in _KINDS if isinstance(pattern, kind.pattern))
     return documents.write_document(pattern)

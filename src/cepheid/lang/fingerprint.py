@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
+from typing import cast
 
 from cepheid.lang.document.marked_text import Value
 
@@ -31,6 +32,11 @@ def pattern_fingerprint(document: dict[str, Value]) -> str:
 
 
 def _canonical(document: dict[str, Value]) -> dict[str, Value]:
+    match document.get("knowledge"):
+        case {"ntriples": str(facts), **others}:
+            # The order of facts does not count.
+            known: dict[str, Value] = {str(key): cast("Value", value) for key, value in others.items()}
+            document = document | {"knowledge": {**known, "ntriples": list[Value](sorted(facts.splitlines()))}}
     match document.get("taxonomy"):
         case {"column": column, "kinds": dict(kinds)}:
             ordered: dict[str, Value] = {

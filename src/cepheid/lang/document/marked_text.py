@@ -9,6 +9,7 @@ fold line separators and split surrogate pairs. The places in JSON still come fr
 from __future__ import annotations
 
 import json
+import pathlib
 import re
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
@@ -36,6 +37,8 @@ class MarkedText:
 
     text: str
     source: str
+    folder: pathlib.Path | None = None
+    """Where the files are that the text names; None: it must not name files, as it is not read from one."""
     is_json: bool = False
     value: Value = None
     spans: dict[Path, Span] = field(default_factory=dict)
@@ -102,13 +105,14 @@ def dump_yaml(value: Value) -> str:
     return text
 
 
-def load_marked(text: str, *, source: str) -> MarkedText:
-    """The value of YAML or JSON `text` and its places; `problems` lists what is wrong with single parts of it.
+def load_marked(text: str, *, source: str, folder: pathlib.Path | None = None) -> MarkedText:
+    """The value of YAML or JSON `text` and its places; `problems` lists what is wrong with single parts of it. `folder`
+    is where the files are that the text names; None: it must not name files.
 
     Raises:
         PatternError: `text` is neither YAML nor JSON.
     """
-    marked = MarkedText(text, source)
+    marked = MarkedText(text, source, folder)
     as_json, marked.is_json = _read_json(marked)
     node = _compose(marked, _blank_separators(text) if marked.is_json else text)
     if node is None:

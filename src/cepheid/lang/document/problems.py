@@ -8,7 +8,7 @@ time, a <= b).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, cast
@@ -57,18 +57,20 @@ def structure_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
     may be the misspelling of one.
     """
     errors = _validator(schema).iter_errors(marked.value)
+    known = schema_of(schema)["properties"]
     for error in sorted(errors, key=lambda error: error.validator == "required"):
-        yield from _structure_problem(error, marked)
+        yield from _structure_problem(error, marked, known)
 
 
-def _structure_problem(error: ValidationError, marked: MarkedText) -> Iterator[Problem]:
+def _structure_problem(error: ValidationError, marked: MarkedText, known: Collection[str]) -> Iterator[Problem]:
+    """The problems of one violation; `known` are the keys of a whole document."""
     path, schema, value = tuple(error.absolute_path), cast("dict[str, Any]", error.schema), cast("Any", error.instance)
     match error.validator:
         case "additionalProperties":
             yield from _unknown_keys(error, path, marked)
         case "required":
             missing = next(key for key in schema["required"] if key not in value)
-            unknown = next((key for key in value if key not in schema["properties"]), None)
+            unknown = next((key for key in value if key not in schema.get("properties", known)), None)
             span = marked.key_spans.get((*path, unknown or "")) or place(path, marked)
             yield marked.problem(f"{_called(path)} needs the key {missing!r}", span)
         case "oneOf" if _is_stage(path):
@@ -187,9 +189,9 @@ def duration_problems(holder: dict[str, Any], path: Path, key: str, marked: Mark
         yield from refused(partial(parse_duration, str(length)), (*path, key), marked)
 
 
-def is_valid(value: object, part: str) -> bool:
+def is_valid(value: object, part: str, schema: str = PATTERN_SCHEMA) -> bool:
     """Whether the value is valid for this part of the schema."""
-    return _validator(PATTERN_SCHEMA).evolve(schema=pattern_schema()["$defs"][part]).is_valid(value)
+    return _validator(schema).evolve(schema=schema_of(schema)["$defs"][part]).is_valid(value)
 
 
 def refused(make: Callable[[], object], path: Path, marked: MarkedText) -> Iterator[Problem]:

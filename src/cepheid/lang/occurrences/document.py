@@ -11,6 +11,8 @@ from functools import partial
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.document.knowledge import knowledge_document, mapping_document, mapping_of
+from cepheid.lang.document.knowledge_problems import knowledge_problems, mapping_problems, read_knowledge
 from cepheid.lang.document.marked_text import MarkedText, Value
 from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
@@ -28,38 +30,56 @@ def document_problems(marked: MarkedText) -> Iterator[Problem]:
     """The problems of the declared types and of the expression."""
     document = cast("dict[str, Any]", marked.value)
     declared = document.get("types")
+    semantic = "knowledge" in document
     for name, text in declared.items() if isinstance(declared, dict) else ():
-        yield from text_problems(partial(parse_restricted, name), text, ("types", name), marked)
-    yield from text_problems(parse_occurrences, document[KEY], (KEY,), marked)
+        yield from text_problems(partial(parse_restricted, name, semantic=semantic), text, ("types", name), marked)
+    yield from text_problems(partial(parse_occurrences, semantic=semantic), document[KEY], (KEY,), marked)
+    yield from knowledge_problems(document, marked)
+    yield from mapping_problems(document, marked, SCHEMA)
 
 
 def read_document(marked: MarkedText) -> OccurrencePattern:
-    """The pattern of a document without problems."""
+    """The pattern of a document without problems.
+
+    Raises:
+        PatternError: its knowledge cannot be read, or contradicts itself.
+    """
     document = cast("dict[str, Any]", marked.value)
-    pattern = OccurrencePattern.of(document[KEY]).named(document.get("name", "pattern"))
+    known = "knowledge" in document
+    pattern = OccurrencePattern.of(
+        document[KEY],
+        knowledge=read_knowledge(document, marked) if known else None,
+        mapping=mapping_of(document["mapping"]) if known else None,
+    ).named(document.get("name", "pattern"))
     types: tuple[RestrictedType, ...] = tuple(
-        parse_restricted(name, text) for name, text in document.get("types", {}).items()
+        parse_restricted(name, text, semantic=known) for name, text in document.get("types", {}).items()
     )
     pattern = replace(pattern, restricted=(*types, *pattern.restricted), version=version_of(marked))
     if "policy" in document:
         pattern = pattern.policy(document["policy"])
-    return replace(pattern, types=taxonomy_of(document["taxonomy"]), parameters=parameters_of(document))
+    if "taxonomy" in document:
+        pattern = replace(pattern, types=taxonomy_of(document["taxonomy"]))
+    return replace(pattern, parameters=parameters_of(document))
 
 
 def write_document(pattern: OccurrencePattern) -> dict[str, Value]:
     """The document from which `read_document` reads `pattern`.
 
     Raises:
-        PatternError: the pattern has no taxonomy, which a document needs.
+        PatternError: the pattern has neither a taxonomy nor knowledge, one of which a document needs.
     """
-    if pattern.types is None:
+    semantic = pattern.knowledge is not None
+    if pattern.types is None and not semantic:
         raise PatternError(Problem("a pattern file of occurrences must name the column of the types", "taxonomy"))
     document = head_document(pattern)
+    if pattern.knowledge is not None and pattern.mapping is not None:
+        document["knowledge"] = knowledge_document(pattern.knowledge)
+        document["mapping"] = mapping_document(pattern.mapping)
     if pattern.restricted:
-        document["types"] = {one.name: restricted_text(one) for one in pattern.restricted}
+        document["types"] = {one.name: restricted_text(one, semantic=semantic) for one in pattern.restricted}
     if pattern.chosen is not None:
         document["policy"] = pattern.chosen.value
-    document[KEY] = expression_text(pattern.expression)
+    document[KEY] = expression_text(pattern.expression, semantic=semantic)
     return document
 
 
@@ -70,6 +90,8 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
     if where in ("policy", "taxonomy"):
         return place((where, "column") if where == "taxonomy" else (where,), marked)
+    if where.split(",")[0] == "mapping":
+        return place(("mapping",), marked)
     for name in document.get("types", {}):
         if where == f"type {name!r}":
             return span_of_text(problem, ("types", name), marked)

@@ -1,0 +1,49 @@
+"""What is wrong with the parts `knowledge` and `mapping` of a pattern document, with places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from cepheid.errors import KnowledgeError, PatternError, Problem
+from cepheid.knowledge.knowledge import Knowledge
+from cepheid.lang.document.knowledge import knowledge_of, mapping_of
+from cepheid.lang.document.marked_text import MarkedText
+from cepheid.lang.document.problems import is_valid, place, refused
+
+
+def knowledge_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
+    """The problems of `knowledge` before it is read."""
+    knowledge = document.get("knowledge")
+    if not isinstance(knowledge, dict):
+        return
+    given = [key for key in ("files", "ntriples") if key in knowledge]
+    if len(given) != 1:
+        found = "this has both" if given else "this has none"
+        yield marked.problem(
+            f"'knowledge' has one of the keys files and ntriples; {found}", place(("knowledge",), marked)
+        )
+    elif given == ["files"] and marked.folder is None:
+        message = "files of knowledge can be named only in a pattern file, which they are relative to"
+        hint = "Read the pattern with read_pattern, and write it with pattern_to_document: that has the facts in it."
+        yield marked.problem(message, marked.key_spans["knowledge", "files"], hint)
+
+
+def mapping_problems(document: dict[str, Any], marked: MarkedText, schema: str) -> Iterator[Problem]:
+    """The problems of `mapping`, if its structure is valid by the schema."""
+    if is_valid(mapping := document.get("mapping"), "mapping", schema):
+        assert isinstance(mapping, dict)
+        yield from refused(partial(mapping_of, mapping), ("mapping",), marked)
+
+
+def read_knowledge(document: dict[str, Any], marked: MarkedText) -> Knowledge:
+    """The knowledge of a document without problems.
+
+    Raises:
+        PatternError: it cannot be read, or contradicts itself; with its place in the document.
+    """
+    try:
+        return knowledge_of(document["knowledge"], marked.folder)
+    except KnowledgeError as error:
+        raise PatternError(marked.problem(str(error), marked.key_spans["knowledge",])) from None
