@@ -76,6 +76,17 @@ class Knowledge:
         """The names in the facts."""
         return frozenset(term for fact in self.facts for term in fact if isinstance(term, Iri))
 
+    @cached_property
+    def aliases(self) -> Mapping[Iri, Iri]:
+        """For each name of an individual that has several, the least of these."""
+        terms, facts = self.closure.terms, self.closure.facts
+        found: dict[Iri, Iri] = {}
+        for subject, _, object_ in facts.matching(None, terms.number(SAME), None):
+            one, other = terms.term(subject), terms.term(object_)
+            if isinstance(one, Iri) and isinstance(other, Iri):
+                found[one] = min(found.get(one, one), other, key=lambda name: (name.is_made_up, name.value))
+        return found
+
     def holds(self, filter: str, bindings: Mapping[str, str] | None = None) -> bool:  # noqa: A002 - it is one
         """Whether some assignment makes the filter true.
 

@@ -40,6 +40,7 @@ from cepheid.plan.occurrences.conditions import (
     variable_condition,
 )
 from cepheid.plan.occurrences.constants import Kind
+from cepheid.plan.occurrences.lifted import lifted_texts
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.semantic import (
@@ -55,6 +56,7 @@ from cepheid.plan.occurrences.variables import scopes_of
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import refusal, schema_faults
+from cepheid.plan.semantics.inert import NotLifted
 
 
 def build_occurrence_plans(
@@ -153,10 +155,18 @@ class _Resolved:
         self.parameters = Parameters(pattern.parameters)
         self.semantic = SemanticTexts(pattern, self.scopes.names, self.problems)
         self.types = {name: self._type_condition(chain) for name, chain in self.chains.items()}
-        self.meanings = {name: self._meaning(chain) for name, chain in self.chains.items() if chain.sql is None}
-        """What the events of a type must mean, in a pattern with knowledge."""
+        self.meanings = {
+            name: meaning
+            for name, chain in self.chains.items()
+            if chain.sql is None and (meaning := self._meaning(chain)) is not None
+        }
+        """What the events of a type must mean, in a pattern with knowledge. Empty if SQL on their columns says it."""
         self._read_other_types()
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
+        self.grows: str | None = None
+        """Why what is known grows with the events; None: SQL on their columns says what events mean."""
+        if pattern.knowledge is not None and columns is not None and not self.problems:
+            self._lift(columns)
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
         texts = VariableTexts(self.parameters, self.scopes.names, visible, self.time)
         self.measures = resolve_measures(self.scopes.names, measures, columns, texts, self.problems)
@@ -179,6 +189,23 @@ class _Resolved:
         source = Source(written.condition, where)
         texts = VariableTexts(self.parameters, self.scopes.names, written.visible, self.time)
         return variable_condition(source, self.columns, texts, self.problems)
+
+    def _lift(self, columns: pa.Schema) -> None:
+        """Puts SQL in place of what events mean, where that is possible."""
+        filters = {number: one for number, one in self.conditions.items() if isinstance(one, PlannedFilter)}
+        try:
+            lifted = lifted_texts(self.pattern, self.meanings, filters, self.scopes, columns)
+        except NotLifted as reason:
+            self.grows = str(reason)
+            return
+        for name, sql in lifted.types.items():
+            own = Resolver(Source(sql, f"type {name!r}"), columns, (), 0, self.problems).resolve(parse_expression(sql))
+            others = self.types[name]
+            self.types[name] = own if others is None else _conjunction(own, others)
+        self.meanings = {}
+        for number, sql in lifted.conditions.items():
+            texts = VariableTexts(self.parameters, self.scopes.names, self.scopes.conditions[number].visible, self.time)
+            self.conditions[number] = variable_condition(Source(sql, "condition"), columns, texts, self.problems)
 
     def _meaning(self, chain: Chain) -> PlannedType | None:
         return self.semantic.type(chain.base, chain.restricted)
@@ -341,7 +368,7 @@ class _Builder:
     def semantics(self) -> Semantics | None:
         """What a host needs to know what events mean; None if the pattern has no knowledge."""
         pattern, columns = self.found.pattern, self.found.columns
-        if pattern.knowledge is None or pattern.mapping is None:
+        if pattern.knowledge is None or pattern.mapping is None or self.found.grows is None:
             return None
         numbers = []
         for name in pattern.mapping.columns:
@@ -349,7 +376,7 @@ class _Builder:
             node = Resolver(source, columns, (), 0, self.problems).resolve(parse_expression(source.text))
             assert isinstance(node, Column), name
             numbers.append((name, self.lifting.column(node)))
-        return Semantics(pattern.knowledge, pattern.mapping, tuple(numbers))
+        return Semantics(pattern.knowledge, pattern.mapping, self.found.grows, tuple(numbers))
 
     @property
     def time_value(self) -> int | None:

@@ -43,6 +43,8 @@ class Semantics:
 
     knowledge: Knowledge
     mapping: EventMapping
+    why: str
+    """Why SQL on each event alone does not say what events mean."""
     columns: tuple[tuple[str, int], ...]
     """The columns that the mapping reads, each with the number of its lifted column."""
 

@@ -17,6 +17,8 @@ class Written:
     condition: Condition
     visible: frozenset[int]
     of_minus: bool
+    certain: frozenset[str]
+    """The variables that are bound whenever it is asked."""
 
 
 @dataclass
@@ -51,7 +53,9 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
             outside = _walk(left, scopes, problems)
             visible = outside | _walk(right, scopes, problems)
             if condition is not None:
-                scopes.conditions.append(Written(condition, visible, of_minus=True))
+                scopes.conditions.append(
+                    Written(condition, visible, of_minus=True, certain=certain(left) | certain(right))
+                )
             return outside
         case algebra.Timed(of):
             return _walk(of, scopes, problems)
@@ -65,7 +69,7 @@ def _walk(expression: Occurrence, scopes: Scopes, problems: list[Problem]) -> fr
             return inside | {len(scopes.each) - 1}
         case algebra.Filtered(of, condition):
             visible = _walk(of, scopes, problems)
-            scopes.conditions.append(Written(condition, visible, of_minus=False))
+            scopes.conditions.append(Written(condition, visible, of_minus=False, certain=certain(of)))
             return visible
     return frozenset()
 
@@ -80,3 +84,19 @@ def is_event(expression: Occurrence) -> bool:
         case algebra.Without(of) | algebra.Within(of) | algebra.Bound(of) | algebra.Filtered(of):
             return is_event(of)
     return False
+
+
+def certain(expression: Occurrence) -> frozenset[str]:
+    """The variables that every occurrence of the expression binds."""
+    match expression:
+        case algebra.Both(left, right) | algebra.Then(left, right):
+            return certain(left) | certain(right)
+        case algebra.Either(left, right):
+            return certain(left) & certain(right)
+        case algebra.Without(left):
+            return certain(left)
+        case algebra.Bound(of, variable):
+            return certain(of) | {variable}
+        case algebra.Timed(of) | algebra.Filtered(of):
+            return certain(of)
+    return frozenset()

@@ -1,0 +1,1 @@
+"""Semantic filters as SQL, where what events mean follows from each event alone."""
