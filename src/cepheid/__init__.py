@@ -1,10 +1,11 @@
 """Complex event processing for Python and Spark."""
 
-from cepheid.detect import detect
+from cepheid.detect import detect, leaf_types
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
     EventError,
+    KnowledgeError,
     LimitExceeded,
     MatcherFailed,
     PatternError,
@@ -18,7 +19,7 @@ from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.intervals import IntervalMatcher
 from cepheid.lang.documents import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.occurrences.expression import Occurrence, event
+from cepheid.lang.occurrences.expression import Occurrence, event, semantic
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
@@ -34,6 +35,7 @@ __all__ = [
     "EventError",
     "IntervalMatcher",
     "IntervalPattern",
+    "KnowledgeError",
     "LimitExceeded",
     "Limits",
     "Matcher",
@@ -58,6 +60,7 @@ __all__ = [
     "deliver",
     "detect",
     "event",
+    "leaf_types",
     "partial_matches",
     "pattern_from_text",
     "pattern_to_document",
@@ -66,6 +69,7 @@ __all__ = [
     "progress_listener",
     "prometheus_text",
     "read_pattern",
+    "semantic",
     "split",
     "supervise",
 ]

@@ -9,7 +9,7 @@ from cepheid.lang.duration import format_duration
 from cepheid.lang.occurrences import expression as algebra
 from cepheid.lang.occurrences.expression import Occurrence, operands
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
-from cepheid.lang.occurrences.printer import pattern_text
+from cepheid.lang.occurrences.printer import condition_text, pattern_text
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.conditions.types import sql_name
@@ -67,12 +67,24 @@ def explain_occurrence_plan(plan: OccurrencePlan) -> str:
     lines = [_described(plan.pattern)]
     if plan.by_operator:
         lines.append("Each operator emits the most recent occurrence alone, and stores no more than it needs.")
+    lines += _meanings(plan)
     lines += [f"Note: {warning}" for warning in plan.warnings]
     lines += ["Operators, equal ones once:", *(f"  {row:>2}  {text}" for row, text in enumerate(_rows(plan)))]
     if plan.values:
         lines += ["Columns for conditions and measures:"]
         lines += [f"  {value.sql}: {sql_name(value.type)}" for value in plan.values]
     return "\n".join(lines) + "\n"
+
+
+def _meanings(plan: OccurrencePlan) -> Iterator[str]:
+    """How it is found out what events mean."""
+    if plan.pattern.knowledge is None:
+        return
+    yield f"Knowledge: {plan.pattern.knowledge}"
+    if plan.semantics is None:
+        yield "What events mean: SQL on their columns says it, as each says all that matters."
+    else:
+        yield f"What events mean: asked of what each key's events say by then, because {plan.semantics.why}."
 
 
 def occurrence_mermaid(plan: OccurrencePlan) -> str:
@@ -103,12 +115,14 @@ def occurrence_drawing(pattern: OccurrencePattern) -> str:
 def _written(expression: Occurrence) -> str:
     name = _NAMES[_KINDS[type(expression)]]
     match expression:
-        case algebra.Leaf(of) | algebra.Bound(variable=of) | algebra.Filtered(condition=of):
+        case algebra.Leaf(of) | algebra.Bound(variable=of):
             return f"{name} {of}"
+        case algebra.Filtered(condition=condition):
+            return f"{name} {condition_text(condition)}"
         case algebra.Timed(length=length):
             return f"{name} {format_duration(length) or '0 seconds'}"
-        case algebra.Without(condition=str(condition)):
-            return f"{name} if {condition}"
+        case algebra.Without(condition=condition) if condition is not None:
+            return f"{name} if {condition_text(condition)}"
     return name
 
 
@@ -122,12 +136,14 @@ def _named(plan: OccurrencePlan, operator: Operator) -> str:
     name = _NAMES[operator.kind]
     match operator.kind:
         case Kind.LEAF:
-            return f"{name} {plan.bits[operator.number].sql}"
+            sql = plan.bits[operator.number].sql if operator.number >= 0 else ""
+            means = "" if operator.type is None else f"of {operator.type}"
+            return " ".join(filter(None, [name, means, sql]))
         case Kind.WITHIN | Kind.DELAYED:
             return f"{name} {format_duration(timedelta(microseconds=operator.number)) or '0 seconds'}"
         case Kind.BOUND:
             return f"{name} {plan.variables[operator.number].name}"
-        case Kind.WITHOUT if operator.script is not None:
+        case Kind.WITHOUT if operator.is_conditional:
             return "minus if"
     return name
 

@@ -47,6 +47,9 @@ def spans_of(operators: Sequence[Operator]) -> list[int]:
 
 def occurrence_growth(plan: OccurrencePlan) -> Iterator[str]:
     """What a matcher stores of a key for ever, if the input does not end: one sentence per cause, with advice."""
+    if plan.semantics is not None:
+        stored = "what the events of each key say, as facts are never taken back"
+        yield f"{stored}. That is needed because {plan.semantics.why}. Choose a key that ends, such as a session's"
     joins = [row for row, operator in enumerate(plan.operators) if operator.kind in (Kind.BOTH, Kind.THEN)]
     if plan.by_operator or plan.policy is Policy.SNOOP_RECENT or not joins:
         return  # an operator stores only the latest occurrence

@@ -36,6 +36,9 @@ class PlannedType:
     filters: tuple[tuple[str | None, tuple[Atom, ...]], ...] = ()
     """Each with the variable that is the event."""
 
+    def __str__(self) -> str:
+        return f"{self.class_}{' with filters' if self.filters else ''}"
+
 
 @dataclass(frozen=True)
 class Semantics:
