@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.intervals.running import ENGINE
 from tests.searching import share
 
-from cepheid import Occurrence, OccurrencePattern, Policy, detect, event
+from cepheid import Matcher, Occurrence, OccurrencePattern, Policy, detect, event
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.kernel.occurrences.reference import reference_occurrences
 from cepheid.kernel.occurrences.session_reference import Known, Said
@@ -26,7 +26,10 @@ from cepheid.lang.occurrences.expression import semantic
 from cepheid.requests.request_of import request_of
 from occurrences.shop import at
 
-pytestmark = pytest.mark.filterwarnings("ignore:policy 'recent' with the condition")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:policy 'recent' with the condition"),
+    pytest.mark.filterwarnings("ignore:a matcher keeps what is open"),
+]
 
 SECOND = 1_000_000
 KNOWN = Knowledge.read(
@@ -150,13 +153,49 @@ def test_equals_reference(expression: Occurrence, given_: list[Row]) -> None:
         assert by_detect(pattern.policy(policy), given_) == by_definition(pattern.policy(policy), given_)
 
 
+@share(30)
+@given(
+    expressions(),
+    rows.flatmap(lambda found: st.permutations(range(len(found))).map(lambda order: (found, order))),
+    st.sampled_from([None, "conservative", "realtime"]),
+    st.integers(0, 6),
+)
+def test_live(
+    expression: Occurrence, arriving: tuple[list[Row], list[int]], consistency: str | None, stored: int
+) -> None:
+    """A Matcher to which events come one by one, in any order, and which is stored and restored in between."""
+    given_, order = arriving
+    pattern = OccurrencePattern.of(expression, knowledge=KNOWN, mapping=MAPPING)
+    pattern = pattern.restrict("Mine", "Event", semantic("by(?e, ?p) ∧ friend(?p, p1)"), variable="e")
+    pattern = pattern.policy(Policy.UNRESTRICTED)
+    events = table(given_)
+
+    def matcher() -> Matcher:
+        options: dict[str, Any] = {"key": "user", "time": "at", "sequence": "number", "columns": ["number"]}
+        return Matcher(pattern, events.schema, lateness="1 hour", consistency=consistency, **options)
+
+    live, found = matcher(), list[dict[str, Any]]()
+    for count, number in enumerate(order):
+        if count == stored:
+            data = live.snapshot()
+            live = matcher()
+            live.restore(data)
+        found += live.process(events.slice(number, 1)).to_pylist()
+    found += live.finish().to_pylist()
+    taken_back = {row["match_id"] for row in found if row.get("kind") == "retraction"}
+    assert occurred([row for row in found if row["match_id"] not in taken_back]) == by_detect(pattern, given_)
+
+
 Occurred = tuple[str, int, int, tuple[int, ...]]
 """User, end, start (seconds) and the numbers of the events, also those before delays."""
 
 
 def by_detect(pattern: OccurrencePattern, given_: Sequence[Row]) -> list[Occurred]:
     options = {"key": "user", "time": "at", "sequence": "number", "columns": ["number"]}
-    found = detect(table(given_), pattern, **options).to_pylist()
+    return occurred(detect(table(given_), pattern, **options).to_pylist())
+
+
+def occurred(found: Sequence[Mapping[str, Any]]) -> list[Occurred]:
     return sorted(
         (
             row["user"],
