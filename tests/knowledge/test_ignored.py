@@ -23,6 +23,7 @@ def ignored(text: str) -> list[tuple[str, str]]:
 
 SOME = "[ owl:onProperty :p ; owl:someValuesFrom :B ]"
 MANY = "[ owl:onProperty :p ; owl:maxCardinality 2 ]"
+ONE, TWO = (f'"{one}"^^<http://www.w3.org/2001/XMLSchema#integer>' for one in (1, 2))
 UNION = "[ owl:unionOf ( :B :C ) ]"
 
 
@@ -70,12 +71,12 @@ UNION = "[ owl:unionOf ( :B :C ) ]"
         (":A owl:unionOf ( :B :C ) .", ":A is (:B or :C)", why.NO_CHOICE),
         (":A owl:disjointUnionOf ( :B :C ) .", ":A owl:disjointUnionOf (:B :C)", why.DISJOINT_UNION),
         (":p a owl:ReflexiveProperty .", ":p", why.REFLEXIVE),
-        ("<http://o.example> owl:imports <http://i.example> .", "<http://o.example> owl:imports <http://i.example>", why.IMPORTS),
+        ("<urn:o> owl:imports <urn:i> .", "<urn:o> owl:imports <urn:i>", why.IMPORTS),
         (":Shape a sh:NodeShape .", ":Shape", why.SHAPES),
         (":rule a swrl:Imp .", ":rule", why.RULES),
         (
             ":p rdfs:range [ a rdfs:Datatype ; owl:oneOf ( 1 2 ) ] .",
-            ":p rdfs:range {1, 2}",
+            f":p rdfs:range {{{ONE}, {TWO}}}",
             why.DATATYPES,
         ),
         (":A rdfs:subClassOf [ owl:onProperties ( :p :q ) ; owl:someValuesFrom :B ] .", "( some :B)", why.PROPERTIES),
@@ -84,19 +85,18 @@ UNION = "[ owl:unionOf ( :B :C ) ]"
             "owl:AllDisjointClasses (not :B)",
             why.ON_THE_LEFT,
         ),
-        ("_:a owl:complementOf _:a . :A rdfs:subClassOf _:a .", None, None),
     ],
 )  # fmt: skip
-def test_ignored(text: str, axiom: str | None, reason: str) -> None:
+def test_ignored(text: str, axiom: str, reason: str) -> None:
     """Each axiom is listed with the reason."""
-    found = ignored(text)
-    if axiom is None:
-        assert found == [(":A rdfs:subClassOf (not [])", why.ON_THE_LEFT)] or found == []
-        return
-    axiom = axiom.replace(
-        "{1, 2}", '{"1"^^<http://www.w3.org/2001/XMLSchema#integer>, "2"^^<http://www.w3.org/2001/XMLSchema#integer>}'
-    )
-    assert (axiom, reason) in found
+    assert (axiom, reason) in ignored(text)
+
+
+def test_an_expression_that_is_a_part_of_itself() -> None:
+    """A ring of expressions, which no ontology means, ends."""
+    assert ignored("_:a owl:complementOf _:a . :A rdfs:subClassOf _:a .") == []
+    (found,) = ignored(f"_:a owl:intersectionOf ( _:a {SOME} ) . :A rdfs:subClassOf _:a .")
+    assert found == (":A rdfs:subClassOf ([] and (:p some :B))", why.NO_NEW)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_ignored(text: str, axiom: str | None, reason: str) -> None:
         ":A owl:intersectionOf ( :B :C ) .",
         ":A rdfs:subClassOf [ owl:onProperty :p ; owl:allValuesFrom :B ] , [ owl:complementOf :C ] .",
         ':A rdfs:subClassOf [ owl:onProperty :p ; owl:maxCardinality "1"^^xsd:nonNegativeInteger ] .',
-        ':A rdfs:subClassOf [ owl:onProperty :p ; owl:maxQualifiedCardinality "0"^^xsd:nonNegativeInteger ; owl:onClass :B ] .',
+        ':A rdfs:subClassOf [ owl:maxQualifiedCardinality "0"^^xsd:nonNegativeInteger ; owl:onClass :B ] .',
         f":A rdfs:subClassOf [ owl:complementOf {SOME} ] .",
         ":A owl:hasKey ( :p ) . :p owl:propertyChainAxiom ( :q :r ) ; owl:inverseOf [ owl:inverseOf :q ] .",
         "[ a owl:AllDisjointClasses ; owl:members ( :A :B ) ] . :A owl:disjointWith :C .",

@@ -21,7 +21,7 @@ _SOME, _ALL, _VALUE = name("owl:someValuesFrom"), name("owl:allValuesFrom"), nam
 _AND, _OR, _NOT, _ONE_OF = (name(f"owl:{one}") for one in ("intersectionOf", "unionOf", "complementOf", "oneOf"))
 _MAX, _MAX_OF = name("owl:maxCardinality"), name("owl:maxQualifiedCardinality")
 _ON_CLASS, _ON_PROPERTY = name("owl:onClass"), name("owl:onProperty")
-_NUMBERS = {
+_NUMBERS: Mapping[Term, str] = {
     name(f"owl:{one}"): word
     for one, word in {
         "minCardinality": "min",
@@ -229,11 +229,11 @@ class _Axioms:
                 return f"{{{self._listed(value, ', ')}}}"
             if constructor == _NOT:
                 return f"(not {self._shown(value)})"
-            if constructor in _NUMBERS:
+            if isinstance(constructor, Iri) and constructor in _NUMBERS:
                 of = "".join(f" {self._shown(one)}" for one in self._of[node].get(_ON_CLASS, ()))
                 number = value.text if isinstance(value, Literal) else str(value)
                 return f"({properties} {_NUMBERS[constructor]} {number}{of})"
-            words = {_SOME: "some", _ALL: "only", _VALUE: "value", _SELF: "Self"}
+            words: Mapping[Term, str] = {_SOME: "some", _ALL: "only", _VALUE: "value", _SELF: "Self"}
             shown = "" if constructor == _SELF else f" {self._shown(value)}"
             return f"({properties} {words[constructor]}{shown})"
         inverse = self._of.get(node, {}).get(name("owl:inverseOf"), ())

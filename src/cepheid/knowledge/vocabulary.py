@@ -54,7 +54,9 @@ def properties_of(facts: Iterable[Triple]) -> frozenset[Iri]:
     found: set[Term] = set()
     for subject, predicate, object_ in facts:
         found.add(predicate)
-        if predicate in _DOMAINS or (predicate == TYPE and object_ in _PROPERTIES):
+        if predicate == name("owl:onProperty"):
+            found.add(object_)
+        elif predicate in _DOMAINS or (predicate == TYPE and object_ in _PROPERTIES):
             found.add(subject)
         elif predicate in _OF_PROPERTIES:
             found |= {subject, object_}
