@@ -22,7 +22,7 @@ knowledge = typer.Typer(
 
 Files = Annotated[
     list[Path],
-    typer.Argument(metavar="FILE...", help="Ontologies and instances: .ttl, .nt, .rdf or .owl.", show_default=False),
+    typer.Argument(help="Ontologies and instances: .ttl, .nt, .rdf or .owl.", show_default=False),
 ]
 Prefixes = Annotated[
     list[str] | None,
@@ -60,9 +60,9 @@ def check(files: Files, *, prefix: Prefixes = None, as_json: o.AsJson = False) -
 @knowledge.command(epilog=EXIT_CODES)
 def ask(
     files: Files,
-    filter_: Annotated[
+    filter: Annotated[  # noqa: A002 - it is one
         str,
-        typer.Argument(metavar="FILTER", help="As 'Book(?c) ^ hasPrice(?c, ?p) ^ greaterThan(?p, 1000)'."),
+        typer.Argument(help="As 'Book(?c) ^ hasPrice(?c, ?p) ^ greaterThan(?p, 1000)'.", show_default=False),
     ],
     *,
     variables: Annotated[
@@ -86,11 +86,11 @@ def ask(
 
         known = _read(files, prefixes)
         if variables is None:
-            holds = known.holds(filter_, bindings)
+            holds = known.holds(filter, bindings)
             say({"holds": holds}, "holds" if holds else "does not hold", as_json=as_json)
             return
         names = [one.strip().removeprefix("?") for one in variables.split(",")]
-        found = known.solutions(filter_, names, bindings)
+        found = known.solutions(filter, names, bindings)
         columns = {name: pa.array([one[i] for one in found], pa.string()) for i, name in enumerate(names)}
         show(pa.table(columns), None, as_json=as_json, if_none="no values make the filter true")
 
