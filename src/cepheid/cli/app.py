@@ -20,6 +20,7 @@ from cepheid.cli.detect import detect
 from cepheid.cli.explain import explain
 from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_options, require_installed
 from cepheid.cli.host.app import host
+from cepheid.cli.knowledge import knowledge
 from cepheid.cli.stream import stream
 
 
@@ -47,6 +48,7 @@ app = typer.Typer(
 for _command in (detect, check, explain, stream):
     app.command(epilog=EXIT_CODES)(_command)
 app.add_typer(host)
+app.add_typer(knowledge)
 
 
 @app.command(epilog=EXIT_CODES)

@@ -19,6 +19,7 @@ import typer
 from cepheid.errors import (
     ConditionError,
     EventError,
+    KnowledgeError,
     LimitExceeded,
     PatternError,
     Problem,
@@ -42,8 +43,9 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 the pattern or the events have problems; 2 the command line is wrong; 3 a file or a store "
-    "cannot be read or written; 4 something is missing or failed on this machine (Spark, Java, a fault of Cepheid)."
+    "Exit codes: 0 done; 1 the pattern, the knowledge or the events have problems; 2 the command line is wrong; 3 a "
+    "file or a store cannot be read or written; 4 something is missing or failed on this machine (Spark, Java, a fault "
+    "of Cepheid)."
 )
 
 
@@ -66,6 +68,7 @@ _ADVICE = {
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
     ", which counts them in the report": ", which counts them",
     "leave them out with bad_rows='skip'": "leave them out with --bad-rows skip",
+    ". Files end in .ttl, .nt, .rdf, .owl, or give format=": ": files end in .ttl, .nt, .rdf or .owl",
     ": old='drain' or old='drop'": ": --old drain or --old drop",
     "open or run it with allow ": "run it with --allow ",
     "with secret='env:NAME'": "by --secret env:NAME",
@@ -96,7 +99,7 @@ def failures_reported(*, as_json: bool, as_typed: Callable[[str], str] = str) ->
         failed(error.problems, ExitCode.PROBLEMS)
     except SchemaError as error:
         failed([Problem(fault) for fault in str(error).splitlines()], ExitCode.PROBLEMS)
-    except (EventError, ConditionError, SkipError, LimitExceeded) as error:
+    except (EventError, ConditionError, SkipError, LimitExceeded, KnowledgeError) as error:
         failed([Problem(str(error))], ExitCode.PROBLEMS)
     except (FileProblem, StoreError, SourceError) as error:
         failed([Problem(str(error))], ExitCode.FILES)

@@ -13,15 +13,10 @@ from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import SAME
 from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Variable, parsed
+from cepheid.knowledge.ignored import Ignored, ignored_in
 from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
-
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-KNOWN_PREFIXES: Mapping[str, str] = {
-    "rdf": RDF,
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-    "owl": "http://www.w3.org/2002/07/owl#",
-}
+from cepheid.knowledge.vocabulary import KNOWN_PREFIXES, classes_of, properties_of
 
 
 class Knowledge:
@@ -86,6 +81,21 @@ class Knowledge:
             if isinstance(one, Iri) and isinstance(other, Iri):
                 found[one] = min(found.get(one, one), other, key=lambda name: (name.is_made_up, name.value))
         return found
+
+    @cached_property
+    def classes(self) -> frozenset[Iri]:
+        """The names of classes."""
+        return classes_of(self.facts)
+
+    @cached_property
+    def properties(self) -> frozenset[Iri]:
+        """The names of properties."""
+        return properties_of(self.facts)
+
+    @cached_property
+    def ignored(self) -> tuple[Ignored, ...]:
+        """What is stated and ignored: axioms outside of OWL 2 RL, imports, and rules of other languages."""
+        return ignored_in(self.facts, self.prefixes)
 
     def holds(self, filter: str, bindings: Mapping[str, str] | None = None) -> bool:  # noqa: A002 - it is one
         """Whether some assignment makes the filter true.

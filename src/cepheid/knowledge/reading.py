@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
+from typing import Any, TypeAlias, get_args
 from typing import Literal as OneOf
-from typing import TypeAlias, get_args
 
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
@@ -41,17 +41,7 @@ def triples(
     Raises:
         KnowledgeError: the text has an error; the message has its line. Or pyoxigraph is not installed.
     """
-    try:
-        import pyoxigraph
-    except ImportError as error:
-        raise KnowledgeError("knowledge needs pyoxigraph: pip install 'cepheid[semantic]'") from error
-    formats = {
-        "turtle": pyoxigraph.RdfFormat.TURTLE,
-        "ntriples": pyoxigraph.RdfFormat.N_TRIPLES,
-        "rdfxml": pyoxigraph.RdfFormat.RDF_XML,
-    }
-    if format not in formats:
-        raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
+    pyoxigraph = _pyoxigraph()
     scope = f"d{next(_DOCUMENTS)}" if scope is None else scope
     made_up: dict[str, str] = {}
 
@@ -65,9 +55,44 @@ def triples(
                 return Literal(found.value, found.datatype.value, found.language)
         raise KnowledgeError(f"{source}: {found} is neither a name, a node nor a literal")
 
-    given = text.encode() if isinstance(text, str) else text
     try:
-        found = pyoxigraph.parse(input=given, format=formats[format])
+        found = _parsed(text, format)
         return [(term(one.subject), term(one.predicate), term(one.object)) for one in found]
     except SyntaxError as error:
         raise KnowledgeError(f"{source}: {error}") from error
+
+
+def prefixes_of(text: str | bytes, format: Format, source: str = "the text") -> dict[str, str]:  # noqa: A002
+    """The prefixes that a document declares.
+
+    Raises:
+        KnowledgeError: as `triples`.
+    """
+    try:
+        parser = _parsed(text, format)
+        for _ in parser:
+            pass  # prefixes are declared anywhere
+        return dict(parser.prefixes)
+    except SyntaxError as error:
+        raise KnowledgeError(f"{source}: {error}") from error
+
+
+def _parsed(text: str | bytes, format: Format) -> Any:  # noqa: A002
+    """The parser of the text, which is an iterator of triples."""
+    pyoxigraph = _pyoxigraph()
+    formats = {
+        "turtle": pyoxigraph.RdfFormat.TURTLE,
+        "ntriples": pyoxigraph.RdfFormat.N_TRIPLES,
+        "rdfxml": pyoxigraph.RdfFormat.RDF_XML,
+    }
+    if format not in formats:
+        raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
+    return pyoxigraph.parse(input=text.encode() if isinstance(text, str) else text, format=formats[format])
+
+
+def _pyoxigraph() -> Any:
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise KnowledgeError("knowledge needs pyoxigraph: pip install 'cepheid[semantic]'") from error
+    return pyoxigraph

@@ -17,7 +17,8 @@ from cepheid.knowledge.events.mapping import (
     node,
 )
 from cepheid.knowledge.events.mapping import Value as Related
-from cepheid.knowledge.knowledge import KNOWN_PREFIXES, Knowledge
+from cepheid.knowledge.knowledge import Knowledge
+from cepheid.knowledge.vocabulary import KNOWN_PREFIXES
 from cepheid.lang.document.marked_text import Value
 
 

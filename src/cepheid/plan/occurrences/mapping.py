@@ -12,8 +12,9 @@ from cepheid.errors import KnowledgeError, Problem, did_you_mean
 from cepheid.knowledge.events.literals import fits
 from cepheid.knowledge.events.mapping import Constant, EventMapping, Individual, Node, Value
 from cepheid.knowledge.events.names import Template, is_template, name_of, property_of
-from cepheid.knowledge.knowledge import KNOWN_PREFIXES, Knowledge
+from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri
+from cepheid.knowledge.vocabulary import KNOWN_PREFIXES
 from cepheid.plan.conditions.types import sql_name
 
 WHERE = "mapping"
