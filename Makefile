@@ -35,10 +35,11 @@ demo-stream: $(READY) ## replay two months of flights in a minute as a stream, a
 	@$(BIN)/cepheid demo-stream
 
 # Many short queries: Java's second compiler would take more time than it saves, and Spark's classes are loaded from an
-# archive. Without Kafka's jars its tests are skipped, and all others still run.
+# archive. Three tests at a time, also on two cores: half of their time they wait. Without Kafka's jars its tests are
+# skipped, and all others still run.
 test: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
 test: $(READY) ready-to-test ## run all tests
-	@CI=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder --durations 20
+	@CI=1 $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations 20
 
 quick: $(READY) kernels ## style, types and all tests that need no Spark, but the slow ones: two minutes, while you work
 	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check . && $(BIN)/mypy

@@ -9,6 +9,7 @@ import sys
 from datetime import datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from tests.hosts.patterns_and_events import FIRST, SCHEMA, Case, Row, by_definition, cases, events, found_in
 from tests.searching import share
 
-from cepheid import detect
+from cepheid import Pattern, detect
 from cepheid.hosts.in_process import detect as in_process
 
 
@@ -66,6 +67,7 @@ def test_threads_that_outlive_the_main_one() -> None:
     """If the interpreter starts no more threads, everything runs in the current one."""
     program = """
 import threading
+import numpy as np
 import pyarrow as pa
 from cepheid import Pattern, detect
 
@@ -83,3 +85,18 @@ threading.Thread(target=work).start()
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "1"], done.stderr
+
+
+def test_long_lists_of_values() -> None:
+    """Conditions with many values hold for the right events, also where the events are so many that several threads
+    compute them.
+    """
+    count, kinds = 1_000_000, 50
+    kind = np.random.default_rng(0).integers(0, kinds, count)
+    names = pa.array([f"k{number}" for number in range(kinds)])
+    many = pa.table({"number": np.arange(count), "kind": names.take(pa.array(kind))})
+    some = ", ".join(f"'k{n}'" for n in range(20))
+    pattern = Pattern.begin("first").where(f"kind IN ({some}) AND number % 100 = 0")
+    rows = detect(many, pattern, time=None, sequence="number", measures={"number": "first.number"})
+    expected = np.flatnonzero((kind < 20) & (np.arange(count) % 100 == 0))
+    assert rows.column("number").to_pylist() == expected.tolist()

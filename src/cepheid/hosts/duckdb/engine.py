@@ -32,6 +32,10 @@ _SETTINGS = {
 }
 
 
+_ROW = "row_number_of_event"
+"""The column with the number of each row."""
+
+
 class Evaluated(NamedTuple):
     """Lifted columns of a table of events, in the table's order."""
 
@@ -113,7 +117,8 @@ class DuckDbEngine:
             raise self._explained(error, [*bits, *values], fragments, held, shown) from error
         masks = (result.column(i).to_numpy() for i in range(len(words)))
         typed = (as_type(result.column(len(words) + i), lifted.type) for i, lifted in enumerate(values))
-        return Evaluated(tuple(masks), tuple(typed))
+        computed, rows = Evaluated(tuple(masks), tuple(typed)), result.column(_ROW).to_numpy()
+        return computed if (rows[1:] > rows[:-1]).all() else computed.take(_places(rows))
 
     def _translated(
         self, bits: Sequence[Lifted], values: Sequence[Lifted], schema: pa.Schema
@@ -129,9 +134,11 @@ class DuckDbEngine:
         return latest.columns, latest.fragments
 
     def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
-        self._connection.register("events", held)
+        # DuckDB makes a join of IN with many values, and then threads return their rows in any order.
+        numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows)))
+        self._connection.register("events", numbered)
         try:
-            columns = ", ".join(f"{text} AS v{i}" for i, text in enumerate(selected))
+            columns = ", ".join([*(f"{text} AS v{i}" for i, text in enumerate(selected)), _ROW])
             query = f"SELECT {columns} FROM events"  # noqa: S608 - the text is made here, constants are quoted
             return self._connection.sql(query).to_arrow_table()
         finally:
@@ -182,6 +189,13 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a fo
     for setting, value in _SETTINGS.items():
         database.execute(f"SET GLOBAL {setting} = '{value}'")
     return database
+
+
+def _places(rows: NDArray[np.int64]) -> pa.Array:
+    """The places of the rows, by their numbers."""
+    places = np.empty(len(rows), np.int64)
+    places[rows] = np.arange(len(rows))
+    return pa.array(places)
 
 
 def _mask(conditions: Sequence[Fragment]) -> str:
