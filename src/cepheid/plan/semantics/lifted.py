@@ -28,6 +28,7 @@ from cepheid.plan.semantics.comparisons import compared_sql
 from cepheid.plan.semantics.inert import Inert, NotLifted, Related, inert
 from cepheid.plan.semantics.names_sql import Names, quoted, written_names
 
+_NOT_NULL = " IS NOT NULL"
 MOST_NAMES = 20_000
 """The most names in the lists of a condition."""
 
@@ -169,8 +170,9 @@ class Lifting:
                 of_columns = [inner for inner in related.inner if not isinstance(inner.value, Constant)]
                 return " OR ".join(self._exists(prefix, inner) for inner in of_columns) or "TRUE"
             case Individual(written):
-                return f"{prefix}{quoted(Names(written, self._columns, self._knowledge.prefixes).column)} IS NOT NULL"
-        return f"{prefix}{quoted(str(related.value))} IS NOT NULL"
+                column = Names(written, self._columns, self._knowledge.prefixes).column
+                return f"{prefix}{quoted(column)}{_NOT_NULL}"
+        return f"{prefix}{quoted(str(related.value))}{_NOT_NULL}"
 
     def _related(self, way: Way, one: Event | OwnNode, property_: Iri, object_: Argument) -> Iterator[Way]:
         """The ways in which it has the property, and what that relates it to."""
@@ -271,7 +273,8 @@ class Lifting:
             else:
                 asked.append(atom)
         conditions += [self._asked(group, way) for group in _connected(asked)]
-        return tuple(dict.fromkeys(one for one in conditions if one != "TRUE"))
+        needed = [one for one in dict.fromkeys(conditions) if one != "TRUE"]
+        return tuple(one for one in needed if not _follows(one, needed))
 
     def _compared(self, atom: Atom, terms: Sequence[Symbol | None]) -> str:
         """SQL of a comparison with a literal of an event."""
@@ -365,6 +368,12 @@ class Lifting:
             for tails, heads in groups.items()
         ]
         return f"({' OR '.join(sorted(parts))})" if parts else "FALSE"
+
+
+def _follows(condition: str, others: Sequence[str]) -> bool:
+    """Whether it says that a column is not NULL, and another condition is not true for NULL there."""
+    column = condition.removesuffix(_NOT_NULL)
+    return column != condition and any(column in other and _NOT_NULL not in other for other in others)
 
 
 def _connected(atoms: Sequence[Atom]) -> list[list[Atom]]:

@@ -101,32 +101,41 @@ class Names:
         return f"CASE{whens} ELSE {column} END" if whens else column
 
     def whole(self, prefix: str, aliases: Mapping[Iri, Iri]) -> str:
-        """SQL: the name as text, of several for one individual always the same."""
+        """SQL: the name as text, in the prefix "" without it; of several for one individual always the same."""
         column = f"{prefix}{quoted(self.column)}"
-        renamed = [(value, known.value) for one, known in aliases.items() for value in self._values(one)]
+        default = self._prefixes.get("", "")
+        renamed = [
+            (value, known.value.removeprefix(default)) for one, known in aliases.items() for value in self._values(one)
+        ]
         whens = "".join(f" WHEN {column} = {value} THEN {string_literal(known)}" for value, known in renamed)
         if self._around is not None:
             before, after = self._around
             if self._is_text:
                 raise NotLifted(f"names that a template makes of texts ({self.column!r}) are compared with others")
-            text = f"concat({string_literal(before)}, CAST({column} AS STRING), {string_literal(after)})"
+            before = string_literal(before.removeprefix(default))
+            text = f"concat({before}, CAST({column} AS STRING), {string_literal(after)})"
         else:
             text = self._expanded(column)
-        return f"CASE{whens} ELSE {text} END" if whens else text
+        name = f"CASE{whens} ELSE {text} END" if whens else text
+        # The substring is all of it. It is NULL without an event, which is not known of CASE; so it is a lifted column.
+        return f"substring({name}, length({column}) - length({column}) + 1)" if self._is_text else name
 
     def _expanded(self, column: str) -> str:
-        """SQL: the name that a column of names has, with the IRI in place of its prefix."""
+        """SQL: the name that a column of names has; in the prefix "" without it, as most are, and others whole."""
         default = self._prefixes.get("", "")
         short = "".join(
             f" WHEN {column} LIKE {string_literal(_like(prefix) + ':%')} "
             f"THEN concat({string_literal(iri)}, substring({column}, {len(prefix) + 2}))"
             for prefix, iri in {**self._prefixes, "": default}.items()
         )
-        return (
-            f"CASE WHEN {column} LIKE '<%>' THEN substring({column}, 2, length({column}) - 2)"
+        whole = (
+            f"CASE WHEN {column} LIKE '<%:%>' THEN substring({column}, 2, length({column}) - 2)"
             f" WHEN {column} LIKE '%://%' OR {column} LIKE 'urn:%' OR {column} LIKE 'tag:%' THEN {column}{short}"
-            f" ELSE concat({string_literal(default)}, {column}) END"
+            f" ELSE {column} END"
         )
+        own = string_literal(f"{_like(default)}%")
+        colon = f"CASE WHEN {whole} LIKE {own} THEN substring({whole}, {len(default) + 1}) ELSE {whole} END"
+        return f"CASE WHEN {column} LIKE '%:%' THEN {colon} ELSE {column} END"
 
 
 def _like(text: str) -> str:
