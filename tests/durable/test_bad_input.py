@@ -56,6 +56,38 @@ def test_no_file(scheme: str, place: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+def test_in_memory(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database in memory is refused, as nothing of it survives, and no file is left."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match=r"^:memory: is no file, and a host stores what survives a crash: name a file"):
+        open_host(f"{scheme}:///:memory:")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("scheme", ["file", "sqlite", "duckdb"])
+def test_more_than_a_path(scheme: str, tmp_path: Path) -> None:
+    """Options, and the input of a target, do not become part of the name of a new store. A store that has such a name
+    can be opened.
+    """
+    for end, what in (("?mode=ro", "options"), ("#alerts", "an input")):
+        with pytest.raises(
+            StoreError, match=f"has {what} at its end, which would be in a file's name: leave '\\{end}'"
+        ):
+            open_host(f"{scheme}:///{tmp_path}/alerts{end}")
+    assert not [*tmp_path.iterdir()]
+    open_host(f"{scheme}:///{tmp_path}/alerts").close()
+    (tmp_path / "alerts").rename(tmp_path / "alerts#1")
+    open_host(f"{scheme}:///{tmp_path}/alerts#1").close()
+
+
+@pytest.mark.parametrize("url", [None, Path("alerts.db"), b"sqlite:///alerts.db"])
+def test_no_text(url: Any) -> None:
+    """A URL is a text."""
+    with pytest.raises(StoreError, match=r"^a store is named by a URL, as in 'sqlite:///alerts\.db'; got "):
+        open_host(url)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
 def test_no_folder(scheme: str) -> None:
     """The folder of a file must exist."""
     with pytest.raises(StoreError, match=r"/nowhere/alerts\.db cannot be opened: there is no folder /nowhere"):
