@@ -115,6 +115,20 @@ def until(query: str, expected: str, store: str) -> None:
         time.sleep(0.1)
 
 
+def test_no_store() -> None:
+    """A scheme that no store has is no folder, and a folder that is named as a database is hardly meant."""
+    for url, begins in (("mysql:///alerts", "mysql"), ("s3://bucket/alerts", "s3")):
+        done = cepheid("patterns", url)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.endswith(f"postgresql://; this one begins with {begins!r}\n")
+    for path, store in (("alerts.db", "sqlite:///alerts.db"), ("/a/b.duckdb", "duckdb:////a/b.duckdb")):
+        done = cepheid("patterns", path)
+        assert (done.returncode, done.stderr) == (
+            3,
+            f"{path} would be a folder of files: write {store} for a database\n",
+        )
+
+
 def test_once(store: str, pattern: str, folder: Path) -> None:
     """Declared, deployed, fed from files, and read: each by a command of its own."""
     declare(store)

@@ -88,6 +88,8 @@ def test_before_it_runs(store: str, tmp_path: Path) -> None:
         allow = ("--allow", receiver.origin, "--allow", LOOPBACK)
         said("run", store, "--from", f"files://{tmp_path}/events", "--once", *allow, "--metrics", str(figures))
         assert receiver.ids == [1]
+        (row,) = json.loads(said("subscriptions", store, "--json"))["rows"]
+        assert (row["status"], row["problem"]) == ("active", None)  # what it waited for is there
         text = figures.read_text()
         assert 'cepheid_subscription_behind_rows{host="alerts",subscription="hook"} 0' in text
         assert 'cepheid_subscription_dead_letters{host="alerts",subscription="hook"} 0' in text
@@ -121,10 +123,13 @@ def test_nothing_to_list(store: str) -> None:
     for command, said_to_people in {
         "subscriptions": "no subscriptions: add one with `cepheid host subscribe`\n",
         "dead-letters": "no dead letters\n",
+        "open pairs": "nothing is open\n",
+        "matches pairs": "no matches\n",
     }.items():
-        done = cepheid(command, store)
+        name, *pattern = command.split()
+        done = cepheid(name, store, *pattern)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", said_to_people)
-        done = cepheid(command, store, "--json")
+        done = cepheid(name, store, *pattern, "--json")
         assert (json.loads(done.stdout)["rows"], done.stderr) == ([], "")
     done = cepheid("dead-letters", store, "hook")
     assert (done.returncode, done.stderr) == (
