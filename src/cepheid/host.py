@@ -29,6 +29,7 @@ from cepheid.hosts.durable.routing.running import Given, InputOf
 from cepheid.hosts.durable.routing.subscription import Letter
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
+from cepheid.lang.arguments import brief
 from cepheid.lang.documents import AnyPattern
 from cepheid.lang.duration import parse_duration
 from cepheid.plan.lifted import OutputName
@@ -86,13 +87,26 @@ def open_host(
     retention = _checked_retention(retain, retain_rows, faults)
     if faults:
         raise SchemaError("\n".join(faults))
-    reach = Reach(allow, kafka_options or {}, open_host)
+    reach = Reach(allow, kafka_options or {}, open_host, own=url)
     host = DurableHost(open_store(url), retention)
     try:
         return Host(host, reach)
     except BaseException:
         host.close()
         raise
+
+
+def _columns_of(schema: object) -> pa.Schema:
+    """The columns of a schema or a table.
+
+    Raises:
+        SchemaError: it is something else.
+    """
+    import pyarrow as pa
+
+    if isinstance(schema, str):
+        raise SchemaError(f"schema: a pyarrow schema, or a table with its columns, is expected, got {brief(schema)}")
+    return schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
 
 
 def _checked_retention(age: timedelta | str | None, rows: int | None, faults: list[str]) -> Retention | None:
@@ -168,13 +182,11 @@ class Host:
         Raises:
             SchemaError: an argument is wrong, or there is an input of this name with other arguments.
         """
-        import pyarrow as pa
-
         faults: list[str] = []
         allowed = checked_lateness(lateness, faults) or timedelta(0)
         given = Input(
-            name=checked_name("name", name, faults),
-            columns=schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema,
+            name=name if isinstance(name, str) else "",
+            columns=_columns_of(schema),
             time=checked_name("time", time, faults),
             sequence=() if sequence is None else checked_names("sequence", sequence, faults),
             lateness=allowed // timedelta(microseconds=1),
@@ -183,7 +195,7 @@ class Host:
             keep=(checked_lateness(keep, faults, "keep") or timedelta(0)) // timedelta(microseconds=1),
         )
         if not given.name:
-            faults.append("name: an input needs a name")
+            faults.append(f"name: an input needs a name, got {brief(name)}")
         faults += columns_faults(given.columns, given.time, given.sequence)
         if faults:
             raise SchemaError("\n".join(faults))

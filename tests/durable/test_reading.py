@@ -121,6 +121,13 @@ def test_rows_that_cannot_be_listed_when_asked(url: str) -> None:
             assert host.sql(f"SELECT * FROM open_{name}").num_rows == 1
 
 
+@pytest.mark.parametrize("query", ["DELETE FROM patterns", "DROP TABLE outbox", "VACUUM"])
+def test_no_select(url: str, query: str) -> None:
+    """What is no SELECT is refused with what a query is."""
+    with prepared(url) as host, pytest.raises(StoreError, match=r"[aA] query is one SELECT"):
+        host.sql(query)
+
+
 def test_no_store(tmp_path: Path) -> None:
     """Where there is no store, none is made."""
     with (

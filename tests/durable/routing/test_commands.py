@@ -81,7 +81,10 @@ def test_before_it_runs(store: str, tmp_path: Path) -> None:
     with running_receiver() as receiver:
         said("subscribe", store, "hook", "--to", receiver.origin, "--attempts", "2", "--pause", "1 millisecond")
         add(tmp_path / "events", 1)
-        said("run", store, "--from", f"files://{tmp_path}/events", "--once")
+        done = cepheid("run", store, "--from", f"files://{tmp_path}/events", "--once")
+        needed = f"the host may not reach {receiver.origin}: run it with --allow {receiver.origin}"
+        assert done.returncode == 0
+        assert done.stderr.startswith(f"subscription 'hook' waits: {needed}\n")
         assert receiver.ids == []
         assert "the host may not reach" in said("subscriptions", store)
         figures = tmp_path / "figures"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, tables_instead
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, ONE_SELECT, TOO_LONG, tables_instead
 from cepheid.hosts.durable.stores.results import MOST_RESULT, column_names, table_of
 
 TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view')"
@@ -77,6 +77,9 @@ class SqliteReader:
         return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro{option}", uri=True)
 
     def _instead(self, error: sqlite3.Error, option: str = "") -> str:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code in _ADVICE:
+            return _ADVICE[code]
         if not str(error).startswith("no such table"):
             return ""
         with closing(self._opened(option)) as reader:
@@ -90,6 +93,9 @@ def _read(reader: sqlite3.Connection, sql: str, most: int | None) -> pa.Table:
     reader.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
     cursor = reader.execute(sql)
     return table_of(cursor.fetchmany, lambda: column_names(cursor.description), most)
+
+
+_ADVICE = {sqlite3.SQLITE_AUTH: ONE_SELECT, sqlite3.SQLITE_INTERRUPT: TOO_LONG}
 
 
 def _only_reads(action: int, *_: str | None) -> int:
