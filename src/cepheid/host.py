@@ -96,6 +96,11 @@ def open_host(
         raise
 
 
+def _text(given: object) -> str:
+    """The text; an empty one in place of anything else."""
+    return given if isinstance(given, str) else ""
+
+
 def _columns_of(schema: object) -> pa.Schema:
     """The columns of a schema or a table.
 
@@ -185,7 +190,7 @@ class Host:
         faults: list[str] = []
         allowed = checked_lateness(lateness, faults) or timedelta(0)
         given = Input(
-            name=name if isinstance(name, str) else "",
+            name=_text(name),
             columns=_columns_of(schema),
             time=checked_name("time", time, faults),
             sequence=() if sequence is None else checked_names("sequence", sequence, faults),

@@ -31,9 +31,9 @@ def checked_address(host: str, port: int, networks: Sequence[Network]) -> str:
     if not usable:
         places = sorted({*map(str, addresses)})
         name = "" if places == [host] else f"{host} is at "
-        networks = " ".join(str(ipaddress.ip_network(place)) for place in places)
+        alone = " ".join(str(ipaddress.ip_network(place)) for place in places)
         raise Undelivered(
-            f"{name}{', '.join(places)}, which is no public address: if web hooks may be there, allow {networks}, or "
+            f"{name}{', '.join(places)}, which is no public address: if web hooks may be there, allow {alone}, or "
             "its network, too"
         )
     return str(usable[0])
