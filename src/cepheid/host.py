@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from cepheid.detect import arrow_table
 from cepheid.errors import SchemaError, StoreError
@@ -133,6 +137,21 @@ def restore_host(backup: str | Path, url: str) -> None:
     restore(Path(backup), url)
 
 
+_OPEN: WeakSet[Host] = WeakSet()
+"""The hosts to be closed when the program ends."""
+
+
+@atexit.register
+def _close_all(process: int = os.getpid()) -> None:
+    """Closes what the program has left open: threads of subscriptions would run while Python takes itself down, and
+    DuckDB then prints pages about its own objects. A forked process leaves the hosts to the first one.
+    """
+    if os.getpid() == process:
+        for host in [*_OPEN]:
+            with suppress(StoreError):
+                host.close()
+
+
 class Host:
     """Finds deployed patterns in the events that are fed, and stores all of its state with each call: what a call has
     returned from survives a crash, and an interrupted call has done nothing.
@@ -145,6 +164,7 @@ class Host:
         self._routing = Routing(host, reach.sender)
         host.first_undelivered = lambda: self._routing.delivered_up_to + 1
         self._is_closed = False
+        _OPEN.add(self)
 
     @property
     def _host(self) -> DurableHost:

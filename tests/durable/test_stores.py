@@ -161,6 +161,25 @@ def test_one_thread_after_another(url: str) -> None:
         assert host.inputs["events"].position == 3
 
 
+LEFT_OPEN = """
+import sys
+from tests.durable.test_stores import events, prepared
+host = prepared(sys.argv[1])
+host.subscribe("calls", to=lambda letter: None)
+host.feed(events("a", "b"), input="events", position=2)
+print(host.deliver())
+"""
+
+
+def test_left_open(url: str) -> None:
+    """A program may end without closing a host: nothing is printed, and the next one continues."""
+    command = [sys.executable, "-c", LEFT_OPEN, url]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    with open_host(url) as host:
+        assert host.inputs["events"].position == 2
+
+
 def test_full_disk(url: str, kind: str, request: pytest.FixtureRequest) -> None:
     """On a full disk a step fails whole, and is repeated when there is room."""
     many = 20_000
