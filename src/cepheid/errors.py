@@ -126,11 +126,16 @@ def in_pattern(name: str, *, named: bool = True) -> Iterator[None]:
         raise type(error)(f"{prefix}: {error}") from error
 
 
+_MOST_SHOWN = 100
+"""Names in a hint: a host may have thousands of patterns."""
+
+
 def did_you_mean(name: str, known: Sequence[str], *, if_none: str = "Nothing is known here.") -> str:
     """The hint for an unknown name: the most similar known names, or else all known names, or `if_none`."""
     if close := closest(name, known):
         return f"Did you mean {' or '.join(map(repr, close))}?"
-    return f"Known here: {', '.join(known)}" if known else if_none
+    more = f", and {len(known) - _MOST_SHOWN:,} more" if len(known) > _MOST_SHOWN else ""
+    return f"Known here: {', '.join(known[:_MOST_SHOWN])}{more}" if known else if_none
 
 
 def closest(name: str, known: Sequence[str]) -> list[str]:

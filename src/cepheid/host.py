@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from cepheid.detect import arrow_table
 from cepheid.errors import SchemaError, StoreError
@@ -29,6 +33,7 @@ from cepheid.hosts.durable.routing.running import Given, InputOf
 from cepheid.hosts.durable.routing.subscription import Letter
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
+from cepheid.lang.arguments import brief
 from cepheid.lang.documents import AnyPattern
 from cepheid.lang.duration import parse_duration
 from cepheid.plan.lifted import OutputName
@@ -86,13 +91,31 @@ def open_host(
     retention = _checked_retention(retain, retain_rows, faults)
     if faults:
         raise SchemaError("\n".join(faults))
-    reach = Reach(allow, kafka_options or {}, open_host)
+    reach = Reach(allow, kafka_options or {}, open_host, own=url)
     host = DurableHost(open_store(url), retention)
     try:
         return Host(host, reach)
     except BaseException:
         host.close()
         raise
+
+
+def _text(given: object) -> str:
+    """The text; an empty one in place of anything else."""
+    return given if isinstance(given, str) else ""
+
+
+def _columns_of(schema: object) -> pa.Schema:
+    """The columns of a schema or a table.
+
+    Raises:
+        SchemaError: it is something else.
+    """
+    import pyarrow as pa
+
+    if isinstance(schema, str):
+        raise SchemaError(f"schema: a pyarrow schema, or a table with its columns, is expected, got {brief(schema)}")
+    return schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
 
 
 def _checked_retention(age: timedelta | str | None, rows: int | None, faults: list[str]) -> Retention | None:
@@ -114,6 +137,21 @@ def restore_host(backup: str | Path, url: str) -> None:
     restore(Path(backup), url)
 
 
+_OPEN: WeakSet[Host] = WeakSet()
+"""The hosts to be closed when the program ends."""
+
+
+@atexit.register
+def _close_all(process: int = os.getpid()) -> None:
+    """Closes what the program has left open: threads of subscriptions would run while Python takes itself down, and
+    DuckDB then prints pages about its own objects. A forked process leaves the hosts to the first one.
+    """
+    if os.getpid() == process:
+        for host in [*_OPEN]:
+            with suppress(StoreError):
+                host.close()
+
+
 class Host:
     """Finds deployed patterns in the events that are fed, and stores all of its state with each call: what a call has
     returned from survives a crash, and an interrupted call has done nothing.
@@ -126,6 +164,7 @@ class Host:
         self._routing = Routing(host, reach.sender)
         host.first_undelivered = lambda: self._routing.delivered_up_to + 1
         self._is_closed = False
+        _OPEN.add(self)
 
     @property
     def _host(self) -> DurableHost:
@@ -168,13 +207,11 @@ class Host:
         Raises:
             SchemaError: an argument is wrong, or there is an input of this name with other arguments.
         """
-        import pyarrow as pa
-
         faults: list[str] = []
         allowed = checked_lateness(lateness, faults) or timedelta(0)
         given = Input(
-            name=checked_name("name", name, faults),
-            columns=schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema,
+            name=_text(name),
+            columns=_columns_of(schema),
             time=checked_name("time", time, faults),
             sequence=() if sequence is None else checked_names("sequence", sequence, faults),
             lateness=allowed // timedelta(microseconds=1),
@@ -183,7 +220,7 @@ class Host:
             keep=(checked_lateness(keep, faults, "keep") or timedelta(0)) // timedelta(microseconds=1),
         )
         if not given.name:
-            faults.append("name: an input needs a name")
+            faults.append(f"name: an input needs a name, got {brief(name)}")
         faults += columns_faults(given.columns, given.time, given.sequence)
         if faults:
             raise SchemaError("\n".join(faults))

@@ -14,7 +14,7 @@ import pytest
 from tests.durable.postgres import Server
 from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, SCHEMA, count, events, execute, prepared
 
-from cepheid.errors import EventError, PatternError, SchemaError, StoreError
+from cepheid.errors import EventError, PatternError, SchemaError, StoreError, did_you_mean
 from cepheid.host import Host, open_host
 from cepheid.hosts.durable import lock
 from cepheid.hosts.durable.state import MatchesOf
@@ -53,6 +53,38 @@ def test_no_file(scheme: str, place: str) -> None:
     message = f"a file comes after three slashes, .*; here after the first two comes {place!r}"
     with pytest.raises(StoreError, match=message):
         open_host(f"{scheme}://{place}")
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+def test_in_memory(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database in memory is refused, as nothing of it survives, and no file is left."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match=r"^:memory: is no file, and a host stores what survives a crash: name a file"):
+        open_host(f"{scheme}:///:memory:")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("scheme", ["file", "sqlite", "duckdb"])
+def test_more_than_a_path(scheme: str, tmp_path: Path) -> None:
+    """Options, and the input of a target, do not become part of the name of a new store. A store that has such a name
+    can be opened.
+    """
+    for end, what in (("?mode=ro", "options"), ("#alerts", "an input")):
+        with pytest.raises(
+            StoreError, match=f"has {what} at its end, which would be in a file's name: leave '\\{end}'"
+        ):
+            open_host(f"{scheme}:///{tmp_path}/alerts{end}")
+    assert not [*tmp_path.iterdir()]
+    open_host(f"{scheme}:///{tmp_path}/alerts").close()
+    (tmp_path / "alerts").rename(tmp_path / "alerts#1")
+    open_host(f"{scheme}:///{tmp_path}/alerts#1").close()
+
+
+@pytest.mark.parametrize("url", [None, Path("alerts.db"), b"sqlite:///alerts.db"])
+def test_no_text(url: Any) -> None:
+    """A URL is a text."""
+    with pytest.raises(StoreError, match=r"^a store is named by a URL, as in 'sqlite:///alerts\.db'; got "):
+        open_host(url)
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
@@ -313,7 +345,7 @@ def test_retire(url: str) -> None:
         before = contents(host)
         with pytest.raises(SchemaError, match="how: 'keep' is not one of 'drain', 'drop'"):
             host.retire("pairs", how="keep")  # type: ignore[arg-type]
-        with pytest.raises(SchemaError, match=r"no pattern 'pears' runs\. These do: pairs"):
+        with pytest.raises(SchemaError, match=r"no pattern 'pears' runs\. Did you mean 'pairs'\?$"):
             host.retire("pears", how="drop")
         assert contents(host) == before
 
@@ -336,7 +368,30 @@ def test_input(url: str) -> None:
             assert problem in str(error.value)
         with pytest.raises(SchemaError, match="the events have several columns 'what'"):
             host.input("events", twice, time="at")
+        with pytest.raises(SchemaError, match=r"^schema: a pyarrow schema, or a table with its columns, is expected"):
+            host.input("events", "id BIGINT, at TIMESTAMP", time="at")
+        with pytest.raises(SchemaError, match=r"^name: an input needs a name, got 5$"):
+            host.input(5, SCHEMA, time="at")  # type: ignore[arg-type]
         assert count(host, "inputs") == 0
+
+
+@pytest.mark.parametrize("kind", ARGUMENTS)
+def test_events_with_other_columns(url: str) -> None:
+    """Events that do not fit are refused with the name of the input and all that is wrong."""
+    with prepared(url) as host:
+        wrong = events("a").drop_columns("user").set_column(0, "id", pa.array(["1"]))
+        with pytest.raises(SchemaError, match=r"^events have no column 'user', which input 'events' was made with$"):
+            host.feed(wrong, input="events")
+        wrong = events("a").set_column(0, "id", pa.array(["1"]))
+        with pytest.raises(SchemaError, match=r"^column 'id' is of type string; input 'events' was made for int64$"):
+            host.feed(wrong, input="events")
+
+
+def test_many_names() -> None:
+    """A hint does not list the names of thousands of patterns."""
+    names = [f"number{i}" for i in range(1_000)]
+    assert did_you_mean("x", names).endswith(", number99, and 900 more")
+    assert did_you_mean("x", names[:100]).endswith(", number99")
 
 
 def test_closed(url: str) -> None:

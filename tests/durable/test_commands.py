@@ -115,6 +115,39 @@ def until(query: str, expected: str, store: str) -> None:
         time.sleep(0.1)
 
 
+def test_no_store() -> None:
+    """A scheme that no store has is no folder, and a folder that is named as a database is hardly meant."""
+    for url, begins in (("mysql:///alerts", "mysql"), ("s3://bucket/alerts", "s3")):
+        done = cepheid("patterns", url)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.endswith(f"postgresql://; this one begins with {begins!r}\n")
+    for path, store in (("alerts.db", "sqlite:///alerts.db"), ("/a/b.duckdb", "duckdb:////a/b.duckdb")):
+        done = cepheid("patterns", path)
+        assert (done.returncode, done.stderr) == (
+            3,
+            f"{path} would be a folder of files: write {store} for a database\n",
+        )
+
+
+def test_null_key(store: str, pattern: str, folder: Path) -> None:
+    """An event without a key ends the run, with the command that has the option for it."""
+    declare(store)
+    said("deploy", store, pattern, "--input", "events", "--key", "user")
+    (folder / "2.csv").write_text(ROWS + "2,2024-03-04T10:01:00Z,,b\n")
+    done = cepheid("run", store, "--from", f"files://{folder}", "--once")
+    assert done.returncode == 1
+    assert "2.csv: events that cannot be ordered: 1 with a NULL in the key (user)." in done.stderr
+    assert "or repeat `cepheid host input` with --nulls drop, which counts them" in done.stderr
+
+
+def test_rate_of_other_columns(store: str) -> None:
+    """The source of generated events says in SQL which columns it makes and which the input has."""
+    declare(store)
+    done = cepheid("run", store, "--from", "rate://1")
+    has = "the input has id BIGINT, at TIMESTAMP, user STRING, what STRING"
+    assert done.stderr == f"rate:// makes events with timestamp TIMESTAMP, value BIGINT; {has}\n"
+
+
 def test_once(store: str, pattern: str, folder: Path) -> None:
     """Declared, deployed, fed from files, and read: each by a command of its own."""
     declare(store)

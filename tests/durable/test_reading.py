@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,6 +19,7 @@ from tests.durable.test_stores import OPEN_TO_OTHERS, PAIRS, events, prepared
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.host.opened import asked
 from cepheid.cli.host.reading import matches, open_
+from cepheid.cli.host.routing import dead_letters, subscriptions
 from cepheid.errors import ConditionError, StoreError
 from cepheid.host import open_host
 
@@ -31,6 +37,8 @@ def test_while_a_program_has_it_open(url: str) -> None:
             assert ask(QUERY).to_pylist() == [{"name": "pairs", "status": "running"}]
             host.feed(events("b", after=1), input="events")
             assert ask("SELECT * FROM matches_pairs").num_rows == 1
+        subscriptions(url)
+        dead_letters(url)
 
 
 def test_while_nobody_has_it_open(url: str) -> None:
@@ -113,6 +121,13 @@ def test_rows_that_cannot_be_listed_when_asked(url: str) -> None:
             assert host.sql(f"SELECT * FROM open_{name}").num_rows == 1
 
 
+@pytest.mark.parametrize("query", ["DELETE FROM patterns", "DROP TABLE outbox", "VACUUM"])
+def test_no_select(url: str, query: str) -> None:
+    """What is no SELECT is refused with what a query is."""
+    with prepared(url) as host, pytest.raises(StoreError, match=r"[aA] query is one SELECT"):
+        host.sql(query)
+
+
 def test_no_store(tmp_path: Path) -> None:
     """Where there is no store, none is made."""
     with (
@@ -125,6 +140,55 @@ def test_no_store(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no store of a host can be read there: SQLite"), asked(url):
         pass
     assert (tmp_path / "empty.db").stat().st_size == 0
+
+
+ASKED_BY_A_READER = """
+import os, sys
+from pathlib import Path
+from cepheid.hosts.durable.stores.sqlite_reader import SqliteReader
+reader = SqliteReader(Path(sys.argv[1]))
+reader.query("SELECT 1")  # imports all that it needs, while this user may
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+for query in ("SELECT name FROM inputs", "SELECT * FROM inptus"):
+    try:
+        print(reader.query(query).to_pylist())
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+@pytest.fixture
+def folder_to_read() -> Iterator[Path]:
+    """A folder in which no user may write, as soon as the test says so; all may enter it."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def test_folder_that_may_only_be_read(folder_to_read: Path) -> None:
+    """The right to read is enough, also when no host runs: SQLite needs files beside a store, and cannot make them
+    there. What a killed host has left beside it must not be overlooked.
+    """
+    store = folder_to_read / "host.db"
+
+    def asked_by_a_reader() -> list[str]:
+        folder_to_read.chmod(0o555)
+        command = [sys.executable, "-c", ASKED_BY_A_READER, str(store)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        folder_to_read.chmod(0o755)
+        return done.stdout.splitlines()
+
+    host = prepared(f"sqlite:///{store}")
+    host.close()
+    rows, problem = asked_by_a_reader()
+    assert rows == "[{'name': 'events'}]"
+    assert problem.startswith("StoreError: SQLite refuses the query: no such table: inptus. There are: ")
+    assert sorted(path.name for path in folder_to_read.iterdir()) == ["host.db", "host.db-host-lock"]
+    (folder_to_read / "host.db-wal").write_bytes(b"\0" * 32)
+    for line in asked_by_a_reader():
+        assert line.startswith(f"StoreError: {store} was not closed by its host, and only a user who may write in its")
 
 
 def test_values_of_several_types(tmp_path: Path) -> None:

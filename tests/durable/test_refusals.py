@@ -159,7 +159,7 @@ def test_partitions_that_go_back(url: str) -> None:
 
 def test_what_does_not_run_is_not_retired(url: str) -> None:
     """Retiring a pattern that does not run says which ones do."""
-    with prepared(url) as host, pytest.raises(SchemaError, match=r"no pattern 'other' runs\. These do: pairs"):
+    with prepared(url) as host, pytest.raises(SchemaError, match=r"no pattern 'other' runs\. Known here: pairs"):
         host.retire("other", how="drop")
 
 

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -148,6 +149,37 @@ def test_duration(url: str) -> None:
         assert count(host, "open_pairs WHERE lasted IS NOT NULL") == 1
 
 
+def test_one_thread_after_another(url: str) -> None:
+    """A host may be used by a thread that has not opened it, as in a web server, while no other one calls it."""
+    with prepared(url) as host, ThreadPoolExecutor(1) as other:
+        host.feed(events("a"), input="events", position=1)
+        other.submit(host.feed, events("b", after=1), input="events", position=2).result()
+        assert other.submit(count, host, "matches_pairs").result() == 1
+        host.feed(events("a", after=2), input="events", position=3)
+        other.submit(host.close).result()
+    with open_host(url) as host:
+        assert host.inputs["events"].position == 3
+
+
+LEFT_OPEN = """
+import sys
+from tests.durable.test_stores import events, prepared
+host = prepared(sys.argv[1])
+host.subscribe("calls", to=lambda letter: None)
+host.feed(events("a", "b"), input="events", position=2)
+print(host.deliver())
+"""
+
+
+def test_left_open(url: str) -> None:
+    """A program may end without closing a host: nothing is printed, and the next one continues."""
+    command = [sys.executable, "-c", LEFT_OPEN, url]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    with open_host(url) as host:
+        assert host.inputs["events"].position == 2
+
+
 def test_full_disk(url: str, kind: str, request: pytest.FixtureRequest) -> None:
     """On a full disk a step fails whole, and is repeated when there is room."""
     many = 20_000
@@ -158,7 +190,7 @@ def test_full_disk(url: str, kind: str, request: pytest.FixtureRequest) -> None:
         server: Server | None = request.getfixturevalue("postgres") if kind == "postgresql" else None
         room = 100_000 if kind == "file" else 400_000  # it needs less
         full = largest_file(room) if server is None else server.full_disk(_session_of(url))
-        with full, pytest.raises(StoreError, match="cannot be"):
+        with full, pytest.raises(StoreError, match=r"cannot be.*\. Make room on the disk, then repeat the step"):
             host.feed(table, input="events", position=1 + many)
         assert count(host, "open_pairs") == 1
         host.feed(table, input="events", position=1 + many)

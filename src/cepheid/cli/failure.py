@@ -73,6 +73,7 @@ _ADVICE = {
     "open or run it with allow ": "run it with --allow ",
     "with secret='env:NAME'": "by --secret env:NAME",
     "Declare it with keep=…": "Declare it with --keep",
+    "with MatchesOf as input": "with --matches-of",
     "Say which it is: .taxonomy('kind').": "Name it by --type, or in the taxonomy of the file.",
 }
 """Advice in messages → the advice for the command line."""

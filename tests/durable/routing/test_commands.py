@@ -81,13 +81,18 @@ def test_before_it_runs(store: str, tmp_path: Path) -> None:
     with running_receiver() as receiver:
         said("subscribe", store, "hook", "--to", receiver.origin, "--attempts", "2", "--pause", "1 millisecond")
         add(tmp_path / "events", 1)
-        said("run", store, "--from", f"files://{tmp_path}/events", "--once")
+        done = cepheid("run", store, "--from", f"files://{tmp_path}/events", "--once")
+        needed = f"the host may not reach {receiver.origin}: run it with --allow {receiver.origin}"
+        assert done.returncode == 0
+        assert done.stderr.startswith(f"subscription 'hook' waits: {needed}\n")
         assert receiver.ids == []
         assert "the host may not reach" in said("subscriptions", store)
         figures = tmp_path / "figures"
         allow = ("--allow", receiver.origin, "--allow", LOOPBACK)
         said("run", store, "--from", f"files://{tmp_path}/events", "--once", *allow, "--metrics", str(figures))
         assert receiver.ids == [1]
+        (row,) = json.loads(said("subscriptions", store, "--json"))["rows"]
+        assert (row["status"], row["problem"]) == ("active", None)  # what it waited for is there
         text = figures.read_text()
         assert 'cepheid_subscription_behind_rows{host="alerts",subscription="hook"} 0' in text
         assert 'cepheid_subscription_dead_letters{host="alerts",subscription="hook"} 0' in text
@@ -121,10 +126,13 @@ def test_nothing_to_list(store: str) -> None:
     for command, said_to_people in {
         "subscriptions": "no subscriptions: add one with `cepheid host subscribe`\n",
         "dead-letters": "no dead letters\n",
+        "open pairs": "nothing is open\n",
+        "matches pairs": "no matches\n",
     }.items():
-        done = cepheid(command, store)
+        name, *pattern = command.split()
+        done = cepheid(name, store, *pattern)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", said_to_people)
-        done = cepheid(command, store, "--json")
+        done = cepheid(name, store, *pattern, "--json")
         assert (json.loads(done.stdout)["rows"], done.stderr) == ([], "")
     done = cepheid("dead-letters", store, "hook")
     assert (done.returncode, done.stderr) == (

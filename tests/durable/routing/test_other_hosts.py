@@ -12,6 +12,7 @@ from tests.durable.test_commands import started
 from tests.durable.test_stores import count
 
 import cepheid
+from cepheid.errors import SchemaError
 from cepheid.host import Host, InputOf, open_host
 from cepheid.hosts.durable import lock
 
@@ -44,6 +45,16 @@ def test_by_its_url(new_store: Callable[[], str], tmp_path: Path) -> None:
         assert host.deliver()
     with tier_opened(tier) as other:
         assert count(other, "matches_growing") == 1
+
+
+def test_its_own_store(new_store: Callable[[], str]) -> None:
+    """A host is no target of its own: it could not take the events while it waits for their delivery."""
+    own = new_store()
+    with (
+        opened(own, own) as host,
+        pytest.raises(SchemaError, match=r"^to: this is the host's own store: deploy patterns with MatchesOf as input"),
+    ):
+        host.subscribe("tier", to=f"{own}#events")
 
 
 def test_that_runs(tmp_path: Path) -> None:

@@ -184,7 +184,9 @@ def test_private_addresses(receiver: Receiver, tmp_path: Path) -> None:
         find(host, 1)
         assert host.deliver()
         assert receiver.received == []
-        assert dead(host)[0].startswith("127.0.0.1 is at 127.0.0.1, which is no public address")
+        assert dead(host)[0] == (
+            "127.0.0.1, which is no public address: if web hooks may be there, allow 127.0.0.1/32, or its network, too"
+        )
 
 
 def test_address_that_changes(receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

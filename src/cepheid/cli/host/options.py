@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 import typer
 
+from cepheid.cli.failure import FileProblem
+
 StoreUrl = Annotated[
     str,
     typer.Argument(
@@ -24,9 +26,21 @@ OutputFile = Annotated[
 How = Literal["drain", "drop"]
 
 
+_DATABASES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".duckdb": "duckdb"}
+
+
 def url_of(store: str) -> str:
-    """The URL of the store; a folder may be given by its path."""
-    return store if "://" in store else f"file://{Path(store).absolute()}"
+    """The URL of the store; a folder may be given by its path.
+
+    Raises:
+        FileProblem: the path would be a folder with the name of a database.
+    """
+    if "://" in store:
+        return store
+    path = Path(store)
+    if (scheme := _DATABASES.get(path.suffix.lower())) is not None and not path.is_dir():
+        raise FileProblem(f"{store} would be a folder of files: write {scheme}:///{store} for a database")
+    return f"file://{path.absolute()}"
 
 
 def store_name(store: str) -> str:

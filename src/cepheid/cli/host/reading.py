@@ -33,7 +33,7 @@ def open_(store: StoreUrl, name: PatternName, *, output: OutputFile = None, as_j
     with failures_reported(as_json=as_json), asked(store) as ask:
         table = _table_of(ask, name, "open_table")
         rows = ask(f"SELECT * FROM {table} ORDER BY started, id")
-        show(rows, output, as_json=as_json, in_json=_nested(ask, name, rows))
+        show(rows, output, as_json=as_json, if_none="nothing is open", in_json=_nested(ask, name, rows))
 
 
 def matches(
@@ -59,7 +59,7 @@ def matches(
         table = _table_of(ask, name, "matches_table")
         where = "" if since is None else f" WHERE {detected_since(ask, name, table, time_of('since', since))}"
         rows = ask(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id")
-        show(rows, output, as_json=as_json, in_json=_nested(ask, name, rows))
+        show(rows, output, as_json=as_json, if_none="no matches", in_json=_nested(ask, name, rows))
 
 
 def sql(

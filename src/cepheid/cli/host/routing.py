@@ -9,12 +9,14 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported
-from cepheid.cli.host.opened import opened
+from cepheid.cli.host.opened import asked, opened
 from cepheid.cli.host.options import OutputFile, StoreUrl
 from cepheid.cli.host.shown import say, show
 
 if TYPE_CHECKING:
-    from cepheid.hosts.durable.remote.messages import AnyHost
+    from collections.abc import Callable
+
+    import pyarrow as pa
 
 SubscriptionName = Annotated[
     str, typer.Argument(metavar="NAME", help="The name of the subscription.", show_default=False)
@@ -82,9 +84,9 @@ def unsubscribe(store: StoreUrl, name: SubscriptionName, *, as_json: o.AsJson = 
 
 def subscriptions(store: StoreUrl, *, output: OutputFile = None, as_json: o.AsJson = False) -> None:
     """List the subscriptions: how far each was delivered, its status and its last problem."""
-    with failures_reported(as_json=as_json), opened(store) as host:
+    with failures_reported(as_json=as_json), asked(store) as ask:
         columns = "name, pattern, condition, target, delivered, status, problem"
-        rows = host.sql(f"SELECT {columns} FROM subscriptions ORDER BY name")
+        rows = ask(f"SELECT {columns} FROM subscriptions ORDER BY name")
         show(rows, output, as_json=as_json, if_none="no subscriptions: add one with `cepheid host subscribe`")
 
 
@@ -98,15 +100,15 @@ def dead_letters(
     as_json: o.AsJson = False,
 ) -> None:
     """List messages that were given up: how often they were tried, and why."""
-    with failures_reported(as_json=as_json), opened(store) as host:
+    with failures_reported(as_json=as_json), asked(store) as ask:
         from cepheid.hosts.durable.stores.database import literal
 
         where = "" if name is None else f" WHERE subscription = {literal(name)}"
         if name is not None:
-            _check_name(host, name)
+            _check_name(ask, name)
         columns = "subscription, number, pattern, match_id, attempts, problem, status, failed_at, content"
         query = f"SELECT {columns} FROM dead_letters{where} ORDER BY subscription, number"
-        show(host.sql(query), output, as_json=as_json, if_none="no dead letters")
+        show(ask(query), output, as_json=as_json, if_none="no dead letters")
 
 
 def resend(
@@ -130,11 +132,11 @@ def _as_typed(message: str) -> str:
     return re.sub(r"\A(pattern|where): ", r"--\1: ", re.sub(r"\Aname: ", "NAME: ", message))
 
 
-def _check_name(host: AnyHost, name: str) -> None:
+def _check_name(ask: Callable[[str], pa.Table], name: str) -> None:
     """
     Raises:
         SchemaError: no subscription has this name.
     """
     from cepheid.hosts.durable.routing.stored import check_name
 
-    check_name(name, host.sql("SELECT name FROM subscriptions ORDER BY name").column("name").to_pylist())
+    check_name(name, ask("SELECT name FROM subscriptions ORDER BY name").column("name").to_pylist())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from cepheid.cli import options as o
-from cepheid.cli.failure import failures_reported
+from cepheid.cli.failure import failures_reported, in_options
 from cepheid.cli.host.figures import Figures
 from cepheid.cli.host.options import StoreUrl, store_name, url_of
 from cepheid.cli.host.sources import Reading, inputs_of, kafka_options_from, opened_source, sources_named
@@ -87,14 +87,23 @@ def run(
         o.checked_length(retain, "--retain")
     if once and any(end.kind == "rate" for _, end in named):
         raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
-    with failures_reported(as_json=False), ExitStack() as stack:
+    with failures_reported(as_json=False, as_typed=_as_typed), ExitStack() as stack:
         reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
         opening = {"allow": allow or [], "retain": retain, "retain_rows": retain_rows}
         service = _opened(url_of(store), named, reading, opening, stack)
         figures = Figures(service, store_name(store), metrics)
         _on_signals(service.stop)
+        said = False
+
+        def report() -> None:
+            nonlocal said
+            figures.update()
+            if not said:
+                _say_what_waits(service)
+                said = True
+
         try:
-            service.run(figures.update, once=once)
+            service.run(report, once=once)
         finally:
             figures.write()
         if skipped := sum(service.malformed.values()):
@@ -119,6 +128,19 @@ def _opened(
     }
     server = stack.enter_context(closing(HostServer(socket_of(url), host)))
     return Service(host, server, sources)
+
+
+def _say_what_waits(service: Service) -> None:
+    """Says which subscriptions get nothing as this host was started."""
+    for name, problem in service.waiting.items():
+        sys.stderr.write(f"subscription {name!r} waits: {in_options(problem)}\n")
+
+
+def _as_typed(message: str) -> str:
+    """The message, with the command that has the option for what to do with NULL."""
+    return message.replace(
+        'or with nulls="drop", which counts', 'or repeat `cepheid host input` with nulls="drop", which counts'
+    )
 
 
 def _on_signals(stop: Callable[[], None]) -> None:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.events.time import TIME_TYPE
 from cepheid.families import why_not_drained
 from cepheid.hosts.durable.current import Current, is_running
@@ -186,9 +186,10 @@ class DurableHost:
         self._now.ensure()
         mine = self._versions(name)
         if not mine or (how == "drain" and not any(map(is_running, mine))):
-            known = ", ".join(one.deployment.name for one in self._now.running if is_running(one)) or "none"
-            drains = " It drains already: drop it to end it now." if mine else ""
-            raise SchemaError(f"no pattern {name!r} runs.{drains} These do: {known}")
+            if mine:
+                raise SchemaError(f"pattern {name!r} drains already: drop it to end it now")
+            known = [one.deployment.name for one in self._now.running if is_running(one)]
+            raise SchemaError(f"no pattern {name!r} runs. {did_you_mean(name, known, if_none='None does')}")
         if how == "drain":
             _check_drains(mine)
         with self._now.changing() as transaction:
@@ -279,7 +280,7 @@ class DurableHost:
         """
         self._now.ensure()
         known = self._now.input(source)
-        table = fitted(events, known.columns)
+        table = fitted(events, known.columns, f"input {source!r}")
         if position is not None and is_stored_already(known, position, table.num_rows):
             return Fed(skipped=True, rows={})
         timed = TimedEvents(table, (instants(table.column(known.time), known.time, known.time_zone),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -16,6 +17,7 @@ from cepheid.hosts.durable.stores.file_kinds import check_is_backup, check_is_st
 from cepheid.hosts.durable.stores.layout import FORMAT, HOST
 from cepheid.hosts.durable.stores.sql import SqlStore
 from cepheid.hosts.durable.whole_file import whole_file
+from cepheid.lang.arguments import brief
 
 if TYPE_CHECKING:
     from cepheid.hosts.durable.stores.postgresql import PostgresDatabase
@@ -83,6 +85,8 @@ def restore(backup: Path, url: str) -> None:
 
 
 def _kind_of(url: str) -> tuple[_Kind, str]:
+    if not isinstance(url, str):
+        raise StoreError(f"a store is named by a URL, as in 'sqlite:///alerts.db'; got {brief(url)}")
     scheme, separator, place = url.partition("://")
     if not separator or scheme not in _KINDS:
         known = ", ".join(f"{name}://" for name in _KINDS)
@@ -108,8 +112,13 @@ def scheme_of(url: str) -> str | None:
 
 
 def path_of(url: str) -> Path | None:
-    """The file or folder of the store at the URL; None if it is in a server's database."""
-    scheme, _, place = url.partition("://")
+    """The file or folder of the store at the URL; None if it is in a server's database.
+
+    Raises:
+        StoreError: the scheme is unknown, or the rest names no place.
+    """
+    _, place = _kind_of(url)
+    scheme = scheme_of(url)
     if scheme == "postgresql":
         return None
     return _folder(place) if scheme == "file" else _path(place)
@@ -196,9 +205,11 @@ def _path(place: str) -> Path:
     """The path in what follows `scheme://`: `/alerts.db` is in the current folder, `//var/alerts.db` is not.
 
     Raises:
-        StoreError: it names no file, or its folder does not exist.
+        StoreError: it names no file, has options, or its folder does not exist.
     """
     path = Path(place.removeprefix("/"))
+    if path.name.startswith(":"):
+        raise StoreError(f"{path} is no file, and a host stores what survives a crash: name a file")
     if not place.startswith("/") or not path.name:
         raise StoreError(
             "a file comes after three slashes, as in sqlite:///alerts.db, or after four if its path is absolute, as in "
@@ -207,18 +218,34 @@ def _path(place: str) -> Path:
     if not path.parent.is_dir():
         absolute = "" if path.is_absolute() else ". The path is relative: after four slashes it would begin with /"
         raise StoreError(f"the store {path} cannot be opened: there is no folder {path.parent}{absolute}")
+    _check_is_plain(path)
     return path
+
+
+def _check_is_plain(path: Path) -> None:
+    """
+    Raises:
+        StoreError: the path of a new store has options or an input at its end, as in other URLs.
+    """
+    found = re.search(r"[?#].*", str(path))
+    if found is not None and not path.exists():
+        what = "options" if found[0].startswith("?") else "an input"
+        raise StoreError(
+            f"this URL of a store has {what} at its end, which would be in a file's name: leave {found[0]!r} out"
+        )
 
 
 def _folder(place: str) -> Path:
     """The folder in what follows `file://`, which is an absolute path.
 
     Raises:
-        StoreError: it is none.
+        StoreError: it is none, or has options.
     """
     if not place.startswith("/"):
         raise StoreError(f"file:// is followed by an absolute path, as in file:///var/lib/alerts, not by {place!r}")
-    return Path("/" + place.lstrip("/"))
+    path = Path("/" + place.lstrip("/"))
+    _check_is_plain(path)
+    return path
 
 
 _KINDS = {

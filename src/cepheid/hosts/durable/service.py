@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from cepheid.errors import EventError
 from cepheid.hosts.durable.figures import HostFigures, samples_of
 from cepheid.hosts.durable.host import Fed
@@ -28,6 +30,9 @@ class FedHost(Protocol):
     def inputs(self) -> Mapping[str, Input]: ...
 
     def figures(self) -> HostFigures: ...
+
+    @property
+    def subscriptions(self) -> pa.Table: ...
 
     def deliver(self, wait: timedelta | str) -> bool: ...
 
@@ -74,6 +79,12 @@ class Service:
         lags = {source: self.lag(source) for source in self._sources}
         yield from samples_of(self._host.figures(), name, lags, self.malformed)
         yield Sample("client_failures_total", label("host", name), self._server.failures)
+
+    @property
+    def waiting(self) -> dict[str, str]:
+        """What each subscription that waits lacks, by its name."""
+        rows = self._host.subscriptions.to_pylist()
+        return {row["name"]: row["problem"] for row in rows if row["status"] == "waiting"}
 
     @property
     def late(self) -> dict[str, int]:

@@ -257,8 +257,9 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(_plain(field.type)) for field in schema])
 
 
-def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
-    """The columns that a matcher was made with, in their types; only their encoding may differ.
+def fitted(events: pa.Table, columns: pa.Schema, whose: str = "the matcher") -> pa.Table:
+    """The columns that a matcher, or what else `whose` names, was made with, in their types; only their encoding may
+    differ.
 
     Raises:
         SchemaError: columns are missing or have other types; it names all of them.
@@ -266,9 +267,7 @@ def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
     there = events.schema.names
     faults = repeated_names(there)
     faults += [
-        f"events have no column {name!r}, which the matcher was made with"
-        for name in columns.names
-        if name not in there
+        f"events have no column {name!r}, which {whose} was made with" for name in columns.names if name not in there
     ]
     faults += column_faults(events.schema, columns.names)
     if faults:
@@ -279,7 +278,7 @@ def fitted(events: pa.Table, columns: pa.Schema) -> pa.Table:
             # An empty pandas column has no type, and an instant is the same in any zone.
             events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
         elif found.type != field.type:
-            fault = f"column {field.name!r} is of type {found.type}; the matcher was made for {field.type}"
+            fault = f"column {field.name!r} is of type {found.type}; {whose} was made for {field.type}"
             faults.append(fault + (_FLOATS_ADVICE if _has_lost_integers(events.column(i), field.type) else ""))
     if faults:
         raise SchemaError("\n".join(faults))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from cepheid.errors import SchemaError
 from cepheid.hosts.durable.state import Position
 from cepheid.hosts.sources.source import Feed
+from cepheid.plan.conditions.types import sql_name
 
 _COLUMNS = ("timestamp", "value")
 _SECOND = 1_000_000
@@ -29,7 +30,7 @@ class RateSource:
         """
         types = [columns.field(name).type if name in columns.names else None for name in _COLUMNS]
         if {*columns.names} != {*_COLUMNS} or not pa.types.is_timestamp(types[0]) or types[1] != pa.int64():
-            given = ", ".join(f"{field.name} {field.type}" for field in columns)
+            given = ", ".join(f"{field.name} {sql_name(field.type)}" for field in columns)
             raise SchemaError(f"rate:// makes events with timestamp TIMESTAMP, value BIGINT; the input has {given}")
         self._step = max(1, _SECOND // per_second)
         self._columns = columns

@@ -201,10 +201,11 @@ class Routing:
 
     def _start_one(self, given: Subscription) -> None:
         """Starts a delivery; if that is not possible, the subscription waits, and has the problem."""
+        started = replace(given, problem=None) if given.status == "waiting" else given
         try:
             target, outlet = target_of(given.to), Outlet(self._host.read, given)
             if target.kind == "table":
-                writer = TableWriter(self._host, given, outlet, target.place)
+                writer = TableWriter(self._host, started, outlet, target.place)
                 writer.make()
                 self._tables[given.name] = writer
                 return
@@ -213,7 +214,7 @@ class Routing:
         except (SchemaError, PatternError, StoreError) as error:
             self._wait(given, str(error))
             return
-        line, has_thread = Line(given, outlet, sender), not isinstance(own, InputOf)
+        line, has_thread = Line(started, outlet, sender), not isinstance(own, InputOf)
         self._running[given.name] = Running(line, given.name, self._progressed, has_thread=has_thread)
 
     def _stop(self, name: str) -> None:

@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from cepheid.errors import SchemaError
 from cepheid.hosts.durable.open_store import scheme_of
+from cepheid.hosts.durable.stores.layout import TABLES
+from cepheid.hosts.durable.tables import KINDS
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Kind: TypeAlias = Literal["given", "function", "http", "kafka", "table", "host"]
@@ -26,9 +28,9 @@ _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _PLAIN = re.compile(r"[\x21-\x7e]+")
 """Text that may be in a request as it is."""
 _TABLE = re.compile(r"[^\W\d]\w{0,49}")
-_OURS = re.compile(
-    r"(cepheid|open|matches|timeouts|late)_.*|inputs|patterns|outbox|subscriptions|dead_letters", re.IGNORECASE
-)
+_PREFIXES = ("cepheid", "open", *KINDS, "recent", "gone", "sqlite")
+"""Of the names of tables for patterns, of those beside the tables of a store in files, and of SQLite's own."""
+_OURS = re.compile(rf"({'|'.join(_PREFIXES)})_.*|{'|'.join(TABLES)}|subscriptions|dead_letters", re.IGNORECASE)
 _SECRET = re.compile(r"password|passwd|secret|token|api_?key|signature", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
 
@@ -74,7 +76,7 @@ def target_of(text: str) -> Target:
             return Target("kafka", parts.netloc, path)
         case "table" if _TABLE.fullmatch(parts.netloc) and not path:
             if _OURS.fullmatch(parts.netloc):
-                raise SchemaError(f"to: the name {parts.netloc!r} is the host's own: give the table another one")
+                raise SchemaError(f"to: the name {parts.netloc!r} is kept for the host: give the table another one")
             return Target("table", parts.netloc)
         case _ if scheme_of(text) is not None:
             place, _, name = text.partition("#")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,6 +106,10 @@ _MOST_SHOWN = 40
 """Tables: a host with many patterns has thousands."""
 LONGEST_QUERY = 60
 """Seconds: a user's query that takes longer is ended."""
+TOO_LONG = f". A query may take {LONGEST_QUERY} seconds: aggregate less, or read fewer rows"
+ONE_SELECT = ". A query is one SELECT over the tables of the host"
+"""Advice for what a database says of a query that it ends or refuses."""
+_DISK = re.compile(r"disk|no space|too large", re.IGNORECASE)
 
 
 def quoted(name: str) -> str:
@@ -131,8 +136,12 @@ def failing(database: Database, what: str) -> Iterator[None]:
     try:
         yield
     except database.errors as error:
-        lacks_rights = getattr(error, "sqlstate", None) == _NO_RIGHTS
-        raise StoreError(f"the store cannot be {what}: {reason(error)}{_RIGHTS if lacks_rights else ''}") from error
+        problem, advice = reason(error), ""
+        if getattr(error, "sqlstate", None) == _NO_RIGHTS:
+            advice = _RIGHTS
+        elif _DISK.search(problem):
+            advice = ". Make room on the disk, then repeat the step"
+        raise StoreError(f"the store cannot be {what}: {problem}{advice}") from error
 
 
 def tables_instead(names: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable import lock
 from cepheid.hosts.durable.stores.database import (
     LONGEST_QUERY,
+    TOO_LONG,
     Reader,
     failing,
     literal,
@@ -226,6 +227,8 @@ def _answer(reader: duckdb.DuckDBPyConnection, most: int | None, sql: str) -> pa
 
 
 def _instead(error: Exception, reader: duckdb.DuckDBPyConnection) -> str:
+    if "interrupt" in str(error).lower():
+        return TOO_LONG
     if not (isinstance(error, duckdb.CatalogException) and "Table with name" in str(error)):
         return ""
     reader.execute("ROLLBACK")

@@ -9,7 +9,7 @@ import pyarrow as pa
 from psycopg.rows import TupleRow
 
 from cepheid.errors import StoreError
-from cepheid.hosts.durable.stores.database import LONGEST_QUERY, reason, tables_instead
+from cepheid.hosts.durable.stores.database import LONGEST_QUERY, ONE_SELECT, TOO_LONG, reason, tables_instead
 from cepheid.hosts.durable.stores.postgresql_rights import check_calls
 from cepheid.hosts.durable.stores.results import MOST_RESULT, column_names, table_of
 
@@ -59,6 +59,10 @@ class PostgresReader:
             raise StoreError(f"PostgreSQL refuses the query: {reason(error)}{self._instead(error)}") from error
 
     def _instead(self, error: psycopg.Error) -> str:
+        if isinstance(error, psycopg.errors.SyntaxError):
+            return ONE_SELECT
+        if isinstance(error, psycopg.errors.QueryCanceled):
+            return TOO_LONG
         if not isinstance(error, psycopg.errors.UndefinedTable):
             return ""
         with psycopg.connect(self._url) as reader:

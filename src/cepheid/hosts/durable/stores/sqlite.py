@@ -40,7 +40,8 @@ class SqliteDatabase:
         self.reader = SqliteReader(path)
         self._lock = locked(path)
         try:
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=10)
+            # As in the other stores, a program may call the host by one thread and then by another.
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=10, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode = WAL")  # readers do not wait for the writer
             self._connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk
             # With a million rows an event changes pages all over the file: few of them are read or written twice.

@@ -29,9 +29,12 @@ def checked_address(host: str, port: int, networks: Sequence[Network]) -> str:
     addresses = [ipaddress.ip_address(str(place[0]).partition("%")[0]) for *_, place in found]
     usable = [address for address in addresses if is_allowed(address, networks)]
     if not usable:
+        places = sorted({*map(str, addresses)})
+        name = "" if places == [host] else f"{host} is at "
+        alone = " ".join(str(ipaddress.ip_network(place)) for place in places)
         raise Undelivered(
-            f"{host} is at {', '.join(sorted({*map(str, addresses)}))}, which is no public address: allow its network "
-            "if web hooks may be there"
+            f"{name}{', '.join(places)}, which is no public address: if web hooks may be there, allow {alone}, or "
+            "its network, too"
         )
     return str(usable[0])
 
