@@ -25,6 +25,7 @@ assert not missing, f"the wheel lacks {missing}"
 SHIPPED = [
     "py.typed",
     "hosts/spark/log4j2.properties",
+    "knowledge/services.ttl",
     "lang/stages/schema.json",
     "lang/occurrences/schema.json",
     "lang/intervals/schema.json",
