@@ -38,7 +38,9 @@ _Asked: TypeAlias = tuple[int | None, int, int | None]
 
 FIRST, REST, NIL = map(name, ("rdf:first", "rdf:rest", "rdf:nil"))
 _VOCABULARIES = name("rdfs:").value, name("owl:").value
-"""What the ontology says of classes and properties has names that begin so, but for what says which are the same."""
+"""What the ontology says of classes and properties has names that begin so."""
+_OF_INDIVIDUALS = {SAME, DIFFERENT, *map(name, ("owl:Thing", "owl:Nothing", "owl:NamedIndividual"))}
+"""These say something of individuals, too."""
 
 
 class Contradiction(NamedTuple):
@@ -207,10 +209,19 @@ class Closure:
             if self.facts.time(fact) != time:
                 continue  # it was learned again, with an earlier time
             for join in self._joins_for(fact):
+                if not self._may_match(join.others):
+                    continue
                 bindings = _matched(join.first, fact, {})
                 if bindings is not None:
                     for found, facts in [*self._matches(join.others, bindings)]:
                         self._conclude(join, found, (fact, *join.given, *facts))
+
+    def _may_match(self, patterns: tuple[Pattern, ...]) -> bool:
+        """Whether there are facts with the predicate of each pattern: most rules are of things that no fact is of."""
+        for _, predicate, object_ in patterns:
+            if predicate >= 0 and not self.facts.has(predicate, object_ if predicate == self._type else -1):
+                return False
+        return True
 
     def _joins_for(self, fact: Fact) -> list[_Join]:
         if self._base is not None and not self._has_statements:
@@ -280,7 +291,7 @@ class Closure:
 
     def _is_vocabulary(self, number: int) -> bool:
         term = self.terms.term(number)
-        return isinstance(term, Iri) and term not in (SAME, DIFFERENT) and term.value.startswith(_VOCABULARIES)
+        return isinstance(term, Iri) and term not in _OF_INDIVIDUALS and term.value.startswith(_VOCABULARIES)
 
     def _matches(self, patterns: Sequence[Pattern], bindings: Bindings) -> Iterator[tuple[Bindings, tuple[Fact, ...]]]:
         if not patterns:

@@ -52,6 +52,14 @@ class Facts:
             self._to.setdefault(object_, set()).add(predicate)
         self._times[fact] = time
 
+    def has(self, predicate: int, object_: int) -> bool:
+        """Whether there are facts with this predicate and object; if the object is negative, with any."""
+        if object_ < 0:
+            found = predicate in self._with_predicate
+        else:
+            found = (predicate, object_) in self._subjects
+        return found or (self._base is not None and self._base.has(predicate, object_))
+
     def objects(self, subject: int, predicate: int) -> set[int] | frozenset[int]:
         own = self._objects.get((subject, predicate), _NONE)
         return own if self._base is None else own | self._base.objects(subject, predicate)
