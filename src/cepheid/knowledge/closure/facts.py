@@ -36,6 +36,10 @@ class Facts:
             yield from self._base
         yield from self._times
 
+    def own(self) -> Iterable[tuple[Fact, int]]:
+        """The facts that are not of the base, each with its time."""
+        return self._times.items()
+
     def time(self, fact: Fact) -> int | None:
         """The earliest time at which the fact holds; None if it is not known."""
         known = None if self._base is None else self._base.time(fact)
