@@ -76,7 +76,7 @@ def state(
         store.facts[number].stated = time
 
 
-@kernel
+@inlined
 def learn(
     rules: RuleTables,
     base: Store,
@@ -196,14 +196,15 @@ def follow(
             for join in range(kind.joins, kind.joins_end):
                 if cursor.shortage != ClosureStatus.DONE:
                     return
-                apply_rule(rules, base, store, agenda, matching, literal, cursor, number, join)
+                if may_apply(rules, store, number, join):
+                    apply_rule(rules, base, store, agenda, matching, literal, cursor, number, join)
             if cursor.shortage != ClosureStatus.DONE:
                 return
         pop(agenda, cursor)
     cursor.waiting = 0
 
 
-@kernel
+@inlined
 def follow_alone(
     rules: RuleTables, base: Store, store: Store, agenda: Agenda, literal: Flags, cursor: ClosureCursor, number: int
 ) -> None:
@@ -236,6 +237,26 @@ def part_of(part: int, subject: int, predicate: int, object_: int) -> int:
 # Rules that join facts
 
 
+@inlined
+def may_apply(rules: RuleTables, store: Store, number: int, rule: int) -> bool:
+    """Whether the rule is for the fact, and its session may know facts for the other patterns: mostly it does not."""
+    fact, join = store.facts[number], rules.joins[rule]
+    if (
+        (join.subject != NONE and fact.subject != join.subject)
+        or (join.object != NONE and fact.object != join.object)
+        or (join.reflexive and fact.subject != fact.object)
+    ):
+        return False
+    bits, shared = store.sessions[fact.session].bits, rules.settings[0].shared
+    for place in range(join.patterns, join.patterns_end):
+        pattern = rules.patterns[place]
+        if pattern.bits and not pattern.bits & bits:
+            own = pattern.subject == -1 and fact.subject >= shared or pattern.subject == -3 and fact.object >= shared
+            if own or not pattern.in_base:
+                return False
+    return True
+
+
 @kernel
 def apply_rule(
     rules: RuleTables,
@@ -250,18 +271,7 @@ def apply_rule(
 ) -> None:
     """Applies a rule to a fact in all ways in which its other patterns match what is known."""
     fact, join = store.facts[number], rules.joins[rule]
-    if (
-        (join.subject != NONE and fact.subject != join.subject)
-        or (join.object != NONE and fact.object != join.object)
-        or (join.reflexive and fact.subject != fact.object)
-    ):
-        return
     session = np.int64(fact.session)
-    bits = store.sessions[session].bits
-    for place in range(join.patterns, join.patterns_end):
-        pattern = rules.patterns[place]
-        if not pattern.in_base and pattern.bits and not pattern.bits & bits:
-            return
     values, at = matching.values, matching.at
     values[0], values[1], values[2] = fact.subject, fact.predicate, fact.object
     start, count = join.patterns, join.patterns_end - join.patterns
@@ -383,7 +393,7 @@ def agrees(values: Ints, part: int, binds: int, term: int) -> bool:
     return value_of(values, part) == term
 
 
-@kernel
+@inlined
 def conclude(
     rules: RuleTables,
     base: Store,
