@@ -30,6 +30,7 @@ from cepheid.knowledge.closure.closure import Closure, Join, Pattern
 SUBJECT, PREDICATE, OBJECT = -1, -2, -3
 """The variables that are the parts of the fact to which a rule is applied."""
 _FIRST_OTHER = 3
+_BITS = 63
 
 _LOOKUPS = {
     (True, True, True): Lookup.WHOLE,
@@ -79,6 +80,7 @@ class CompiledRules:
         self._patterns: list[tuple[int, ...]] = []
         self.sources: list[Join] = []
         """For each join the rule that it came from."""
+        self._bits_of: dict[tuple[int, int], int] = {(self._same, NONE): 0}
         self._steps: dict[tuple[int, int], list[Head]] = {}
         self.tables = self._listed()
 
@@ -119,9 +121,11 @@ class CompiledRules:
         return min(predicate, self.shared), of
 
     def _bit(self, predicate: int, class_: int) -> int:
-        """A bit for sessions that have facts of the kind."""
-        number = class_ + 7 if predicate == self._type else predicate
-        return 1 << number * 11 % 63
+        """A bit for sessions that have facts of the kind. When there are more kinds than bits, some share one, but none
+        that of sameAs: a rule for it is tried for each fact.
+        """
+        number = self._bits_of.setdefault((predicate, class_), len(self._bits_of))
+        return 1 << (number if number < _BITS else 1 + number % (_BITS - 1))
 
     # Rules of a kind
 
