@@ -185,7 +185,7 @@ class CompiledRules:
     def _all_steps(self, kind: tuple[int, int]) -> list[Head]:
         """All that follows from a fact of the kind alone, over several steps."""
         found: dict[Head, None] = {}
-        waiting = self._own_steps(kind)
+        waiting = [*self._own_steps(kind)]
         while waiting:
             head = waiting.pop()
             if head in found or (Head(head.pattern, of_node=False) in found):

@@ -53,6 +53,13 @@ class SessionClosures:
         self._left: dict[int, Closure] = {}
         """The sessions whose events say something of classes and properties."""
 
+    def said(self, facts: Iterable[tuple[Triple, int]]) -> Said:
+        """Facts as numbers, each with its time (microseconds)."""
+        number = self.terms.number
+        rows = [(number(s), number(p), number(o), time) for (s, p, o), time in facts]
+        subject, predicate, object_, time = np.array(rows, np.int64).reshape(-1, 4).T
+        return Said(subject.astype(np.int32), predicate.astype(np.int32), object_.astype(np.int32), time.copy())
+
     def add(self, sessions: Int32s, end: Ints, said: Said) -> None:
         """Adds what events say: the facts of each session end before `end`. No session comes twice."""
         self._make_room(int(sessions.max(initial=-1)) + 1)
