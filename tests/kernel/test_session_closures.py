@@ -46,6 +46,7 @@ def add_in_calls(closures: SessionClosures, given: list[Event], calls: int) -> N
 
 def check(base: Closure, given: list[Event], calls: int) -> None:
     closures = SessionClosures(base)
+    assert [closures.begin() for _ in range(3)] == [0, 1, 2]
     add_in_calls(closures, given, calls)
     for session in {session for session, _, _ in given}:
         alone = Closure(base)

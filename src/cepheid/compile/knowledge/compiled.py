@@ -7,7 +7,7 @@ at once, too: a novel is a book, a medium and an item.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ SUBJECT, PREDICATE, OBJECT = -1, -2, -3
 _FIRST_OTHER = 3
 _BITS = 63
 
-_LOOKUPS = {
+LOOKUPS: Mapping[tuple[bool, bool, bool], Lookup] = {
     (True, True, True): Lookup.WHOLE,
     (True, True, False): Lookup.SUBJECT_PREDICATE,
     (False, True, True): Lookup.PREDICATE_OBJECT,
@@ -42,6 +42,7 @@ _LOOKUPS = {
     (False, True, False): Lookup.PREDICATE,
     (False, False, False): Lookup.ALL,
 }
+"""How facts are found, by which of their parts are known."""
 
 
 class TooLarge(Exception):
@@ -231,7 +232,7 @@ class CompiledRules:
 
     def _pattern(self, pattern: Pattern, numbers: dict[int, int]) -> tuple[int, ...]:
         known = tuple(part >= 0 or part in numbers for part in pattern)
-        lookup = _LOOKUPS[known]
+        lookup = LOOKUPS[known]
         binds = 0
         for place, part in enumerate(pattern):
             if part < 0 and part not in numbers:

@@ -37,8 +37,10 @@ SESSION = np.dtype(
         ("count", np.int64),  # number of its facts
         ("bits", np.int64),  # which kinds of facts it has: the bits of these
         ("left", np.int64),  # whether its events say something of classes and properties: facts are only stored
+        ("ended", np.int64),  # whether its facts are no longer needed
         ("contradicted", np.int64),  # the time of the first contradiction, NEVER if there is none
         ("contradiction", np.int64),  # the number of the rule
+        ("brought", np.int64),  # the visit of its call that brought a contradiction first
     ]
 )
 CLOSURE_CURSOR = np.dtype(

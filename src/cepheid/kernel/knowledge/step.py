@@ -416,6 +416,8 @@ def conclude(
     if join.contradicts:
         known = store.sessions[session]
         if time < known.contradicted:
+            if known.contradicted == NEVER:
+                known.brought = cursor.visit
             known.contradicted, known.contradiction = time, rule
             against = matching.against[session]
             against[0] = number

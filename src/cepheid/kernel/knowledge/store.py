@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cepheid.compile.arrays import NONE
+from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.knowledge.tables import Lookup
+from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.knowledge.layout import Store
 
@@ -125,3 +126,61 @@ def place_all(store: Store, count: int) -> None:
         fact = store.facts[number]
         slot = find(store, np.int64(fact.session), np.int64(fact.subject), np.int64(fact.predicate), np.int64(fact.object))
         store.slots[0, slot] = number
+
+
+@kernel
+def keep_facts(store: Store, count: int, kept: Store, terms: Int32s, moved: Int32s) -> int:
+    """Puts the facts of sessions that have not ended into an empty store, with other numbers for terms; returns their
+    number. `moved` gets their new numbers.
+    """
+    number = 0
+    for old in range(count):
+        fact = store.facts[old]
+        session = np.int64(fact.session)
+        moved[old] = NONE
+        if store.sessions[session].ended:
+            continue
+        subject, predicate = np.int64(terms[fact.subject]), np.int64(terms[fact.predicate])
+        object_ = np.int64(terms[fact.object])
+        put(kept, find(kept, session, subject, predicate, object_), number, session, subject, predicate, object_)
+        new = kept.facts[number]
+        new.time, new.stated, new.kind = fact.time, fact.stated, fact.kind
+        moved[old] = number
+        number += 1
+    return number
+
+
+@kernel
+def mark_terms(store: Store, count: int, used: Flags) -> None:
+    """Marks the terms of sessions that have not ended."""
+    for number in range(count):
+        fact = store.facts[number]
+        if not store.sessions[fact.session].ended:
+            used[fact.subject] = used[fact.predicate] = used[fact.object] = True
+
+
+@kernel
+def select(store: Store, session: int, lookup: int, asked: Ints, found: Ints) -> int:
+    """Writes the facts of a session with the asked parts (NONE: any), each with its time, to the rows of `found`;
+    returns how many there are, even if there is not room for all.
+    """
+    subject, predicate, object_ = asked[0], asked[1], asked[2]
+    count = 0
+    if lookup == Lookup.WHOLE:
+        number = np.int64(store.slots[0, find(store, session, subject, predicate, object_)])
+    elif lookup == Lookup.SUBJECT_PREDICATE:
+        number = np.int64(first(store, session, lookup, subject, predicate))
+    elif lookup == Lookup.PREDICATE_OBJECT:
+        number = np.int64(first(store, session, lookup, predicate, object_))
+    else:
+        one = subject if lookup == Lookup.SUBJECT else object_ if lookup == Lookup.OBJECT else predicate
+        number = np.int64(first(store, session, lookup, one, NONE))
+    while number != NONE:
+        fact = store.facts[number]
+        if object_ == NONE or fact.object == object_:
+            if count < len(found):
+                found[count, 0], found[count, 1], found[count, 2] = fact.subject, fact.predicate, fact.object
+                found[count, 3] = fact.time
+            count += 1
+        number = NONE if lookup == Lookup.WHOLE else np.int64(following(store, number, lookup))
+    return count
