@@ -40,8 +40,8 @@ def add_in_calls(closures: SessionClosures, given: list[Event], calls: int) -> N
         for session, _, said in call:
             sizes[session] += len(said)
         end = np.cumsum([*sizes.values()], dtype=np.int64)
-        said = closures.said((fact, time) for _, time, facts in call for fact in facts)
-        closures.add(np.array([*sizes], np.int32), end, said)
+        numbered = closures.said((fact, time) for _, time, facts in call for fact in facts)
+        closures.add(np.array([*sizes], np.int32), end, numbered)
 
 
 def check(base: Closure, given: list[Event], calls: int) -> None:

@@ -26,6 +26,7 @@ from cepheid.compile.knowledge.tables import (
     RuleTables,
 )
 from cepheid.knowledge.closure.closure import Closure, Join, Pattern
+from cepheid.knowledge.closure.facts import Fact
 
 SUBJECT, PREDICATE, OBJECT = -1, -2, -3
 """The variables that are the parts of the fact to which a rule is applied."""
@@ -45,10 +46,6 @@ LOOKUPS: Mapping[tuple[bool, bool, bool], Lookup] = {
 """How facts are found, by which of their parts are known."""
 
 
-class TooLarge(Exception):
-    """A rule has more patterns or variables than can be compiled."""
-
-
 class Head(NamedTuple):
     """What follows from a fact of a kind alone."""
 
@@ -60,7 +57,9 @@ class Head(NamedTuple):
 class _Rule(NamedTuple):
     """A rule for a fact whose subject, predicate and object are the variables -1, -2 and -3, or terms."""
 
-    source: Join
+    name: str
+    given: tuple[Fact, ...]
+    """The shared facts that match others of its patterns."""
     first: Pattern
     others: tuple[Pattern, ...]
     head: Pattern | None
@@ -79,25 +78,22 @@ class CompiledRules:
         self._heads: list[tuple[int, ...]] = []
         self._joins: list[tuple[int, ...]] = []
         self._patterns: list[tuple[int, ...]] = []
-        self.sources: list[Join] = []
-        """For each join the rule that it came from."""
+        self.sources: list[tuple[str, tuple[Fact, ...]]] = []
+        """For each join the name of its rule, and the shared facts that match others of its patterns."""
         self._bits_of: dict[tuple[int, int], int] = {(self._same, NONE): 0}
         self._steps: dict[tuple[int, int], list[Head]] = {}
         self.tables = self._listed()
 
     def prepare(self, predicate: int, object_: int) -> None:
-        """Adds the rules for the kind of a fact with these parts.
-
-        Raises:
-            TooLarge: one of the rules cannot be compiled.
-        """
+        """Adds the rules for the kind of a fact with these parts."""
         kind = self._kind(predicate, object_)
         target, term = (self._of_class, kind[1]) if kind[0] == self._type else (self._of_predicate, kind[0])
         first_head, first_join = len(self._heads), len(self._joins)
-        states = self._base.states_axioms(predicate, object_)
+        rules = [rule for rule in self._rules(kind) if not self._is_step(rule)]
+        # Rules of a list of dozens of members may be too long: sessions with such facts are not compiled either.
+        states = self._base.states_axioms(predicate, object_) or not all(map(_fits, rules))
         if not states:
             self._heads += [(*head.pattern, int(head.of_node)) for head in self._all_steps(kind)]
-            rules = [rule for rule in self._rules(kind) if not self._is_step(rule)]
             for rule in rules:
                 self._add(rule)
         numbers = (first_head, len(self._heads), first_join, len(self._joins), self._bit(*kind), int(states))
@@ -141,24 +137,30 @@ class CompiledRules:
 
     def _specialized(self, join: Join, kind: tuple[int, int]) -> Iterator[_Rule]:
         """The rule once for each way in which its patterns match what is shared of classes and properties."""
-        names = _names(join, kind, self.shared)
+        names = _names(join, self.shared)
         first = _renamed(join.first, names)
         # The parts of the fact that the kind tells are no variables, unless the kind is of all unknown terms.
         others = tuple(_renamed(one, names) for one in join.others)
         head = None if join.head is None else _renamed(join.head, names)
-        for found, rest in self._ways(others, {}):
+        for found, given, rest in self._ways(others, {}):
             if (kind[0] == self.shared and PREDICATE in found) or (kind[1] == self.shared and OBJECT in found):
                 continue  # of a term that the knowledge has
             patterns = tuple(_filled(one, found) for one in rest)
-            yield _Rule(join, _filled(first, found), _in_order(patterns), None if head is None else _filled(head, found))
+            yield _Rule(
+                join.name,
+                (*join.given, *given),
+                _filled(first, found),
+                _in_order(patterns),
+                None if head is None else _filled(head, found),
+            )
 
     def _ways(
         self, patterns: tuple[Pattern, ...], bindings: dict[int, int]
-    ) -> Iterator[tuple[dict[int, int], tuple[Pattern, ...]]]:
-        """Bindings, and the patterns that are left for the facts of a session."""
+    ) -> Iterator[tuple[dict[int, int], tuple[Fact, ...], tuple[Pattern, ...]]]:
+        """Bindings, the shared facts that match, and the patterns that are left for the facts of a session."""
         axioms = [one for one in patterns if self._base.states_axioms(one[1], one[2])]
         if not axioms:
-            yield bindings, patterns
+            yield bindings, (), patterns
             return
         chosen = max(axioms, key=lambda one: sum(part >= 0 or part in bindings for part in one))
         rest = tuple(one for one in patterns if one is not chosen)
@@ -168,9 +170,12 @@ class CompiledRules:
         subject, predicate, object_ = (part if part >= 0 else None for part in asked)
         for fact in self._base.facts.matching(subject, predicate, object_):
             found = dict(bindings)
-            if all(part == value if part >= 0 else found.setdefault(part, value) == value
-                   for part, value in zip(asked, fact, strict=True)):
-                yield from self._ways(rest, found)
+            if all(
+                part == value if part >= 0 else found.setdefault(part, value) == value
+                for part, value in zip(asked, fact, strict=True)
+            ):
+                for bound, given, left in self._ways(rest, found):
+                    yield bound, (fact, *given), left
 
     # Steps from one fact to the next
 
@@ -213,8 +218,6 @@ class CompiledRules:
         start = len(self._patterns)
         for pattern in rule.others:
             self._patterns.append(self._pattern(pattern, numbers))
-        if len(numbers) > MOST_VARIABLES or len(rule.others) > MOST_PATTERNS:
-            raise TooLarge(f"{rule.source.name}: {len(rule.others)} patterns")
         subject, _, object_ = rule.first
         head = (0, 0, 0) if rule.head is None else tuple(_coded(part, numbers) for part in rule.head)
         self._joins.append(
@@ -228,11 +231,11 @@ class CompiledRules:
                 int(rule.head is None),
             )
         )
-        self.sources.append(rule.source)
+        self.sources.append((rule.name, rule.given))
 
     def _pattern(self, pattern: Pattern, numbers: dict[int, int]) -> tuple[int, ...]:
-        known = tuple(part >= 0 or part in numbers for part in pattern)
-        lookup = LOOKUPS[known]
+        subject, predicate, object_ = (part >= 0 or part in numbers for part in pattern)
+        lookup = LOOKUPS[subject, predicate, object_]
         binds = 0
         for place, part in enumerate(pattern):
             if part < 0 and part not in numbers:
@@ -251,7 +254,7 @@ class CompiledRules:
         return any(True for _ in self._base.facts.matching(*(part if part >= 0 else None for part in pattern)))
 
 
-def _names(join: Join, kind: tuple[int, int], shared: int) -> dict[int, int]:
+def _names(join: Join, shared: int) -> dict[int, int]:
     """New names for the variables of a rule: the parts of its first pattern are -1, -2 and -3, also where they are
     terms that the knowledge does not have (`shared` stands for these).
     """
@@ -264,6 +267,12 @@ def _names(join: Join, kind: tuple[int, int], shared: int) -> dict[int, int]:
             if part < 0:
                 names.setdefault(part, -1 - _FIRST_OTHER - len(names))
     return names
+
+
+def _fits(rule: _Rule) -> bool:
+    """Whether the rule is not too long to be compiled."""
+    variables = {part for pattern in rule.others for part in _variables(pattern)} | {SUBJECT, PREDICATE, OBJECT}
+    return len(variables) <= MOST_VARIABLES and len(rule.others) <= MOST_PATTERNS
 
 
 def _renamed(pattern: Pattern, names: dict[int, int]) -> Pattern:

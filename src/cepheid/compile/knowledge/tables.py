@@ -15,7 +15,7 @@ from cepheid.compile.arrays import Ints, Records
 
 MOST_VARIABLES = 24
 MOST_PATTERNS = 16
-"""The most variables and patterns of a rule that can be compiled."""
+"""The most variables and patterns of a rule that is compiled."""
 
 
 class Lookup(IntEnum):
@@ -76,7 +76,8 @@ class RuleTables(NamedTuple):
     """Rules by the kinds of facts to which they are applied. `n` terms are of the shared knowledge."""
 
     of_predicate: Ints
-    """(n + 1,) number of the kind of facts with this predicate; NONE: it is not prepared. The last is for all others."""
+    """(n + 1,) number of the kind of facts with this predicate, NONE if it is not prepared. The last is for all others.
+    """
     of_class: Ints
     """(n + 1,) the same for facts that give something this class."""
     kinds: Records

@@ -16,22 +16,22 @@ from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.knowledge.compiled import CompiledRules
 from cepheid.kernel.arrays import Int32s, grown
 from cepheid.kernel.knowledge.layout import (
-    new_closure_cursor,
     IN_BASE,
     NEVER,
     ClosureStatus,
     Said,
     Store,
     new_agenda,
+    new_closure_cursor,
     new_matching,
     new_sessions,
     new_store,
     with_facts,
     with_sessions,
 )
-from cepheid.kernel.knowledge.view import SessionView
 from cepheid.kernel.knowledge.step import close_sessions, times_of
 from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
+from cepheid.kernel.knowledge.view import SessionView
 from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
 from cepheid.knowledge.filters.solving import Closed
 from cepheid.knowledge.terms import Terms, Triple
@@ -228,7 +228,7 @@ class SessionClosures:
             yield self._triple(int(fact["subject"]), int(fact["predicate"]), int(fact["object"])), int(fact["time"])
 
     def times(self, sessions: Int32s, facts: Int32s) -> Ints:
-        """The earliest times (microseconds) at which facts (3, n), each of a session, hold; NEVER if they are not known."""
+        """The earliest times (microseconds) of facts (3, n), each of a session; NEVER if they are not known."""
         found = np.zeros(len(sessions), np.int64)
         times_of(self._store, self._base, self._shared, sessions, facts, found)
         for at in np.flatnonzero(self._store.sessions["left"][sessions]).tolist():
@@ -255,15 +255,15 @@ class SessionClosures:
         known = self._store.sessions[session]
         if known["contradicted"] == NEVER:
             return None
-        source = self._rules.sources[int(known["contradiction"])]
+        rule, given = self._rules.sources[int(known["contradiction"])]
         shown: list[Triple] = []
         for number in self._matching.against[session].tolist():
             if number == NONE:
                 break
             fact = self._store.facts[number] if number >= 0 else self._base.facts[IN_BASE - number]
             shown.append(self._triple(int(fact["subject"]), int(fact["predicate"]), int(fact["object"])))
-        shown += [self._triple(*fact) for fact in source.given]
-        return Contradiction(int(known["contradicted"]), source.name, tuple(shown))
+        shown += [self._triple(*fact) for fact in given]
+        return Contradiction(int(known["contradicted"]), rule, tuple(shown))
 
 
 def _stored(closure: Closure) -> Store:

@@ -7,11 +7,9 @@ facts; the fact that it was at is taken again, as what is known already is not l
 
 from __future__ import annotations
 
-import numpy as np
-
 from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.knowledge.tables import Lookup, RuleTables
-from cepheid.kernel.arrays import Flags, Int32s
+from cepheid.kernel.arrays import NO_TIME, Flags, Int32s
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.knowledge.layout import (
     IN_BASE,
@@ -42,7 +40,7 @@ def close_sessions(
     """Adds what events say to sessions, and all that follows. `end` has for each session the end of its facts."""
     cursor.shortage = ClosureStatus.DONE
     while cursor.visit < len(session):
-        number = np.int64(session[cursor.visit])
+        number = int(session[cursor.visit])
         while cursor.stated < end[cursor.visit]:
             at = cursor.stated
             state(rules, base, store, agenda, literal, cursor, number, said, at)
@@ -69,7 +67,7 @@ def state(
     at: int,
 ) -> None:
     """Learns what an event says."""
-    subject, predicate, object_ = np.int64(said.subject[at]), np.int64(said.predicate[at]), np.int64(said.object[at])
+    subject, predicate, object_ = int(said.subject[at]), int(said.predicate[at]), int(said.object[at])
     time = said.time[at]
     number = learn(rules, base, store, agenda, literal, cursor, session, subject, predicate, object_, time, 1)
     if number >= 0 and time < store.facts[number].stated:
@@ -91,17 +89,18 @@ def learn(
     time: int,
     alone: int,
 ) -> int:
-    """Learns that a fact holds from a time on; returns its number, NONE if it is none of the session's. `alone`: whether
-    what follows from it alone is still to be found.
+    """Learns that a fact holds from a time on; returns its number, NONE if it is none of the session's.
+
+    Args:
+        alone: Whether what follows from it alone is still to be found.
     """
     settings = rules.settings[0]
     left = store.sessions[session].left
     if not left and (literal[subject] or literal[predicate] or (predicate == settings.same and literal[object_])):
         return NONE
     shared = settings.shared
-    if subject < shared and object_ < shared and predicate < shared:
-        if base.slots[0, find(base, 0, subject, predicate, object_)] != NONE:
-            return NONE
+    if is_shared(base, shared, subject, predicate, object_):
+        return NONE
     slot = find(store, session, subject, predicate, object_)
     number = int(store.slots[0, slot])
     if number == NONE:
@@ -135,6 +134,14 @@ def learn(
     if not store.sessions[session].left:
         push(agenda, cursor, time, 2 * number + alone)
     return number
+
+
+@inlined
+def is_shared(base: Store, shared: int, subject: int, predicate: int, object_: int) -> bool:
+    """Whether the fact is of the shared knowledge, which has `shared` terms."""
+    if subject >= shared or predicate >= shared or object_ >= shared:
+        return False
+    return bool(base.slots[0, find(base, 0, subject, predicate, object_)] != NONE)
 
 
 # The agenda
@@ -210,8 +217,8 @@ def follow_alone(
 ) -> None:
     """Learns what follows from a fact alone."""
     fact = store.facts[number]
-    session, subject = np.int64(fact.session), np.int64(fact.subject)
-    predicate, object_ = np.int64(fact.predicate), np.int64(fact.object)
+    session, subject = int(fact.session), int(fact.subject)
+    predicate, object_ = int(fact.predicate), int(fact.object)
     time, kind = fact.time, rules.kinds[fact.kind]
     for place in range(kind.heads, kind.heads_end):
         head = rules.heads[place]
@@ -251,7 +258,9 @@ def may_apply(rules: RuleTables, store: Store, number: int, rule: int) -> bool:
     for place in range(join.patterns, join.patterns_end):
         pattern = rules.patterns[place]
         if pattern.bits and not pattern.bits & bits:
-            own = pattern.subject == -1 and fact.subject >= shared or pattern.subject == -3 and fact.object >= shared
+            own = (pattern.subject == -1 and fact.subject >= shared) or (
+                pattern.subject == -3 and fact.object >= shared
+            )
             if own or not pattern.in_base:
                 return False
     return True
@@ -271,7 +280,7 @@ def apply_rule(
 ) -> None:
     """Applies a rule to a fact in all ways in which its other patterns match what is known."""
     fact, join = store.facts[number], rules.joins[rule]
-    session = np.int64(fact.session)
+    session = int(fact.session)
     values, at = matching.values, matching.at
     values[0], values[1], values[2] = fact.subject, fact.predicate, fact.object
     start, count = join.patterns, join.patterns_end - join.patterns
@@ -407,7 +416,7 @@ def conclude(
 ) -> None:
     """Learns the head of a rule whose patterns are matched."""
     join, values = rules.joins[rule], matching.values
-    time, session = int(store.facts[number].time), np.int64(store.facts[number].session)
+    time, session = int(store.facts[number].time), int(store.facts[number].session)
     count = join.patterns_end - join.patterns
     for level in range(count):
         at = matching.at[level]
@@ -434,17 +443,14 @@ def conclude(
 
 
 @kernel
-def times_of(
-    store: Store, base: Store, shared: int, session: Int32s, facts: Int32s, times: Ints
-) -> None:
+def times_of(store: Store, base: Store, shared: int, session: Int32s, facts: Int32s, times: Ints) -> None:
     """The earliest times of facts (subject, predicate, object; n) of sessions, NEVER if they are not known."""
     for i in range(len(session)):
-        subject, predicate, object_ = np.int64(facts[0, i]), np.int64(facts[1, i]), np.int64(facts[2, i])
+        subject, predicate, object_ = int(facts[0, i]), int(facts[1, i]), int(facts[2, i])
         times[i] = NEVER
-        if subject < shared and predicate < shared and object_ < shared:
-            if base.slots[0, find(base, 0, subject, predicate, object_)] != NONE:
-                times[i] = base.facts[0].time
-                continue
-        number = store.slots[0, find(store, np.int64(session[i]), subject, predicate, object_)]
+        if is_shared(base, shared, subject, predicate, object_):
+            times[i] = NO_TIME
+            continue
+        number = store.slots[0, find(store, int(session[i]), subject, predicate, object_)]
         if number != NONE:
             times[i] = store.facts[number].time

@@ -51,14 +51,14 @@ def parts(store: Store, number: int, lookup: int) -> tuple[int, int]:
     """The parts of a fact by which it is found."""
     fact = store.facts[number]
     if lookup == Lookup.SUBJECT_PREDICATE:
-        return np.int64(fact.subject), np.int64(fact.predicate)
+        return int(fact.subject), int(fact.predicate)
     if lookup == Lookup.PREDICATE_OBJECT:
-        return np.int64(fact.predicate), np.int64(fact.object)
+        return int(fact.predicate), int(fact.object)
     if lookup == Lookup.SUBJECT:
-        return np.int64(fact.subject), np.int64(NONE)
+        return int(fact.subject), int(NONE)
     if lookup == Lookup.OBJECT:
-        return np.int64(fact.object), np.int64(NONE)
-    return np.int64(fact.predicate), np.int64(NONE)
+        return int(fact.object), int(NONE)
+    return int(fact.predicate), int(NONE)
 
 
 @kernel
@@ -87,7 +87,7 @@ def link(store: Store, session: int, lookup: int) -> None:
         slot = chain(store, session, lookup, one, two)
         store.chains[number, lookup] = store.slots[lookup, slot]
         store.slots[lookup, slot] = number
-        number = np.int64(store.facts[number].previous)
+        number = int(store.facts[number].previous)
 
 
 @kernel
@@ -124,7 +124,7 @@ def place_all(store: Store, count: int) -> None:
     """Puts the first facts into the empty slots of a larger store."""
     for number in range(count):
         fact = store.facts[number]
-        slot = find(store, np.int64(fact.session), np.int64(fact.subject), np.int64(fact.predicate), np.int64(fact.object))
+        slot = find(store, int(fact.session), int(fact.subject), int(fact.predicate), int(fact.object))
         store.slots[0, slot] = number
 
 
@@ -136,12 +136,12 @@ def keep_facts(store: Store, count: int, kept: Store, terms: Int32s, moved: Int3
     number = 0
     for old in range(count):
         fact = store.facts[old]
-        session = np.int64(fact.session)
+        session = int(fact.session)
         moved[old] = NONE
         if store.sessions[session].ended:
             continue
-        subject, predicate = np.int64(terms[fact.subject]), np.int64(terms[fact.predicate])
-        object_ = np.int64(terms[fact.object])
+        subject, predicate = int(terms[fact.subject]), int(terms[fact.predicate])
+        object_ = int(terms[fact.object])
         put(kept, find(kept, session, subject, predicate, object_), number, session, subject, predicate, object_)
         new = kept.facts[number]
         new.time, new.stated, new.kind = fact.time, fact.stated, fact.kind
@@ -167,14 +167,14 @@ def select(store: Store, session: int, lookup: int, asked: Ints, found: Ints) ->
     subject, predicate, object_ = asked[0], asked[1], asked[2]
     count = 0
     if lookup == Lookup.WHOLE:
-        number = np.int64(store.slots[0, find(store, session, subject, predicate, object_)])
+        number = int(store.slots[0, find(store, session, subject, predicate, object_)])
     elif lookup == Lookup.SUBJECT_PREDICATE:
-        number = np.int64(first(store, session, lookup, subject, predicate))
+        number = int(first(store, session, lookup, subject, predicate))
     elif lookup == Lookup.PREDICATE_OBJECT:
-        number = np.int64(first(store, session, lookup, predicate, object_))
+        number = int(first(store, session, lookup, predicate, object_))
     else:
         one = subject if lookup == Lookup.SUBJECT else object_ if lookup == Lookup.OBJECT else predicate
-        number = np.int64(first(store, session, lookup, one, NONE))
+        number = int(first(store, session, lookup, one, NONE))
     while number != NONE:
         fact = store.facts[number]
         if object_ == NONE or fact.object == object_:
@@ -182,5 +182,5 @@ def select(store: Store, session: int, lookup: int, asked: Ints, found: Ints) ->
                 found[count, 0], found[count, 1], found[count, 2] = fact.subject, fact.predicate, fact.object
                 found[count, 3] = fact.time
             count += 1
-        number = NONE if lookup == Lookup.WHOLE else np.int64(following(store, number, lookup))
+        number = NONE if lookup == Lookup.WHOLE else int(following(store, number, lookup))
     return count

@@ -58,10 +58,7 @@ class Facts:
 
     def has(self, predicate: int, object_: int) -> bool:
         """Whether there are facts with this predicate and object; if the object is negative, with any."""
-        if object_ < 0:
-            found = predicate in self._with_predicate
-        else:
-            found = (predicate, object_) in self._subjects
+        found = predicate in self._with_predicate if object_ < 0 else (predicate, object_) in self._subjects
         return found or (self._base is not None and self._base.has(predicate, object_))
 
     def objects(self, subject: int, predicate: int) -> set[int] | frozenset[int]:

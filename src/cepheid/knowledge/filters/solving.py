@@ -24,7 +24,6 @@ Solution: TypeAlias = dict[str, Term]
 """The term of each variable."""
 
 
-
 class ClosedFacts(Protocol):
     """Facts as `closure.Facts` has them."""
 

@@ -21,9 +21,9 @@ from cepheid.compile.arrays import Ints
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import TIME, Batch
 from cepheid.kernel.arrays import NO_TIME, Int32s, Visits
-from cepheid.kernel.occurrences.layout import NEVER, UNBOUND
 from cepheid.kernel.knowledge.closures import SessionClosures
 from cepheid.kernel.knowledge.layout import Said
+from cepheid.kernel.occurrences.layout import NEVER, UNBOUND
 from cepheid.knowledge.closure.closure import ALWAYS, Contradiction
 from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.events.facts import EventFacts
