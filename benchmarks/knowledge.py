@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,8 @@ import rdflib
 from measuring import machine, print_table, timed
 
 from cepheid import Matcher, OccurrencePattern, detect
-from cepheid.knowledge import EventMapping, Knowledge, constant, individual, node
 from cepheid.kernel.knowledge.closures import SessionClosures
-from cepheid.kernel.knowledge.layout import Said
+from cepheid.knowledge import EventMapping, Knowledge, constant, individual, node
 from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.events.facts import EventFacts
 from cepheid.knowledge.reading import triples
@@ -57,6 +57,7 @@ MAPPING = EventMapping(
         "output": node({"a": constant("Binding"), "toParameter": constant("who"), "objectValue": individual("who")}),
     },
 )
+PROCESSOR = time.process_time
 ITEMS, EVENTS_OF_SESSION = ("dune", "alien", "lego", "algebra"), 20
 SPARQL = f"""PREFIX : <{SHOP}> SELECT (COUNT(DISTINCT ?e) AS ?n) WHERE {{
   ?e a :Request ; :input/:objectValue/a/<http://www.w3.org/2000/01/rdf-schema#subClassOf>* :Book }}"""
@@ -96,8 +97,8 @@ def main() -> None:
     snapshot(pattern, events(20_000, 20_000))
     peers(knowledge, events(20_000, EVENTS_OF_SESSION))
     if arguments.brick is not None:
-        parsing, stated = timed(lambda: triples(arguments.brick.read_bytes(), "turtle"), clock=time.process_time)
-        closing, closed = timed(lambda: closure_of(stated), clock=time.process_time)
+        parsing, stated = timed(lambda: triples(arguments.brick.read_bytes(), "turtle"), clock=PROCESSOR)
+        closing, closed = timed(lambda: closure_of(stated), clock=PROCESSOR)
         rows = [("parse", parsing, len(stated)), ("close", closing, len(closed.facts))]
         print_table("Brick 1.4", ("step", "seconds", "facts"), rows)
 
@@ -110,24 +111,24 @@ def closure_of(stated: list[Triple]) -> Closure:
 
 def parts(knowledge: Knowledge, pattern: OccurrencePattern, table: pa.Table, of_session: int) -> None:
     """The parts of detection, then all of it."""
-    columns = {name: table[name].combine_chunks() for name in table.column_names}
-    reading, said = timed(
-        lambda: EventFacts(MAPPING, knowledge.prefixes).read(columns, lambda _: {}), clock=time.process_time
-    )
     closures = SessionClosures(knowledge.closure)
-    count, times = len(table), table["at"].cast(pa.int64()).to_pylist()
-    numbers = np.array([closures.begin() for _ in range(-(-count // of_session))], np.int32)
-    numbering, facts = timed(
-        lambda: closures.said((fact, at) for (_, facts), at in zip(said, times, strict=True) for fact in facts),
-        clock=time.process_time,
-    )
-    ends = np.cumsum([len(facts) for _, facts in said])
-    closing, _ = timed(
-        lambda: add_all(closures, numbers.repeat(of_session)[:count], ends, facts), clock=time.process_time
-    )
-    few = said[: min(count, 400)]
-    python, _ = timed(lambda: close_in_python(knowledge.closure, few, of_session), clock=time.process_time)
-    whole, found = timed(lambda: detect(table, pattern, key="session", time="at"), clock=time.process_time)
+    count = len(table)
+    numbers = np.array([closures.begin() for _ in range(-(-count // of_session))], np.int32).repeat(of_session)[:count]
+    reading = numbering = closing = 0.0
+    for first in range(0, count, 1000):
+        some = table.slice(first, 1000)
+        columns = {name: some[name].combine_chunks() for name in some.column_names}
+        seconds, said = timed(partial(EventFacts(MAPPING, knowledge.prefixes).read, columns, dict), clock=PROCESSOR)
+        reading += seconds
+        facts = [(fact, time) for time, (_, facts) in enumerate(said, first) for fact in facts]
+        seconds, numbered = timed(partial(closures.said, facts), clock=PROCESSOR)
+        numbering += seconds
+        ends = np.cumsum([len(facts) for _, facts in said])
+        seconds, _ = timed(partial(closures.add, numbers[first : first + 1000], ends, numbered), clock=PROCESSOR)
+        closing += seconds
+    few = said[:400]
+    python, _ = timed(lambda: close_in_python(knowledge.closure, few, of_session), clock=PROCESSOR)
+    whole, found = timed(lambda: detect(table, pattern, key="session", time="at"), clock=PROCESSOR)
     rows = [
         ("columns to facts", count, count / reading),
         ("facts to numbers", count, count / numbering),
@@ -135,17 +136,8 @@ def parts(knowledge: Knowledge, pattern: OccurrencePattern, table: pa.Table, of_
         ("closing, in Python", len(few), len(few) / python),
         (f"detect: {len(found):,} matches", count, count / whole),
     ]
-    title = f"{int(ends[-1]) / count:.0f} facts an event, {of_session:,} events a session"
+    title = f"{len(facts) / len(said):.0f} facts an event, {of_session:,} events a session"
     print_table(title, ("part", "events", "events/s"), [(name, n, round(rate)) for name, n, rate in rows])
-
-
-def add_all(closures: SessionClosures, sessions: np.ndarray, ends: np.ndarray, said: Said) -> None:
-    """Adds events in calls of 2,000."""
-    for first in range(0, len(ends), 2000):
-        some = slice(first, first + 2000)
-        begin = int(ends[first - 1]) if first else 0
-        facts = Said(*(column[begin : int(ends[some][-1])] for column in said))
-        closures.add(sessions[some], ends[some] - begin, facts)
 
 
 def close_in_python(base: Closure, said: list[tuple[Iri, list[Triple]]], of_session: int) -> None:
@@ -160,9 +152,9 @@ def snapshot(pattern: OccurrencePattern, table: pa.Table) -> None:
     """A session of many events in a Matcher: its snapshot, and how long a Matcher needs to continue from it."""
     matcher = Matcher(pattern, table.schema, key="session", time="at")
     matcher.process(table.slice(0, len(table) - 1))
-    writing, state = timed(matcher.snapshot, clock=time.process_time)
+    writing, state = timed(matcher.snapshot, clock=PROCESSOR)
     another = Matcher(pattern, table.schema, key="session", time="at")
-    restoring, _ = timed(lambda: another.restore(state), clock=time.process_time)
+    restoring, _ = timed(lambda: another.restore(state), clock=PROCESSOR)
     rows = [("write", writing, len(state)), ("restore", restoring, len(state))]
     print_table(f"One session of {len(table):,} events: its snapshot", ("step", "seconds", "bytes"), rows)
 
@@ -176,13 +168,13 @@ def peers(knowledge: Knowledge, table: pa.Table) -> None:
     store.load(input=ONTOLOGY.encode(), format=pyoxigraph.RdfFormat.TURTLE)
     loading, _ = timed(
         lambda: store.load(input="\n".join(texts).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES),
-        clock=time.process_time,
+        clock=PROCESSOR,
     )
-    asking, _ = timed(lambda: list(store.query(SPARQL)), clock=time.process_time)
+    asking, _ = timed(lambda: list(store.query(SPARQL)), clock=PROCESSOR)
     graph = rdflib.Graph()
     graph.parse(data=ONTOLOGY, format="turtle")
     graph.parse(data="\n".join(texts[:EVENTS_OF_SESSION]), format="nt")
-    closing, _ = timed(lambda: owlrl.DeductiveClosure(owlrl.OWLRL_Semantics).expand(graph), clock=time.process_time)
+    closing, _ = timed(lambda: owlrl.DeductiveClosure(owlrl.OWLRL_Semantics).expand(graph), clock=PROCESSOR)
     rows = [
         ("pyoxigraph: load all events and ask once", len(said), round(len(said) / (loading + asking))),
         ("owlrl: close a session once", EVENTS_OF_SESSION, round(EVENTS_OF_SESSION / closing)),

@@ -34,7 +34,7 @@ from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
 from cepheid.kernel.knowledge.view import SessionView
 from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
 from cepheid.knowledge.filters.solving import Closed
-from cepheid.knowledge.terms import Terms, Triple
+from cepheid.knowledge.terms import Term, Terms, Triple
 
 _ROOM = 1 << 12
 _SESSIONS = 1 << 6
@@ -63,10 +63,16 @@ class SessionClosures:
 
     def said(self, facts: Iterable[tuple[Triple, int]]) -> Said:
         """Facts as numbers, each with its time (microseconds)."""
-        number = self.terms.number
-        rows = [(number(s), number(p), number(o), time) for (s, p, o), time in facts]
-        subject, predicate, object_, time = np.array(rows, np.int64).reshape(-1, 4).T
-        return Said(subject.astype(np.int32), predicate.astype(np.int32), object_.astype(np.int32), time.copy())
+        parts, times = list[Term](), list[int]()
+        for triple, time in facts:
+            parts += triple
+            times.append(time)
+        # Most facts have terms in common, as the same objects: these are found by identity, without a hash of texts.
+        known = {id(term): term for term in parts}
+        numbers = {key: self.terms.number(term) for key, term in known.items()}
+        found = np.fromiter(map(numbers.__getitem__, map(id, parts)), np.int32, len(parts))
+        subject, predicate, object_ = (np.ascontiguousarray(found[place::3]) for place in range(3))
+        return Said(subject, predicate, object_, np.array(times, np.int64))
 
     def add(self, sessions: Int32s, end: Ints, said: Said) -> None:
         """Adds what events say, one after the other: for each its session, and the end of its facts."""

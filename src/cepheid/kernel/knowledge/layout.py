@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -147,6 +148,14 @@ class Said(NamedTuple):
     object: Int32s
     time: Ints
     """(f,) microseconds."""
+
+
+def concatenated(parts: Sequence[Said]) -> Said:
+    """All facts, one part after the other."""
+    if not parts:
+        none = np.zeros(0, np.int32)
+        return Said(none, none.copy(), none.copy(), np.zeros(0, np.int64))
+    return Said(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def new_closure_cursor() -> ClosureCursor:

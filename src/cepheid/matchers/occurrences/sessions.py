@@ -22,7 +22,7 @@ from cepheid.errors import SnapshotError
 from cepheid.events.batch import TIME, Batch
 from cepheid.kernel.arrays import NO_TIME, Int32s, Visits
 from cepheid.kernel.knowledge.closures import SessionClosures
-from cepheid.kernel.knowledge.layout import Said
+from cepheid.kernel.knowledge.layout import Said, concatenated
 from cepheid.kernel.occurrences.layout import NEVER, UNBOUND
 from cepheid.knowledge.closure.closure import ALWAYS, Contradiction
 from cepheid.knowledge.closure.lists import TYPE
@@ -33,6 +33,11 @@ from cepheid.knowledge.terms import Iri, Term, Triple
 from cepheid.matchers.occurrences.session_state import facts_of, facts_state
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.semantic import PlannedType
+
+_AT_ONCE = 1000
+"""How many events are read before their facts are numbered. Python looks through all objects for those to free when
+many new ones are there: reading 20,000 events at once took 38 microseconds an event, and 11 without that.
+"""
 
 
 class Session:
@@ -206,16 +211,21 @@ class Sessions:
 
     def _numbered(self, events: Batch, times: Ints) -> tuple[Int32s, Ints, Said]:
         """The individuals of events; where the facts of each event end; the facts."""
-        said = self._said(events)
-        number = self._closures.terms.number
-        individuals = np.array([number(name) for name, _ in said], np.int32)
-        ends = np.cumsum([len(facts) for _, facts in said], dtype=np.int64)
-        facts = ((fact, time) for (_, facts), time in zip(said, times.tolist(), strict=True) for fact in facts)
-        return individuals, ends, self._closures.said(facts)
+        number, individuals, counts, parts = self._closures.terms.number, list[int](), list[int](), list[Said]()
+        for first in range(0, len(times), _AT_ONCE):
+            said = self._said(events, first)
+            individuals += [number(name) for name, _ in said]
+            counts += [len(facts) for _, facts in said]
+            own = times[first : first + _AT_ONCE].tolist()
+            parts.append(
+                self._closures.said((fact, time) for (_, facts), time in zip(said, own, strict=True) for fact in facts)
+            )
+        return np.array(individuals, np.int32), np.cumsum(counts, dtype=np.int64), concatenated(parts)
 
-    def _said(self, events: Batch) -> list[tuple[Iri, list[Triple]]]:
-        values = events.values
-        return self._facts.read({name: values[number] for name, number in self._semantics.columns}, events.shown)
+    def _said(self, events: Batch, first: int, count: int = _AT_ONCE) -> list[tuple[Iri, list[Triple]]]:
+        """The individuals and the facts of some events."""
+        columns = {name: events.values[number].slice(first, count) for name, number in self._semantics.columns}
+        return self._facts.read(columns, lambda event: events.shown(first + event))
 
     # Snapshots
 
@@ -238,7 +248,7 @@ class Sessions:
             SnapshotError: the arrays and the events do not belong together.
         """
         number = self._closures.terms.number
-        said = [] if held is None else [number(name) for name, _ in self._said(held)]
+        said = [] if held is None else [number(name) for name, _ in self._said(held, 0, len(held))]
         self._individuals, self._masks = np.array(said, np.int32), arrays["masks"].copy()
         if len(self._masks) != len(said):
             raise SnapshotError("the snapshot's facts are not those of its events")
