@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -62,6 +63,13 @@ class Terms:
             known = self._numbers[term] = len(self)
             self._terms.append(term)
         return known
+
+    def kept(self, numbers: Iterable[int]) -> Terms:
+        """New numbers, in the same order, for the base's terms and these ones, which ascend."""
+        found = Terms(self._base)
+        found._terms = [self._terms[number - self._first] for number in numbers]
+        found._numbers = {term: self._first + place for place, term in enumerate(found._terms)}
+        return found
 
     def find(self, term: Term) -> int | None:
         """The number of the term; None if it has none."""

@@ -20,7 +20,7 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from cepheid.knowledge.closure.facts import Fact, Facts
-from cepheid.knowledge.closure.lists import DIFFERENT, LISTS, SAME, TYPE
+from cepheid.knowledge.closure.lists import DIFFERENT, LISTS, OWNERS, SAME, TYPE
 from cepheid.knowledge.closure.rules import RULES, Atom, Part, Rule, name
 from cepheid.knowledge.terms import Iri, Term, Terms, Triple
 
@@ -37,8 +37,16 @@ _Asked: TypeAlias = tuple[int | None, int, int | None]
 """Facts with these parts."""
 
 FIRST, REST, NIL = map(name, ("rdf:first", "rdf:rest", "rdf:nil"))
-_VOCABULARIES = name("rdfs:").value, name("owl:").value
-"""What the ontology says of classes and properties has names that begin so, but for what says which are the same."""
+_OF_INDIVIDUALS = {SAME, DIFFERENT, TYPE, *map(name, ("owl:Thing", "owl:Nothing"))}
+"""What rules name, but for what the ontology says of classes and properties."""
+VOCABULARY: tuple[Term, ...] = tuple(
+    dict.fromkeys(
+        part
+        for part in (*(part for rule in RULES for atom in rule.body for part in atom), *LISTS, *OWNERS)
+        if isinstance(part, Iri) and part not in _OF_INDIVIDUALS
+    )
+)
+"""The properties and classes with which the ontology says something of classes and properties."""
 
 
 class Contradiction(NamedTuple):
@@ -53,7 +61,7 @@ class Contradiction(NamedTuple):
         return f"by the rule {self.rule} of OWL 2 RL: {'; '.join(' '.join(map(str, fact)) for fact in self.facts)}"
 
 
-class _Join(NamedTuple):
+class Join(NamedTuple):
     """How a rule is applied to a fact: which pattern it matches, then the others in the order in which they are
     looked up.
     """
@@ -79,15 +87,17 @@ class Closure:
         self._base = base
         self._agenda: list[tuple[int, bool, Fact]] = []
         """Facts whose consequences are still to be found: by time, statements of the ontology first."""
-        self._joins: dict[int | None, list[_Join]] = defaultdict(list)
+        self._joins: dict[int | None, list[Join]] = defaultdict(list)
         """By the predicate of the pattern that a new fact may match; None: a variable."""
         self._stated: dict[Term, list[tuple[Term, Term, int]]] = defaultdict(list)
         """By list property: subject, object and time of what was stated. Lists are read from these alone: what follows
         for another name of a member follows from the rules of the list.
         """
         self._lists: dict[tuple[Term, Term, tuple[Term, ...]], int] = {}
-        self._same, self._type = self.terms.number(SAME), self.terms.number(TYPE)
-        self._prepared: dict[_Kind, list[_Join]] = {}
+        self.same, self.type = self.terms.number(SAME), self.terms.number(TYPE)
+        self._vocabulary = frozenset(map(self.terms.number, VOCABULARY))
+        self._of_lists = frozenset(map(self.terms.number, (FIRST, REST, *LISTS)))
+        self._prepared: dict[_Kind, list[Join]] = {}
         self._asked: dict[_Asked, set[_Kind]] = defaultdict(set)
         """For the statements that were looked up, the kinds of facts whose joins were prepared with them."""
         self._has_statements = base is None
@@ -116,7 +126,7 @@ class Closure:
         for at, first in enumerate(body):
             others = _in_order((*body[:at], *body[at + 1 :]), frozenset(_variables([first])))
             predicate = first[1]
-            self._joins[predicate if predicate >= 0 else None].append(_Join(rule.name, first, others, head, since))
+            self._joins[predicate if predicate >= 0 else None].append(Join(rule.name, first, others, head, since))
         self._prepared.clear()
         self._has_statements = True
 
@@ -137,7 +147,7 @@ class Closure:
     def _apply_to_all(self, rule: Rule, since: int) -> None:
         """Applies a new rule to the facts that are there."""
         body, head = self._in_numbers(rule)
-        whole = _Join(rule.name, (0, 0, 0), _in_order(body, frozenset()), head, since)
+        whole = Join(rule.name, (0, 0, 0), _in_order(body, frozenset()), head, since)
         for bindings, facts in self._matches(whole.others, {}):
             self._conclude(whole, bindings, facts)
 
@@ -192,7 +202,7 @@ class Closure:
         subject, predicate, object_ = fact
         if self.terms.is_literal(subject) or self.terms.is_literal(predicate):
             return  # literals are no individuals
-        if predicate == self._same and self.terms.is_literal(object_):
+        if predicate == self.same and self.terms.is_literal(object_):
             return
         self.facts.put(fact, time)
         is_statement = self._is_statement(predicate, object_)
@@ -207,16 +217,25 @@ class Closure:
             if self.facts.time(fact) != time:
                 continue  # it was learned again, with an earlier time
             for join in self._joins_for(fact):
+                if not self._may_match(join.others):
+                    continue
                 bindings = _matched(join.first, fact, {})
                 if bindings is not None:
                     for found, facts in [*self._matches(join.others, bindings)]:
                         self._conclude(join, found, (fact, *join.given, *facts))
 
-    def _joins_for(self, fact: Fact) -> list[_Join]:
+    def _may_match(self, patterns: tuple[Pattern, ...]) -> bool:
+        """Whether there are facts with the predicate of each pattern: most rules are of things that no fact is of."""
+        for _, predicate, object_ in patterns:
+            if predicate >= 0 and not self.facts.has(predicate, object_ if predicate == self.type else -1):
+                return False
+        return True
+
+    def _joins_for(self, fact: Fact) -> list[Join]:
         if self._base is not None and not self._has_statements:
             return self._base._joins_for(fact)  # noqa: SLF001 - of the same class
         _, predicate, object_ = fact
-        kind = (predicate, object_ if predicate == self._type else None)
+        kind = (predicate, object_ if predicate == self.type else None)
         if kind not in self._prepared:
             joins = [*self._all_joins(predicate), *self._all_joins(None)]
             self._prepared[kind] = [ready for join in joins for ready in self._prepare(join, kind)]
@@ -232,12 +251,12 @@ class Closure:
             for kind in self._asked.pop(asked, ()):
                 self._prepared.pop(kind, None)
 
-    def _all_joins(self, predicate: int | None) -> Iterator[_Join]:
+    def _all_joins(self, predicate: int | None) -> Iterator[Join]:
         if self._base is not None:
             yield from self._base._all_joins(predicate)  # noqa: SLF001 - of the same class
         yield from self._joins.get(predicate, ())
 
-    def _prepare(self, join: _Join, kind: _Kind) -> Iterator[_Join]:
+    def _prepare(self, join: Join, kind: _Kind) -> Iterator[Join]:
         """The join for a kind of facts, once for each way in which its next patterns match statements."""
         bindings: Bindings = {}
         for part, value in zip(join.first[1:], kind, strict=True):
@@ -245,7 +264,7 @@ class Closure:
                 return
         for rest, found, facts in self._stated_ways(join.others, bindings, kind):
             times = [self.facts.time(fact) for fact in facts]
-            yield _Join(
+            yield Join(
                 join.name,
                 _filled(join.first, found),
                 tuple(_filled(pattern, found) for pattern in rest),
@@ -274,13 +293,24 @@ class Closure:
 
     def _is_statement(self, predicate: int, object_: int | None) -> bool:
         """Whether facts with these parts are of the ontology: they say something of classes and properties."""
-        if predicate < 0 or object_ is None or (predicate == self._type and object_ < 0):
-            return predicate >= 0 and predicate != self._type and self._is_vocabulary(predicate)
-        return self._is_vocabulary(object_ if predicate == self._type else predicate)
+        if predicate < 0 or object_ is None or (predicate == self.type and object_ < 0):
+            return predicate >= 0 and predicate != self.type and predicate in self._vocabulary
+        return (object_ if predicate == self.type else predicate) in self._vocabulary
 
-    def _is_vocabulary(self, number: int) -> bool:
-        term = self.terms.term(number)
-        return isinstance(term, Iri) and term not in (SAME, DIFFERENT) and term.value.startswith(_VOCABULARIES)
+    def own_facts(self) -> Iterator[tuple[Triple, int]]:
+        """The facts that are not of the base, each with the earliest time at which it holds."""
+        for fact, time in self.facts.own():
+            yield self._triple(fact), time
+
+    # For compiled sessions
+
+    def joins_of(self, predicate: int, class_: int | None) -> Sequence[Join]:
+        """How rules are applied to facts with the predicate or, if that is the type, with the class."""
+        return self._joins_for((0, predicate, 0 if class_ is None else class_))
+
+    def states_axioms(self, predicate: int, object_: int) -> bool:
+        """Whether facts, or a pattern, with these parts say something of classes and properties, or are of a list."""
+        return self._is_statement(predicate, object_) or predicate in self._of_lists
 
     def _matches(self, patterns: Sequence[Pattern], bindings: Bindings) -> Iterator[tuple[Bindings, tuple[Fact, ...]]]:
         if not patterns:
@@ -293,13 +323,13 @@ class Closure:
                 for bound, facts in self._matches(patterns[1:], found):
                     yield bound, (fact, *facts)
 
-    def _conclude(self, join: _Join, bindings: Bindings, facts: Sequence[Fact]) -> None:
+    def _conclude(self, join: Join, bindings: Bindings, facts: Sequence[Fact]) -> None:
         times = (self.facts.time(fact) for fact in facts)
         time = max((ALWAYS if one is None else one for one in times), default=ALWAYS)
         time = max(time, join.since)
         if join.head is not None:
             subject, predicate, object_ = (part if part >= 0 else bindings[part] for part in join.head)
-            if predicate != self._same or subject != object_:  # that everything is the same as itself is known
+            if predicate != self.same or subject != object_:  # that everything is the same as itself is known
                 self._learn((subject, predicate, object_), time)
         elif self.contradiction is None or time < self.contradiction.time:
             shown = tuple(self._triple(fact) for fact in facts)

@@ -36,6 +36,10 @@ class Facts:
             yield from self._base
         yield from self._times
 
+    def own(self) -> Iterable[tuple[Fact, int]]:
+        """The facts that are not of the base, each with its time."""
+        return self._times.items()
+
     def time(self, fact: Fact) -> int | None:
         """The earliest time at which the fact holds; None if it is not known."""
         known = None if self._base is None else self._base.time(fact)
@@ -51,6 +55,11 @@ class Facts:
             self._from.setdefault(subject, set()).add(predicate)
             self._to.setdefault(object_, set()).add(predicate)
         self._times[fact] = time
+
+    def has(self, predicate: int, object_: int) -> bool:
+        """Whether there are facts with this predicate and object; if the object is negative, with any."""
+        found = predicate in self._with_predicate if object_ < 0 else (predicate, object_) in self._subjects
+        return found or (self._base is not None and self._base.has(predicate, object_))
 
     def objects(self, subject: int, predicate: int) -> set[int] | frozenset[int]:
         own = self._objects.get((subject, predicate), _NONE)

@@ -10,6 +10,12 @@ from cepheid.knowledge.terms import Term
 
 TYPE, SAME, DIFFERENT = name("rdf:type"), name("owl:sameAs"), name("owl:differentFrom")
 SUBCLASS = name("rdfs:subClassOf")
+OWNERS = ALL_DIFFERENT, ALL_DISJOINT_CLASSES, ALL_DISJOINT_PROPERTIES = (
+    name("owl:AllDifferent"),
+    name("owl:AllDisjointClasses"),
+    name("owl:AllDisjointProperties"),
+)
+"""The types of nodes whose lists have rules."""
 
 
 def _intersection(owner: Term, items: Sequence[Term]) -> Iterator[Rule]:
@@ -44,17 +50,17 @@ def _key(owner: Term, items: Sequence[Term]) -> Iterator[Rule]:
 
 def _all_different(owner: Term, items: Sequence[Term]) -> Iterator[Rule]:
     for one, other in combinations(items, 2):
-        yield Rule("eq-diff2", (Atom(owner, TYPE, name("owl:AllDifferent")),), Atom(one, DIFFERENT, other))
+        yield Rule("eq-diff2", (Atom(owner, TYPE, ALL_DIFFERENT),), Atom(one, DIFFERENT, other))
 
 
 def _all_disjoint_classes(owner: Term, items: Sequence[Term]) -> Iterator[Rule]:
-    stated = Atom(owner, TYPE, name("owl:AllDisjointClasses"))
+    stated = Atom(owner, TYPE, ALL_DISJOINT_CLASSES)
     for one, other in combinations(items, 2):
         yield Rule("cax-adc", (stated, Atom("?x", TYPE, one), Atom("?x", TYPE, other)), None)
 
 
 def _all_disjoint_properties(owner: Term, items: Sequence[Term]) -> Iterator[Rule]:
-    stated = Atom(owner, TYPE, name("owl:AllDisjointProperties"))
+    stated = Atom(owner, TYPE, ALL_DISJOINT_PROPERTIES)
     for one, other in combinations(items, 2):
         yield Rule("prp-adp", (stated, Atom("?x", one, "?y"), Atom("?x", other, "?y")), None)
 

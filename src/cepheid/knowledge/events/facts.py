@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
@@ -167,30 +167,39 @@ class _Batch:
     def _nodes(self, properties: Sequence[tuple[str, Value]], names: Sequence[Iri], place: str) -> Objects:
         """A node for each event that has a value for it."""
         by_event: list[list[Pair]] = [[] for _ in names]
+        said: list[list[str]] = [[name.value] for name in names]
         is_there = [not any(readings_of(properties))] * len(names)
         for (_, value), (property_, objects) in zip(
             properties, self._properties(properties, names, place), strict=True
         ):
             counts = any(readings_of([("", value)]))
             events = range(len(names)) if objects.events is None else objects.events
+            texts = _texts(property_, objects.terms)
             for event, term in zip(events, objects.terms, strict=True):
                 if term is not None:
                     by_event[event].append((property_, term))
+                    said[event].append(texts[id(term)])
                     is_there[event] |= counts
         nodes: list[Iri | None] = [None] * len(names)
-        for event, (name, pairs) in enumerate(zip(names, by_event, strict=True)):
+        for event, pairs in enumerate(by_event):
             if is_there[event]:
-                nodes[event] = node = _node(name, pairs, place)
+                nodes[event] = node = _node(said[event], place)
                 self.of_nodes.append((event, [(node, property_, term) for property_, term in pairs]))
         return Objects(nodes)
 
 
-def _node(event: Iri, pairs: Sequence[Pair], place: str) -> Iri:
-    """The name of an event's node. It depends on what is said of it: two events may say different things under one
-    name, and the same event has the same nodes when it comes again.
+def _texts(property_: Iri, terms: Iterable[Term | None]) -> dict[int, str]:
+    """The text of the property with each term, by the identity of the term: events have most of them in common."""
+    known = {id(term): term for term in terms}
+    return {key: f"{property_}\n{term}" for key, term in known.items()}
+
+
+def _node(said: Sequence[str], place: str) -> Iri:
+    """The name of an event's node. It depends on the event and what is said of the node: two events may say different
+    things under one name, and the same event has the same nodes when it comes again.
     """
-    said = "\n".join([event.value, *(str(part) for pair in pairs for part in pair)])
-    return Iri(f"_:{_digest(said)}.c{place}")
+    digest = _digest("\n".join(said))
+    return Iri(f"_:{digest}.c{place}")
 
 
 def _digest(text: str) -> str:

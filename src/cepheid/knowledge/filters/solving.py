@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
-from cepheid.knowledge.closure.closure import Closure
+from cepheid.knowledge.closure.facts import Fact
 from cepheid.knowledge.closure.lists import DIFFERENT, SAME, TYPE
 from cepheid.knowledge.closure.rules import name
 from cepheid.knowledge.filters.builtins import BUILTINS, Builtin
@@ -16,26 +16,51 @@ from cepheid.knowledge.filters.syntax import (
     Variable,
 )
 from cepheid.knowledge.filters.values import NoValue, compared, literal_of, value_of
-from cepheid.knowledge.terms import Iri, Literal, Term
+from cepheid.knowledge.terms import Iri, Literal, Term, Terms
 
 FOREVER = 2**63 - 1
 """A time (microseconds) after all events."""
 Solution: TypeAlias = dict[str, Term]
 """The term of each variable."""
 
+
+class ClosedFacts(Protocol):
+    """Facts as `closure.Facts` has them."""
+
+    def __iter__(self) -> Iterator[Fact]: ...
+
+    def time(self, fact: Fact) -> int | None: ...
+
+    def about(self, term: int) -> Iterable[Fact]: ...
+
+    def matching(self, subject: int | None, predicate: int | None, object_: int | None) -> Iterable[Fact]: ...
+
+
+class Closed(Protocol):
+    """What filters ask of a closure."""
+
+    @property
+    def terms(self) -> Terms: ...
+
+    @property
+    def facts(self) -> ClosedFacts: ...
+
+    def lists_of(self, predicate: Term, kind: Term) -> Iterator[tuple[tuple[Term, ...], int]]: ...
+
+
 _DISJOINT, _COMPLEMENT = name("owl:disjointWith"), name("owl:complementOf")
 _MEMBERS, _ALL_DISJOINT = name("owl:members"), name("owl:AllDisjointClasses")
 
 
 def solutions(
-    atoms: Sequence[Atom], closure: Closure, bindings: Mapping[str, Term], at: int = FOREVER
+    atoms: Sequence[Atom], closure: Closed, bindings: Mapping[str, Term], at: int = FOREVER
 ) -> Iterator[Solution]:
     """The assignments that make all atoms true by what is known at a time (microseconds)."""
     yield from _Solving(closure, at).all([*atoms], dict(bindings))
 
 
 class _Solving:
-    def __init__(self, closure: Closure, at: int) -> None:
+    def __init__(self, closure: Closed, at: int) -> None:
         self._closure, self._at = closure, at
 
     def all(self, atoms: list[Atom], known: Solution) -> Iterator[Solution]:

@@ -1,0 +1,1 @@
+"""What the events of each key say, and what follows from it: compiled."""

@@ -1,0 +1,284 @@
+"""The closures of all sessions: what their events say, beside shared knowledge, and all that follows.
+
+It is the same as `knowledge.closure.Closure` finds for each session, which defines it. A session whose events say
+something of classes and properties is closed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+from operator import itemgetter
+
+import numpy as np
+
+from cepheid.compile.arrays import NONE, Ints
+from cepheid.compile.knowledge.compiled import CompiledRules
+from cepheid.kernel.arrays import Int32s, grown
+from cepheid.kernel.knowledge.layout import (
+    IN_BASE,
+    NEVER,
+    ClosureStatus,
+    Said,
+    Store,
+    new_agenda,
+    new_closure_cursor,
+    new_matching,
+    new_sessions,
+    new_store,
+    with_facts,
+    with_sessions,
+)
+from cepheid.kernel.knowledge.step import close_sessions, times_of
+from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
+from cepheid.kernel.knowledge.view import SessionView
+from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
+from cepheid.knowledge.filters.solving import Closed
+from cepheid.knowledge.terms import Term, Terms, Triple
+
+_ROOM = 1 << 12
+_SESSIONS = 1 << 6
+
+
+class SessionClosures:
+    """The closures of sessions, by number. All have the same `terms`."""
+
+    def __init__(self, base: Closure) -> None:
+        self._closure = base
+        self._rules = CompiledRules(base)
+        self.terms = Terms(base.terms)
+        self._shared = len(base.terms)
+        self._literal = np.array([base.terms.is_literal(number) for number in range(self._shared)], np.bool_)
+        self._base = _stored(base)
+        self._store = new_store(_SESSIONS, _ROOM)
+        self._agenda, self._matching = new_agenda(_ROOM), new_matching(_SESSIONS)
+        self._cursor = new_closure_cursor()
+        self._sessions = self._dead = 0
+        """How many sessions have numbers, and how many facts those have that ended."""
+        self._free: list[int] = []
+        self._ended: list[int] = []
+        """Numbers for new sessions, and those whose facts are still there."""
+        self._left: dict[int, Closure] = {}
+        """The sessions whose events say something of classes and properties."""
+
+    def said(self, facts: Iterable[tuple[Triple, int]]) -> Said:
+        """Facts as numbers, each with its time (microseconds)."""
+        parts, times = list[Term](), list[int]()
+        for triple, time in facts:
+            parts += triple
+            times.append(time)
+        # Most facts have terms in common, as the same objects: these are found by identity, without a hash of texts.
+        known = {id(term): term for term in parts}
+        numbers = {key: self.terms.number(term) for key, term in known.items()}
+        found = np.fromiter(map(numbers.__getitem__, map(id, parts)), np.int32, len(parts))
+        subject, predicate, object_ = (np.ascontiguousarray(found[place::3]) for place in range(3))
+        return Said(subject, predicate, object_, np.array(times, np.int64))
+
+    def add(self, sessions: Int32s, end: Ints, said: Said) -> None:
+        """Adds what events say, one after the other: for each its session, and the end of its facts."""
+        self._know_terms()
+        cursor = self._cursor
+        cursor.visit = cursor.stated = 0
+        while True:
+            status = close_sessions(
+                self._rules.tables,
+                self._base,
+                self._store,
+                self._agenda,
+                self._matching,
+                self._literal,
+                cursor,
+                said,
+                sessions,
+                end,
+            )
+            match ClosureStatus(status):
+                case ClosureStatus.DONE:
+                    break
+                case ClosureStatus.MORE_FACTS:
+                    self._store = with_facts(self._store, 2 * len(self._store.facts))
+                    place_all(self._store, int(cursor.facts))
+                case ClosureStatus.MORE_AGENDA:
+                    more = 2 * len(self._agenda.time)
+                    self._agenda = self._agenda._replace(
+                        time=grown(self._agenda.time, more), fact=grown(self._agenda.fact, more)
+                    )
+                case ClosureStatus.UNPREPARED:
+                    self._rules.prepare(int(cursor.predicate), int(cursor.object))
+        self._close_left(sessions, end, said)
+
+    def _make_room(self, sessions: int) -> None:
+        room = len(self._store.sessions)
+        if sessions > room:
+            while room < sessions:
+                room *= 2
+            self._store = with_sessions(self._store, room)
+            self._matching = self._matching._replace(against=grown(self._matching.against, room, NONE))
+
+    def _know_terms(self) -> None:
+        known, count = len(self._literal), len(self.terms)
+        if known < count:
+            new = [self.terms.is_literal(number) for number in range(known, count)]
+            self._literal = np.append(self._literal, np.array(new, np.bool_))
+
+    # Sessions begin and end
+
+    def begin(self) -> int:
+        """The number of a new session."""
+        if self._free:
+            return self._free.pop()
+        self._sessions += 1
+        self._make_room(self._sessions)
+        return self._sessions - 1
+
+    def end(self, session: int) -> None:
+        """Forgets a session."""
+        ended = self._store.sessions[session]
+        ended["ended"] = 1
+        self._dead += int(ended["count"])
+        self._ended.append(session)
+        self._left.pop(session, None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `tidy` pays: sessions that ended have more facts than the others."""
+        return self._dead > max(_ROOM, int(self._cursor.facts) - self._dead)
+
+    def tidy(self, needed: Int32s) -> Int32s:
+        """Takes out the facts of sessions that ended, and terms that no others have, but for those that are needed.
+        Returns the new numbers of all terms; NONE: it has none.
+        """
+        count, shared, store = int(self._cursor.facts), self._shared, self._store
+        used = np.zeros(len(self.terms), np.bool_)
+        used[:shared], used[needed] = True, True
+        mark_terms(store, count, used)
+        terms = np.where(used, np.cumsum(used) - 1, NONE).astype(np.int32)
+        self.terms = self.terms.kept((shared + np.flatnonzero(used[shared:])).tolist())
+        self._know_terms()
+        self._literal = self._literal[used]
+        moved = np.zeros(len(store.facts), np.int32)
+        kept = new_store(0, max(_ROOM, 2 * (count - self._dead)))._replace(
+            sessions=store.sessions.copy(), linked=np.full_like(store.linked, NONE)
+        )
+        kept.sessions["last"], kept.sessions["count"] = NONE, 0
+        self._cursor.facts = keep_facts(store, count, kept, terms, moved)
+        for session in self._ended:
+            kept.sessions[session : session + 1] = new_sessions(1)
+        against = self._matching.against
+        own = against >= 0
+        against[own] = moved[against[own]]
+        self._store, self._dead = kept, 0
+        self._free += self._ended
+        self._ended = []
+        return terms
+
+    # Sessions that say something of classes and properties
+
+    def _close_left(self, sessions: Int32s, end: Ints, said: Said) -> None:
+        """Adds what events of such sessions say."""
+        visits = np.flatnonzero(self._store.sessions["left"][sessions]).tolist()
+        facts = [self._said_at(said, int(end[visit - 1]) if visit else 0, int(end[visit])) for visit in visits]
+        for session in {int(sessions[visit]) for visit in visits} - self._left.keys():
+            new = [one for visit, one in zip(visits, facts, strict=True) if sessions[visit] == session]
+            self._left[session] = self._closed_before(session, chain.from_iterable(new))
+        for visit, one in zip(visits, facts, strict=True):
+            closure = self._left[int(sessions[visit])]
+            is_contradicted = closure.contradiction is not None
+            for time, triples in groupby(one, itemgetter(1)):
+                closure.add([triple for triple, _ in triples], time)
+            if closure.contradiction is not None and not is_contradicted:
+                self._store.sessions[sessions[visit]]["brought"] = visit
+
+    def _said_at(self, said: Said, first: int, end: int) -> list[tuple[Triple, int]]:
+        columns = (column[first:end].tolist() for column in said)
+        return [(self._triple(s, p, o), time) for s, p, o, time in zip(*columns, strict=True)]
+
+    def _closed_before(self, session: int, new: Iterable[tuple[Triple, int]]) -> Closure:
+        """The closure of a session without what is new."""
+        said: dict[Triple, int] = {}
+        for fact, time in new:
+            said[fact] = min(time, said.get(fact, NEVER))
+        closure = Closure(self._closure)
+        before = [one for one in self.stated(session).items() if said.get(one[0]) != one[1]]
+        for time, facts in groupby(sorted(before, key=itemgetter(1)), itemgetter(1)):
+            closure.add([fact for fact, _ in facts], time)
+        return closure
+
+    def stated(self, session: int) -> dict[Triple, int]:
+        """What the session's events say, each with the earliest time (microseconds)."""
+        return {
+            self._triple(int(fact["subject"]), int(fact["predicate"]), int(fact["object"])): int(fact["stated"])
+            for fact in self._facts_of(session)
+            if fact["stated"] != NEVER
+        }
+
+    def _triple(self, subject: int, predicate: int, object_: int) -> Triple:
+        return self.terms.term(subject), self.terms.term(predicate), self.terms.term(object_)
+
+    def _facts_of(self, session: int) -> Iterator[np.void]:
+        number = int(self._store.sessions["last"][session])
+        while number != NONE:
+            fact = self._store.facts[number]
+            yield fact
+            number = int(fact["previous"])
+
+    # Questions
+
+    def facts(self, session: int) -> Iterator[tuple[Triple, int]]:
+        """The facts of a session that are not shared, each with the earliest time at which it holds."""
+        closure = self._left.get(session)
+        if closure is not None:
+            yield from closure.own_facts()
+            return
+        for fact in self._facts_of(session):
+            yield self._triple(int(fact["subject"]), int(fact["predicate"]), int(fact["object"])), int(fact["time"])
+
+    def times(self, sessions: Int32s, facts: Int32s) -> Ints:
+        """The earliest times (microseconds) of facts (3, n), each of a session; NEVER if they are not known."""
+        found = np.zeros(len(sessions), np.int64)
+        times_of(self._store, self._base, self._shared, sessions, facts, found)
+        for at in np.flatnonzero(self._store.sessions["left"][sessions]).tolist():
+            closure = self._left[int(sessions[at])]
+            numbers = [closure.terms.find(term) for term in self._triple(*facts[:, at].tolist())]
+            time = None if None in numbers else closure.facts.time(tuple(numbers))  # type: ignore[arg-type]
+            found[at] = NEVER if time is None else time
+        return found
+
+    def of(self, session: int) -> Closed:
+        """What a session knows, until something is added."""
+        if (closure := self._left.get(session)) is not None:
+            return closure
+        return SessionView(self._closure, self.terms, self._store, session)
+
+    def brought_by(self, session: int) -> int:
+        """The number of the event, of those added by one call, that first brought the session a contradiction."""
+        return int(self._store.sessions[session]["brought"])
+
+    def contradiction(self, session: int) -> Contradiction | None:
+        """The earliest contradiction in what a session knows."""
+        if (closure := self._left.get(session)) is not None:
+            return closure.contradiction
+        known = self._store.sessions[session]
+        if known["contradicted"] == NEVER:
+            return None
+        rule, given = self._rules.sources[int(known["contradiction"])]
+        shown: list[Triple] = []
+        for number in self._matching.against[session].tolist():
+            if number == NONE:
+                break
+            fact = self._store.facts[number] if number >= 0 else self._base.facts[IN_BASE - number]
+            shown.append(self._triple(int(fact["subject"]), int(fact["predicate"]), int(fact["object"])))
+        shown += [self._triple(*fact) for fact in given]
+        return Contradiction(int(known["contradicted"]), rule, tuple(shown))
+
+
+def _stored(closure: Closure) -> Store:
+    """The facts of shared knowledge, with all their chains."""
+    facts = np.array([*closure.facts], np.int32).reshape(-1, 3)
+    store = new_store(1, len(facts))
+    store.facts["subject"], store.facts["predicate"], store.facts["object"] = facts.T
+    store.facts["time"], store.facts["stated"] = ALWAYS, NEVER
+    store.facts["previous"] = np.arange(-1, len(facts) - 1)
+    store.sessions["last"], store.sessions["count"] = len(facts) - 1, len(facts)
+    place_all(store, len(facts))
+    return store

@@ -1,0 +1,162 @@
+"""The arrays of what sessions know: facts, how they are found, and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cepheid.compile.arrays import NONE, Ints, Records
+from cepheid.compile.knowledge.tables import LOOKUPS, MOST_PATTERNS, MOST_VARIABLES
+from cepheid.kernel.arrays import FOREVER, Int32s, grown
+
+NEVER = FOREVER
+"""The time of what does not hold."""
+IN_BASE = -2
+"""A fact of the shared knowledge is `IN_BASE - number`; NONE is no fact."""
+
+ClosureCursor: TypeAlias = Any
+"""One record of CLOSURE_CURSOR."""
+
+FACT = np.dtype(
+    [
+        ("session", np.int32),
+        ("subject", np.int32),
+        ("predicate", np.int32),
+        ("object", np.int32),
+        ("time", np.int64),  # the earliest time at which it follows, see SESSION.left
+        ("stated", np.int64),  # the earliest time at which it is stated, NEVER if it only follows
+        ("previous", np.int32),  # the fact of the session before it, NONE if it is the first
+        ("kind", np.int32),  # number of its KIND
+    ]
+)
+SESSION = np.dtype(
+    [
+        ("last", np.int64),  # its last fact, NONE if it has none
+        ("count", np.int64),  # number of its facts
+        ("bits", np.int64),  # which kinds of facts it has: the bits of these
+        ("left", np.int64),  # whether its events say something of classes and properties: facts are only stored
+        ("ended", np.int64),  # whether its facts are no longer needed
+        ("contradicted", np.int64),  # the time of the first contradiction, NEVER if there is none
+        ("contradiction", np.int64),  # the number of the rule
+        ("brought", np.int64),  # the visit of its call that brought a contradiction first
+    ]
+)
+CLOSURE_CURSOR = np.dtype(
+    [
+        ("visit", np.int64),  # the next visit
+        ("stated", np.int64),  # the next fact that is stated
+        ("waiting", np.int64),  # number of facts on the agenda
+        ("shortage", np.int64),  # a ClosureStatus
+        ("predicate", np.int64),  # what is not prepared
+        ("object", np.int64),
+        ("facts", np.int64),  # number of facts in the store
+    ]
+)
+
+
+class ClosureStatus(IntEnum):
+    DONE = 0
+    MORE_FACTS = 1
+    MORE_AGENDA = 2
+    UNPREPARED = 3
+    """Facts of a kind came whose rules are not prepared."""
+
+
+class Store(NamedTuple):
+    """The facts of k sessions, n facts. Those of the shared knowledge are a store with one session."""
+
+    facts: Records
+    """(n,) FACT."""
+    chains: Int32s
+    """(n, 6) for each lookup the next fact with the same parts, NONE if it is the last."""
+    slots: Int32s
+    """(6, m) for each lookup a hash table of the first fact with the parts; m is a power of two, at least 2 n."""
+    sessions: Records
+    """(k,) SESSION."""
+    linked: Int32s
+    """(k, 6) the last fact that is in the chains of a lookup: they are made when they are asked for."""
+
+
+class Agenda(NamedTuple):
+    """Facts whose consequences are still to be found: a heap by time."""
+
+    time: Ints
+    fact: Ints
+    """Twice its number; and one more if what follows from it alone is still to be found, too."""
+
+
+class Matching(NamedTuple):
+    """Scratch: how the patterns of a rule are matched, and by what the first contradiction of a session came."""
+
+    values: Ints
+    """The terms of the variables."""
+    at: Ints
+    """For each pattern the fact that matches it."""
+    against: Ints
+    """(k, 1 + patterns) for each session the facts that contradict each other, NONE after the last."""
+
+
+def new_store(sessions: int, facts: int) -> Store:
+    slots = 16
+    while slots < 2 * facts:
+        slots *= 2
+    return Store(
+        np.zeros(facts, FACT),
+        np.full((facts, LOOKUPS), NONE, np.int32),
+        np.full((LOOKUPS, slots), NONE, np.int32),
+        new_sessions(sessions),
+        np.full((sessions, LOOKUPS), NONE, np.int32),
+    )
+
+
+def new_sessions(count: int) -> Records:
+    sessions = np.zeros(count, SESSION)
+    sessions["last"], sessions["contradicted"] = NONE, NEVER
+    return sessions
+
+
+def with_facts(store: Store, count: int) -> Store:
+    """The store with room for more facts; their slots and chains are empty."""
+    larger = new_store(0, count)
+    larger.facts[: len(store.facts)] = store.facts
+    return larger._replace(sessions=store.sessions, linked=np.full_like(store.linked, NONE))
+
+
+def with_sessions(store: Store, count: int) -> Store:
+    sessions = new_sessions(count)
+    sessions[: len(store.sessions)] = store.sessions
+    return store._replace(sessions=sessions, linked=grown(store.linked, count, NONE))
+
+
+def new_agenda(capacity: int) -> Agenda:
+    return Agenda(np.zeros(capacity, np.int64), np.zeros(capacity, np.int64))
+
+
+def new_matching(sessions: int) -> Matching:
+    against = np.full((sessions, 1 + MOST_PATTERNS), NONE, np.int64)
+    return Matching(np.zeros(MOST_VARIABLES, np.int64), np.zeros(MOST_PATTERNS, np.int64), against)
+
+
+class Said(NamedTuple):
+    """What events say in a call, by session; f facts."""
+
+    subject: Int32s
+    predicate: Int32s
+    object: Int32s
+    time: Ints
+    """(f,) microseconds."""
+
+
+def concatenated(parts: Sequence[Said]) -> Said:
+    """All facts, one part after the other."""
+    if not parts:
+        none = np.zeros(0, np.int32)
+        return Said(none, none.copy(), none.copy(), np.zeros(0, np.int64))
+    return Said(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def new_closure_cursor() -> ClosureCursor:
+    return np.zeros(1, CLOSURE_CURSOR).view(np.recarray)[0]
