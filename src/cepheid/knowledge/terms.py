@@ -71,6 +71,10 @@ class Terms:
         found._numbers = {term: self._first + place for place, term in enumerate(found._terms)}
         return found
 
+    def since(self, number: int) -> list[Term]:
+        """The terms from a number on, which is none of the base's."""
+        return self._terms[number - self._first :]
+
     def find(self, term: Term) -> int | None:
         """The number of the term; None if it has none."""
         known = None if self._base is None else self._base.find(term)

@@ -34,7 +34,7 @@ from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
 from cepheid.kernel.knowledge.view import SessionView
 from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
 from cepheid.knowledge.filters.solving import Closed
-from cepheid.knowledge.terms import Term, Terms, Triple
+from cepheid.knowledge.terms import Literal, Term, Terms, Triple
 
 _ROOM = 1 << 12
 _SESSIONS = 1 << 6
@@ -116,9 +116,8 @@ class SessionClosures:
             self._matching = self._matching._replace(against=grown(self._matching.against, room, NONE))
 
     def _know_terms(self) -> None:
-        known, count = len(self._literal), len(self.terms)
-        if known < count:
-            new = [self.terms.is_literal(number) for number in range(known, count)]
+        new = [isinstance(term, Literal) for term in self.terms.since(len(self._literal))]
+        if new:
             self._literal = np.append(self._literal, np.array(new, np.bool_))
 
     # Sessions begin and end
@@ -153,8 +152,8 @@ class SessionClosures:
         used[:shared], used[needed] = True, True
         mark_terms(store, count, used)
         terms = np.where(used, np.cumsum(used) - 1, NONE).astype(np.int32)
-        self.terms = self.terms.kept((shared + np.flatnonzero(used[shared:])).tolist())
         self._know_terms()
+        self.terms = self.terms.kept((shared + np.flatnonzero(used[shared:])).tolist())
         self._literal = self._literal[used]
         moved = np.zeros(len(store.facts), np.int32)
         kept = new_store(0, max(_ROOM, 2 * (count - self._dead)))._replace(

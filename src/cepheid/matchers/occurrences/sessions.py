@@ -6,8 +6,10 @@ which it holds. So events are added as soon as they are there, and an answer is 
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -35,9 +37,21 @@ from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.semantic import PlannedType
 
 _AT_ONCE = 1000
-"""How many events are read before their facts are numbered. Python looks through all objects for those to free when
-many new ones are there: reading 20,000 events at once took 38 microseconds an event, and 11 without that.
-"""
+"""How many events are read before their facts are numbered and freed."""
+
+
+@contextmanager
+def not_collecting() -> Iterator[None]:
+    """Within the block Python does not look for rings of objects to free. Facts are in none, and there are so many that
+    it would look all the time: reading took 38 microseconds an event, and takes 11.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class Session:
@@ -211,15 +225,16 @@ class Sessions:
 
     def _numbered(self, events: Batch, times: Ints) -> tuple[Int32s, Ints, Said]:
         """The individuals of events; where the facts of each event end; the facts."""
-        number, individuals, counts, parts = self._closures.terms.number, list[int](), list[int](), list[Said]()
+        individuals, counts, parts = list[int](), list[int](), list[Said]()
         for first in range(0, len(times), _AT_ONCE):
-            said = self._said(events, first)
-            individuals += [number(name) for name, _ in said]
-            counts += [len(facts) for _, facts in said]
-            own = times[first : first + _AT_ONCE].tolist()
-            parts.append(
-                self._closures.said((fact, time) for (_, facts), time in zip(said, own, strict=True) for fact in facts)
-            )
+            with not_collecting():
+                said = self._said(events, first)
+                individuals += [self._closures.terms.number(name) for name, _ in said]
+                counts += [len(facts) for _, facts in said]
+                own = times[first : first + _AT_ONCE].tolist()
+                facts = ((fact, time) for (_, facts), time in zip(said, own, strict=True) for fact in facts)
+                parts.append(self._closures.said(facts))
+                del said, facts
         return np.array(individuals, np.int32), np.cumsum(counts, dtype=np.int64), concatenated(parts)
 
     def _said(self, events: Batch, first: int, count: int = _AT_ONCE) -> list[tuple[Iri, list[Triple]]]:
