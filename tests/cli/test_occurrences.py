@@ -75,5 +75,5 @@ def test_outputs(cepheid: Cepheid) -> None:
     done = cepheid("detect", *events, "--outputs", "timeouts")
     assert (done.returncode, done.stderr) == (
         1,
-        "--outputs: occurrences have no timeouts; ask for 'matches', 'late' or both\n",
+        "--outputs: occurrences have no timeouts; ask for 'matches', 'inconsistent', 'late' or several\n",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0,
 
 def tables(deployed: list[int], feeds: list[list[tuple[int, int, int]]]) -> dict[str, list[dict[str, Any]]]:
     """What a host of these patterns has stored after the feeds of events: key, seconds since the one before, x."""
-    with open_host("duckdb:///:memory:") as host:
+    with TemporaryDirectory() as folder, open_host(f"duckdb:///{folder}/events.duckdb") as host:
         host.input("events", SCHEMA, time="at", sequence="id", lateness="1 second")
         for number in deployed:
             host.deploy(PATTERNS[number], input="events", outputs=["matches", "timeouts"], **DEPLOYED[number])

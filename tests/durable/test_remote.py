@@ -101,7 +101,7 @@ def test_backup(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         ({"version": 1, "request": "shutdown"}, "there is no request 'shutdown'; known: sql, input,"),
         ({"version": 1, "request": "retire", "nam": "x"}, "retire has no argument nam; known: name, how"),
         ({"version": 1, "request": "retire", "name": "x"}, "retire: missing a required argument: 'how'"),
-        ({"version": 1, "request": "retire", "name": "x", "how": "drop"}, "no pattern 'x' runs. These do: pairs"),
+        ({"version": 1, "request": "retire", "name": "x", "how": "drop"}, "no pattern 'x' runs. Known here: pairs"),
         ({"version": 1, "request": "backup"}, "backup: missing a required argument: 'path'"),
     ],
 )

@@ -5,6 +5,7 @@ out of a step.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -91,18 +92,18 @@ def test_no_concerned_pattern_is_left_out(conditions: list[tuple[str, str]], row
     assert relevant <= Screen(tests).concerned(events)
 
 
-def test_conditions_that_fail_are_always_evaluated() -> None:
+def test_conditions_that_fail_are_always_evaluated(tmp_path: Path) -> None:
     """A condition that fails on an event fails the feed, although a simple part of it excludes the event."""
-    with open_host("duckdb:///:memory:") as host:
+    with open_host(f"duckdb:///{tmp_path}/events.duckdb") as host:
         host.input("events", SCHEMA, time="at", sequence="id")
         host.deploy(pattern("CAST(s AS INT) = 1 AND n = 7", "n = 8"), input="events", key="key")
         with pytest.raises(ConditionError, match="CAST"):
             host.feed(table([(1, 1.0, "a", True)]), input="events")
 
 
-def test_events_without_a_key_are_refused() -> None:
+def test_events_without_a_key_are_refused(tmp_path: Path) -> None:
     """An event without a key is refused, also if it concerns no pattern."""
-    with open_host("duckdb:///:memory:") as host:
+    with open_host(f"duckdb:///{tmp_path}/events.duckdb") as host:
         host.input("events", SCHEMA, time="at", sequence="id")
         host.deploy(pattern("n = 7", "n = 8"), input="events", key="key")
         events = table([(1, 1.0, "a", True)])

@@ -247,22 +247,25 @@ def test_kinds_of_tables() -> None:
     assert relation.select("len(stages['b']) AS n").order("n").fetchall() == [(0,), (0,), (0,), (1,), (2,)]
 
 
+ALL = "'matches', 'timeouts', 'no_match', 'inconsistent', 'late'"
+
+
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ("match", "outputs: 'match' cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'"),
+        (
+            "match",
+            f"outputs: 'match' cannot be requested; allowed are {ALL}",
+        ),
         (
             ["matches", "all", 3],
-            "outputs: 'all', 3 cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'",
+            f"outputs: 'all', 3 cannot be requested; allowed are {ALL}",
         ),
         (
             [],
-            (
-                "outputs: none is named; name at least one of 'matches', 'timeouts', 'no_match', 'late', "
-                "or leave it out for matches only"
-            ),
+            (f"outputs: none is named; name at least one of {ALL}, or leave it out for matches only"),
         ),
-        (7, "outputs: 7 cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'"),
+        (7, f"outputs: 7 cannot be requested; allowed are {ALL}"),
     ],
 )
 def test_unknown_outputs(outputs: Any, message: str) -> None:

@@ -32,7 +32,7 @@ from cepheid import (
         ({"time": None}, "lateness needs event times: name the column with time=…"),
         (
             {"outputs": "all"},
-            "outputs: 'all' cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'late'",
+            "outputs: 'all' cannot be requested; allowed are 'matches', 'timeouts', 'no_match', 'inconsistent', 'late'",
         ),
         ({"key": "kk"}, "key: no column named 'kk'"),
         ({"consistency": "soon"}, "consistency is 'conservative' or 'realtime', got 'soon'"),

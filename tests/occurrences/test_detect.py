@@ -323,7 +323,7 @@ def test_a_condition_of_a_restricted_type_that_fails() -> None:
         (
             lambda p: detect(shop(), p, time="at", outputs=["matches", "timeouts"]),
             SchemaError,
-            "outputs: occurrences have no timeouts; ask for 'matches', 'late' or both",
+            "outputs: occurrences have no timeouts; ask for 'matches', 'inconsistent', 'late' or several",
         ),
         (
             lambda p: detect(shop(), {"a": p, "b": p.taxonomy("user")}, time="at", columns=[]),

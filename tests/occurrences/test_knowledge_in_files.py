@@ -199,7 +199,7 @@ def test_fingerprint(folder: Path) -> None:
     assert one == same != another
 
 
-@pytest.mark.filterwarnings("ignore:policy 'recent'")
+@pytest.mark.filterwarnings("ignore:policy 'recent'", "ignore:a matcher keeps what is open")
 def test_snapshots_name_what_changed(folder: Path) -> None:
     """A snapshot fits the same knowledge and mapping only; otherwise the error says which of them changed."""
     pattern = read_pattern(folder / "novels.yaml")

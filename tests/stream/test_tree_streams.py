@@ -155,7 +155,7 @@ def test_problems(streams: SparkSession, tmp_path: Path) -> None:
     occurrences = {"key": "k", "time": "start"}
     assert message(SchemaError, PAID, **occurrences).startswith(lacking)
     assert message(SchemaError, PAID, **occurrences, outputs="timeouts") == (
-        "outputs: occurrences have no timeouts; ask for 'matches', 'late' or both"
+        "outputs: occurrences have no timeouts; ask for 'matches', 'inconsistent', 'late' or several"
     )
     mixed = message(PatternError, {"one": PAIR, "other": PAID}, **INTERVALS)
     assert "several patterns must be of one kind (intervals): an IntervalPattern is expected" in mixed

@@ -4,26 +4,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.fingerprint import pattern_fingerprint
 from cepheid.plan.plan_set import PatternPlan
 from cepheid.plan.used_columns import used_columns
-
-if TYPE_CHECKING:
-    from cepheid.lang.occurrences.pattern import OccurrencePattern
-
-
-def with_digest_of_knowledge(pattern: OccurrencePattern, document: dict[str, Value]) -> dict[str, Value]:
-    """The document with a digest in place of the facts that the pattern knows, of which there may be many. So a message
-    says that the knowledge changed, and shows other prefixes.
-    """
-    if pattern.knowledge is None:
-        return document
-    known = cast("dict[str, Value]", document["knowledge"])
-    digest: Value = f"{len(pattern.knowledge.facts)} facts ({pattern.knowledge.fingerprint})"
-    return document | {"knowledge": {"facts": digest, "prefixes": known.get("prefixes", {})}}
 
 
 def compatibility_of(plan: PatternPlan, document: dict[str, Value], layout: str, zone: str) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
+from cepheid.lang.document.marked_text import Value
 from cepheid.lang.occurrences.document import write_document
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
@@ -96,10 +97,10 @@ class Occurrences(Family):
 
     def compatibility(self, runner: OccurrencesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.occurrences.digest import layout_digest
-        from cepheid.families.compatibility import compatibility_of, with_digest_of_knowledge
+        from cepheid.families.compatibility import compatibility_of
 
         plan = runner.plan
-        document = with_digest_of_knowledge(plan.pattern, write_document(plan.pattern))
+        document = _with_digest_of_knowledge(plan.pattern, write_document(plan.pattern))
         return compatibility_of(plan, document, layout_digest(runner.compiled), zone)
 
     def service(self, plan: OccurrencePlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
@@ -114,3 +115,14 @@ class Occurrences(Family):
             consistency=options.consistency,
             warnings=list(occurrence_growth(plan)),
         )
+
+
+def _with_digest_of_knowledge(pattern: OccurrencePattern, document: dict[str, Value]) -> dict[str, Value]:
+    """The document with a digest in place of the facts that the pattern knows, of which there may be many. So a message
+    says that the knowledge changed, and shows other prefixes.
+    """
+    if pattern.knowledge is None:
+        return document
+    known = cast("dict[str, Value]", document["knowledge"])
+    digest: Value = f"{len(pattern.knowledge.facts)} facts ({pattern.knowledge.fingerprint})"
+    return document | {"knowledge": {"facts": digest, "prefixes": known.get("prefixes", {})}}

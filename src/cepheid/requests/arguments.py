@@ -192,4 +192,6 @@ def faults_of_outputs(family: Family, outputs: object) -> Iterator[str]:
     """Requested outputs that the kind of pattern does not have."""
     requested = () if outputs is None else checked_outputs(outputs, [])
     if missing := [name for name in requested if name not in family.outputs]:
-        yield f"outputs: {family.kind} have no {missing[0]}; ask for {', '.join(map(repr, family.outputs))} or both"
+        listed = ", ".join(map(repr, family.outputs))
+        several = "both" if len(family.outputs) == 2 else "several"
+        yield f"outputs: {family.kind} have no {missing[0]}; ask for {listed} or {several}"
