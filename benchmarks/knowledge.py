@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import owlrl
@@ -115,12 +116,15 @@ def parts(knowledge: Knowledge, pattern: OccurrencePattern, table: pa.Table, of_
     closures = SessionClosures(knowledge.closure)
     count = len(table)
     numbers = np.array([closures.begin() for _ in range(-(-count // of_session))], np.int32).repeat(of_session)[:count]
-    reading = numbering = closing = 0.0
+    reading = numbering = closing = shown = 0.0
+    few = list[tuple[Iri, list[Triple]]]()
     for first in range(0, count, 1000):
         gc.disable()  # as sessions do
         some = table.slice(first, 1000)
         columns = {name: some[name].combine_chunks() for name in some.column_names}
-        seconds, said = timed(partial(EventFacts(MAPPING, knowledge.prefixes).read, columns, dict), clock=PROCESSOR)
+        seconds, said = timed(
+            partial(EventFacts(MAPPING, knowledge.prefixes).read, columns, lambda _: {}), clock=PROCESSOR
+        )
         reading += seconds
         facts = [(fact, time) for time, (_, facts) in enumerate(said, first) for fact in facts]
         seconds, numbered = timed(partial(closures.said, facts), clock=PROCESSOR)
@@ -175,7 +179,7 @@ def peers(knowledge: Knowledge, table: pa.Table) -> None:
         lambda: store.load(input="\n".join(texts).encode(), format=pyoxigraph.RdfFormat.N_TRIPLES),
         clock=PROCESSOR,
     )
-    asking, _ = timed(lambda: list(store.query(SPARQL)), clock=PROCESSOR)
+    asking, _ = timed(lambda: [*cast("pyoxigraph.QuerySolutions", store.query(SPARQL))], clock=PROCESSOR)
     graph = rdflib.Graph()
     graph.parse(data=ONTOLOGY, format="turtle")
     graph.parse(data="\n".join(texts[:EVENTS_OF_SESSION]), format="nt")
