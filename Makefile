@@ -71,10 +71,10 @@ conformance: $(READY) ## ask all cases on every host, and try thousands of rando
 	@$(BIN)/python tests/conformance/run.py --host in_process tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_batch tests/conformance/algebra/*.jsonl
 	@$(BIN)/python tests/conformance/run.py --host spark_stream tests/conformance/algebra/*.jsonl
-	@$(BIN)/python tests/conformance/run.py --host file tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
-	@$(BIN)/python tests/conformance/run.py --host sqlite tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
-	@$(BIN)/python tests/conformance/run.py --host duckdb tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
-	@$(BIN)/python tests/conformance/run.py --host postgresql tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl
+	@$(BIN)/python tests/conformance/run.py --host file tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl tests/conformance/algebra/semantic.jsonl
+	@$(BIN)/python tests/conformance/run.py --host sqlite tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl tests/conformance/algebra/semantic.jsonl
+	@$(BIN)/python tests/conformance/run.py --host duckdb tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl tests/conformance/algebra/semantic.jsonl
+	@$(BIN)/python tests/conformance/run.py --host postgresql tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl tests/conformance/algebra/semantic.jsonl
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/occurrences/test_kernel_equals_reference.py tests/intervals/test_engine_equals_reference.py tests/live/test_any_delivery.py tests/live/test_real_time.py tests/live/test_real_time_equals_reference.py tests/stream/test_shard.py tests/stream/test_shard_trees.py tests/hosts/test_in_process.py
 
 soak: $(READY) kafka postgresql ## kill streams 30 times each, over files and over Kafka, and each durable host 200 times
