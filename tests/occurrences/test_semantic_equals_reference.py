@@ -210,7 +210,8 @@ def occurred(found: Sequence[Mapping[str, Any]]) -> list[Occurred]:
 def by_definition(pattern: OccurrencePattern, given_: Sequence[Row]) -> list[Occurred]:
     request = request_of(pattern, time="at", key="user", sequence="number")
     plan = plans_in_process(table([]).schema, request, ENGINE).only
-    read = [*EventFacts(MAPPING, KNOWN.prefixes).read({n: table(given_).column(n) for n in ("iri", "facts")})]
+    columns = {name: table(given_).column(name).combine_chunks() for name in ("iri", "facts")}
+    read = EventFacts(MAPPING, KNOWN.prefixes).read(columns, lambda _: {})
     found = []
     for user in sorted({row.user for row in given_}):
         own = [number for number, row in enumerate(given_) if row.user == user]
