@@ -494,3 +494,11 @@ def test_a_busy_key_forgets_its_timeouts(of_b: Any) -> None:
         timeouts += live.process(events(*((first + i, "k", first + i, "a") for i in range(500)))).num_rows
     assert timeouts == live.counts.timeouts > 2990
     assert from_bytes(live.snapshot()).batches["told"].num_rows < 1600
+
+
+def test_explain() -> None:
+    """What the pattern looks for, and how it runs with the events' columns."""
+    explained = matcher().explain().splitlines()
+    assert explained[0].startswith("Pattern 'pattern'")
+    assert any("x = 'a'" in line for line in explained)
+    assert explained[-1].strip()
