@@ -10,6 +10,7 @@ the ways to a purchase are. docs/how_to/monitor_services.md explains it. In the 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from examples.shop_log import facts, shop_log
 
-from cepheid import Matcher, OccurrencePattern, Policy, detect
+from cepheid import Matcher, OccurrencePattern, Pattern, Policy, Skip, detect
 from cepheid.knowledge import EventMapping, Knowledge, individual
 from cepheid.knowledge.services import EVENT, SERVICES, service_mapping
 
@@ -38,6 +39,8 @@ MAPPING: EventMapping = service_mapping(
 )
 OK = "output(?e, ?o) ^ toParameter(?o, shop:ok)"
 ITEM = "input(?e, ?i) ^ toParameter(?i, shop:item) ^ objectValue(?i, ?item)"
+USER = "input(?e, ?u) ^ toParameter(?u, shop:user) ^ objectValue(?u, ?user)"
+FROM_US = f"{USER} ^ shop:livesIn(?user, ?city) ^ shop:locatedIn(?city, place:US)"
 TYPES = f"""
     Done = ?e: AtomicProcessEndEvent [{OK} ^ dataValue(?o, true)]
     Login = ?e: Done [process(?e, shop:Login)]
@@ -48,6 +51,7 @@ TYPES = f"""
     Buy = ?e: Done [process(?e, shop:Buy)]
     BuyNow = ?e: Done [process(?e, shop:BuyNow)]
     Purchase = ?e: Done [process(?e, ?p) ^ shop:Purchase(?p)]
+    BookToUS = ?e: Purchase [{ITEM} ^ shop:Book(?item) ^ {FROM_US}]
     Logout = ?e: Done [process(?e, shop:Logout)]
 """
 OF_USERS = {
@@ -64,6 +68,17 @@ OF_SESSIONS = {
 EXPRESSIONS = OF_USERS | OF_SESSIONS
 CONDITIONED = ("2c",)
 """Those with a condition over several events: the recent policy is not for them."""
+SPENDING = (
+    Pattern.begin("earlier", name="3a")
+    .one_or_more()
+    .optional()
+    .followed_by("last")
+    .where("coalesce(sum(earlier.price), 0) + price > 1000")
+    .within("3 days")
+    .skip(Skip.past_last_event())
+)
+"""3a: purchases that come to more than $1,000 within 3 days, however many they are."""
+BOUGHT = ["user", "match_end", "price"]
 WORKFLOWS = {
     "by the cart": "(LookupItem; AddItemToCart; Buy)_1h",
     "at once": "(LookupItem; BuyNow)_1h",
@@ -88,32 +103,63 @@ def key_of(name: str) -> str:
     return "session" if name in OF_SESSIONS else "user"
 
 
+def policy_of(name: str) -> Policy:
+    """The policy for a log that goes on."""
+    return Policy.UNRESTRICTED if name in CONDITIONED else Policy.RECENT
+
+
 def afterwards(log: pa.Table, name: str, known: Knowledge, policy: Policy) -> pa.Table:
     """What the policy gives in the whole log."""
     asked = pattern(name, EXPRESSIONS[name], known).policy(policy)
     return detect(log, asked, key=key_of(name), time="at", columns="call")
 
 
-def while_it_arrives(
-    log: pa.Table, name: str, known: Knowledge, *, lateness: str = "30 seconds", batch: int = 5_000
-) -> Matcher:
+def while_it_arrives(log: pa.Table, name: str, known: Knowledge, *, lateness: str = "30 seconds") -> Matcher:
     """A matcher that has been through the log in the order of its rows."""
-    policy = Policy.UNRESTRICTED if name in CONDITIONED else Policy.RECENT
-    asked = pattern(name, EXPRESSIONS[name], known).policy(policy)
+    asked = pattern(name, EXPRESSIONS[name], known).policy(policy_of(name))
     matcher = Matcher(asked, log.schema, key=key_of(name), time="at", columns="call", lateness=lateness)
-    for start in range(0, len(log), batch):
-        matcher.process(log.slice(start, batch))
+    for batch in batches(log):
+        matcher.process(batch)
     matcher.finish()
     return matcher
 
 
+def batches(log: pa.Table, size: int = 5_000) -> Iterator[pa.Table]:
+    return (log.slice(start, size) for start in range(0, len(log), size))
+
+
+def books(known: Knowledge) -> OccurrencePattern:
+    """The purchases of books by customers from the US."""
+    return pattern("books", "?b: BookToUS", known)
+
+
+def spending(log: pa.Table, known: Knowledge) -> pa.Table:
+    """3a in the whole log. The purchases that the first pattern finds are the events of the second."""
+    bought = detect(log, books(known), key="user", time="at", measures={"price": "b.price"})
+    return detect(bought.select(BOUGHT), SPENDING, key="user", time="match_end")
+
+
+def spending_while_it_arrives(
+    log: pa.Table, known: Knowledge, *, lateness: str = "30 seconds"
+) -> tuple[Matcher, Matcher]:
+    """3a while the log arrives: what one matcher finds is the input of another."""
+    bought = Matcher(books(known), log.schema, key="user", time="at", measures={"price": "b.price"}, lateness=lateness)
+    none = bought.process(log.slice(0, 0)).select(BOUGHT)
+    spent = Matcher(SPENDING, none, key="user", time="match_end", lateness="0 seconds")
+    for batch in batches(log):
+        spent.process(bought.process(batch).select(BOUGHT))
+    spent.process(bought.finish().select(BOUGHT))
+    spent.finish()
+    return bought, spent
+
+
 def popularity(log: pa.Table, known: Knowledge) -> pa.Table:
-    """3b: how often each workflow was gone through on each day."""
+    """3b: how many purchases each workflow led to on each day."""
     asked = {name: pattern(name, text, known).policy(Policy.RECENT) for name, text in WORKFLOWS.items()}
     found = detect(with_items(log), asked, key=OF_ITEMS, time="at", columns=[])
     return by_sql(
-        """SELECT pattern AS workflow, date_trunc('day', match_end)::DATE AS day, count(*) AS purchases
-           FROM found GROUP BY ALL ORDER BY ALL""",
+        """PIVOT (SELECT strftime(match_end, '%a') AS day, match_end::DATE AS date, pattern FROM found)
+           ON pattern USING count(*) GROUP BY date, day ORDER BY date""",
         found=found,
     )
 
@@ -168,16 +214,23 @@ def main(events: int) -> None:
     for name in EXPRESSIONS:
         print(f"{name:<10}", end="")
         for policy in (Policy.UNRESTRICTED, Policy.RECENT):
-            began = perf_counter()
             if policy is Policy.RECENT and name in CONDITIONED:
                 print(f"{'':>17}", end="")
             else:
+                began = perf_counter()
                 print(f"{len(afterwards(log, name, known, policy)):>9,}{perf_counter() - began:>6.1f} s", end="")
         began = perf_counter()
         counts = while_it_arrives(log, name, known).counts
         print(f"{counts.matches:>10,}{perf_counter() - began:>6.1f} s{counts.late:>6}")
-    print("3b", popularity(log, known).to_pandas().pivot_table("purchases", "workflow", "day"), sep="\n")
-    print("3c", effectiveness(log, known).to_pandas().round(2).to_string(index=False), sep="\n")
+    began = perf_counter()
+    print(f"{'3a':<10}{len(spending(log, known)):>9,}{perf_counter() - began:>6.1f} s", end="")
+    began = perf_counter()
+    bought, spent = spending_while_it_arrives(log, known)
+    print(f"{'':>17}{spent.counts.matches:>10,}{perf_counter() - began:>6.1f} s{bought.counts.late:>6}")
+    for name, table in ("3b", popularity), ("3c", effectiveness):
+        began = perf_counter()
+        rows = table(log, known).to_pandas().to_string(index=False)
+        print(f"\n{name} in {perf_counter() - began:.1f} s\n{rows}")
 
 
 if __name__ == "__main__":

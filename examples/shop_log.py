@@ -27,7 +27,7 @@ CATEGORIES = {
     "CrimeNovel": (30, 12),
     "Textbook": (24, 95),
     "Cookbook": (12, 35),
-    "Atlas": (8, 240),
+    "Atlas": (16, 320),
     "Documentary": (30, 18),
     "Drama": (60, 16),
     "BoardGame": (30, 40),

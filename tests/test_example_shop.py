@@ -93,7 +93,7 @@ def test_afterwards(log: pa.Table, known: Knowledge, name: str) -> None:
 def test_while_it_arrives(log: pa.Table, known: Knowledge, name: str) -> None:
     """A matcher that waits for delayed events finds the same while events arrive."""
     expected = asked(log, BY_SQL[name])
-    matcher = shop.while_it_arrives(log, name, known, lateness="1 minute", batch=5_000)
+    matcher = shop.while_it_arrives(log, name, known, lateness="1 minute")
     assert matcher.counts.late == 0
     assert matcher.counts.matches == len(expected if name in shop.CONDITIONED else of_latest_start(expected))
 
@@ -115,6 +115,34 @@ def test_categories(known: Knowledge) -> None:
     assert len(known.solutions("shop:Novel(?i)", ["i"])) == len(novels)
 
 
+def test_spending(log: pa.Table, known: Knowledge) -> None:
+    """Pattern 3a: each time that a customer from the US has spent more than $1,000 on books within three days, after
+    the time before. The same is found while the log arrives.
+    """
+    expected = [end for ends in passed_limit(log).values() for end in ends]
+    assert len(expected) >= 5
+    assert sorted(shop.spending(log, known)["match_end"].to_pylist()) == sorted(expected)
+    bought, spent = shop.spending_while_it_arrives(log, known, lateness="1 minute")
+    assert bought.counts.late == spent.counts.late == 0
+    assert spent.counts.matches == len(expected)
+
+
+def passed_limit(log: pa.Table) -> dict[str, list[datetime]]:
+    """For each user the times at which the sum of purchases passes the limit; it starts anew then."""
+    found, open_ = defaultdict[str, list[datetime]](list), defaultdict[str, list[tuple[datetime, float]]](list)
+    for row in sorted(log.to_pylist(), key=lambda row: row["at"]):
+        is_purchase = row["process"] in ("Buy", "BuyNow") and row["ok"]
+        if not is_purchase or row["country"] != "US" or row["category"] not in BOOKS:
+            continue
+        user, at = row["user"], row["at"]
+        open_[user] = [(time, price) for time, price in open_[user] if at - time < timedelta(days=3)]
+        open_[user].append((at, row["price"]))
+        if sum(price for _, price in open_[user]) > 1000:
+            found[user].append(at)
+            open_[user] = []
+    return found
+
+
 def test_popularity(log: pa.Table, known: Knowledge) -> None:
     """Pattern 3b: purchases by workflow and day, one for each purchase of what was looked up before."""
     ways = {"by the cart": ["LookupItem", "AddItemToCart", "Buy"], "at once": ["LookupItem", "BuyNow"]}
@@ -123,7 +151,8 @@ def test_popularity(log: pa.Table, known: Knowledge) -> None:
         for workflow, processes in ways.items():
             ends = [call["at"] for call in calls if call["process"] == processes[-1]]
             expected.update((workflow, end.date()) for end in ends if is_way(calls, processes, end))
-    found = {(row["workflow"], row["day"]): row["purchases"] for row in shop.popularity(log, known).to_pylist()}
+    rows = shop.popularity(log, known).to_pylist()
+    found = {(workflow, row["date"]): row[workflow] for row in rows for workflow in ways if row[workflow]}
     assert found == expected
     assert len({workflow for workflow, _ in found}) == 2
 
