@@ -73,9 +73,10 @@ SPENDING = (
     .one_or_more()
     .optional()
     .followed_by("last")
-    .where("coalesce(sum(earlier.price), 0) + price > 1000")
+    .where("coalesce(sum(earlier.price), 0) + price > $dollars")
     .within("3 days")
     .skip(Skip.past_last_event())
+    .with_parameters(dollars=1000)
 )
 """3a: purchases that come to more than $1,000 within 3 days, however many they are."""
 BOUGHT = ["user", "match_end", "price"]
@@ -133,10 +134,11 @@ def books(known: Knowledge) -> OccurrencePattern:
     return pattern("books", "?b: BookToUS", known)
 
 
-def spending(log: pa.Table, known: Knowledge) -> pa.Table:
+def spending(log: pa.Table, known: Knowledge, dollars: float = 1000) -> pa.Table:
     """3a in the whole log. The purchases that the first pattern finds are the events of the second."""
     bought = detect(log, books(known), key="user", time="at", measures={"price": "b.price"})
-    return detect(bought.select(BOUGHT), SPENDING, key="user", time="match_end")
+    asked = SPENDING.with_parameters(dollars=dollars)
+    return detect(bought.select(BOUGHT), asked, key="user", time="match_end")
 
 
 def spending_while_it_arrives(

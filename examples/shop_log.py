@@ -61,7 +61,7 @@ def _items() -> Iterator[Item]:
     for category, (count, price) in CATEGORIES.items():
         for _ in range(count):
             number += 1
-            yield Item(f"n{number}", category, round(price * random.lognormvariate(0, 0.8), 2))
+            yield Item(f"n{number}", category, min(round(price * random.lognormvariate(0, 0.8), 2), 950.0))
 
 
 ITEMS = tuple(_items())
