@@ -151,7 +151,7 @@ class SessionClosures:
         self.terms = self.terms.kept((shared + np.flatnonzero(used[shared:])).tolist())
         self._literal = self._literal[used]
         moved = np.zeros(len(store.facts), np.int32)
-        kept = new_store(0, max(_ROOM, 2 * (count - self._dead)))._replace(
+        kept = new_store(0, max(_ROOM, count, 2 * (count - self._dead)))._replace(
             sessions=store.sessions.copy(), linked=np.full_like(store.linked, NONE)
         )
         kept.sessions["last"], kept.sessions["count"] = NONE, 0
