@@ -16,7 +16,7 @@ from cepheid.detect import plan_of
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.events.mapping import EventMapping, Properties, constant, individual, node
 from cepheid.knowledge.knowledge import Knowledge
-from cepheid.lang.occurrences.expression import semantic
+from cepheid.lang.semantic import semantic
 from cepheid.requests.request_of import request_of
 from occurrences.shop import at
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.filters.syntax import named
 from cepheid.knowledge.terms import Iri
@@ -49,6 +52,13 @@ def property_of(text: str, prefixes: Mapping[str, str]) -> Iri:
 def encoded(text: str) -> str:
     """The text as a part of a name: other characters than letters, digits and `-._~` are percent-encoded."""
     return _NOT_SAFE.sub(lambda found: quote(found[0], safe=""), text)
+
+
+def percent_encoded(values: pa.Array) -> pa.Array:
+    """The same for many texts; most have only such characters, and are found without looking at each."""
+    if pc.any(pc.match_substring_regex(values, "[^A-Za-z0-9._~-]")).as_py():
+        return pa.array([None if one is None else encoded(one) for one in values.to_pylist()], values.type)
+    return values
 
 
 @dataclass(frozen=True)
