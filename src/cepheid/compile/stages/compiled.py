@@ -95,7 +95,7 @@ def relevance_text(compiled: CompiledPattern) -> str:
     """Which events are dropped before they are sorted and matched, in words."""
     if compiled.relevant is None:
         return "Dropped early: nothing, as any event can end a partial match or a condition needs no single event"
-    conditions = [bit.sql for i, bit in enumerate(compiled.plan.bits) if compiled.relevant >> i & 1]
+    conditions = [bit.shown for i, bit in enumerate(compiled.plan.bits) if compiled.relevant >> i & 1]
     return f"Dropped early: events for which none of these is true: {'; '.join(conditions)}"
 
 

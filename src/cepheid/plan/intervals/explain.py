@@ -28,7 +28,7 @@ def explain_intervals(
     lines = [*_query(pattern), "Events:"]
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
-        lines.append(f"  {negated}{variable}: {plan.bits[bit].sql}")
+        lines.append(f"  {negated}{variable}: {plan.bits[bit].shown}")
     lines.append("Joins:")
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]

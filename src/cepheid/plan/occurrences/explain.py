@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -73,7 +72,7 @@ def explain_occurrence_plan(plan: OccurrencePlan) -> str:
     lines += ["Operators, equal ones once:", *(f"  {row:>2}  {text}" for row, text in enumerate(_rows(plan)))]
     if plan.values:
         lines += ["Columns for conditions and measures:"]
-        lines += [f"  {_shortened(value.sql)}: {sql_name(value.type)}" for value in plan.values]
+        lines += [f"  {value.shown}: {sql_name(value.type)}" for value in plan.values]
     return "\n".join(lines) + "\n"
 
 
@@ -86,21 +85,6 @@ def _meanings(plan: OccurrencePlan) -> Iterator[str]:
         yield "What events mean: SQL on their columns says it, as each says all that matters."
     else:
         yield f"What events mean: asked of what each key's events say by then, because {plan.semantics.why}."
-
-
-_LIST = re.compile(r"IN \((?P<all>(?:'(?:[^'\\]|\\.)*'|[^'()])*)\)", re.DOTALL)
-_ONE = re.compile(r"(?:'(?:[^'\\]|\\.)*'|[^',])+", re.DOTALL)
-_MOST_SHOWN = 8
-
-
-def _shortened(sql: str) -> str:
-    """The SQL with the first values of long lists: ontologies make lists of many names."""
-
-    def short(found: re.Match[str]) -> str:
-        values = [one.strip() for one in _ONE.findall(found["all"])]
-        return found[0] if len(values) <= _MOST_SHOWN else f"IN ({', '.join(values[:3])}, … {len(values):,} in all)"
-
-    return _LIST.sub(short, sql)
 
 
 def occurrence_mermaid(plan: OccurrencePlan) -> str:
@@ -152,7 +136,7 @@ def _named(plan: OccurrencePlan, operator: Operator) -> str:
     name = _NAMES[operator.kind]
     match operator.kind:
         case Kind.LEAF:
-            sql = _shortened(plan.bits[operator.number].sql) if operator.number >= 0 else ""
+            sql = plan.bits[operator.number].shown if operator.number >= 0 else ""
             means = "" if operator.type is None else f"of {operator.type}"
             return " ".join(filter(None, [name, means, sql]))
         case Kind.WITHIN | Kind.DELAYED:

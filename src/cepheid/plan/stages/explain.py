@@ -181,7 +181,7 @@ def _asked(function: Function) -> str:
 
 def _planned_condition(condition: PlannedCondition, plan: Plan) -> Iterator[str]:
     if condition.bit is not None:
-        yield f"lifted: bit {condition.bit}, {plan.bits[condition.bit].sql}"
+        yield f"lifted: bit {condition.bit}, {plan.bits[condition.bit].shown}"
     if condition.script is not None:
         yield f"script: {script_text(condition.script, plan)}"
     if condition.bit is None and condition.script is None:
@@ -195,7 +195,7 @@ def _lifted(plan: Plan) -> Iterator[str]:
     yield "Lifted columns (computed for every event by the SQL engine of the host)"
     names = [f"bit {number}" for number in range(len(plan.bits))]
     names += [f"value {number}" for number in range(len(plan.values))]
-    rows = [(lifted.sql, str(lifted.type)) for lifted in (*plan.bits, *plan.values)]
+    rows = [(lifted.shown, str(lifted.type)) for lifted in (*plan.bits, *plan.values)]
     widest = max(map(len, names))
     for name, (sql, kind) in zip(names, rows, strict=True):
         yield f"  {name:<{widest}}  {sql}  ({kind})"
@@ -303,7 +303,7 @@ def _slot(slot: Slot, plan: Plan) -> str:
 
 def _operand(lifted: Lifted) -> str:
     simple = re.fullmatch(r"[\w.]+|`[^`]*`", lifted.sql)
-    return lifted.sql if simple else f"({lifted.sql})"
+    return lifted.sql if simple else f"({lifted.shown})"
 
 
 def _quoted(name: str) -> str:
