@@ -38,6 +38,7 @@ SESSION = np.dtype(
         ("count", np.int64),  # number of its facts
         ("bits", np.int64),  # which kinds of facts it has: the bits of these
         ("left", np.int64),  # whether its events say something of classes and properties: facts are only stored
+        ("full", np.int64),  # whether an event passed a limit: nothing more is taken
         ("ended", np.int64),  # whether its facts are no longer needed
         ("contradicted", np.int64),  # the time of the first contradiction, NEVER if there is none
         ("contradiction", np.int64),  # the number of the rule
@@ -53,6 +54,10 @@ CLOSURE_CURSOR = np.dtype(
         ("predicate", np.int64),  # what is not prepared
         ("object", np.int64),
         ("facts", np.int64),  # number of facts in the store
+        ("storing", np.int64),  # whether what sessions say that are `left` is stored; otherwise they are passed over
+        ("dropped", np.int64),  # number of facts that were not taken, as their sessions are full
+        ("most_facts", np.int64),  # the most facts of a session
+        ("most_names", np.int64),  # the most names of an individual
     ]
 )
 
@@ -63,6 +68,8 @@ class ClosureStatus(IntEnum):
     MORE_AGENDA = 2
     UNPREPARED = 3
     """Facts of a kind came whose rules are not prepared."""
+    TOO_MANY_FACTS = 4
+    TOO_MANY_NAMES = 5
 
 
 class Store(NamedTuple):

@@ -20,6 +20,7 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from cepheid.knowledge.closure.facts import Fact, Facts
+from cepheid.knowledge.closure.limits import FactLimits, TooManyFacts
 from cepheid.knowledge.closure.lists import DIFFERENT, LISTS, OWNERS, SAME, TYPE
 from cepheid.knowledge.closure.rules import RULES, Atom, Part, Rule, name
 from cepheid.knowledge.terms import Iri, Term, Terms, Triple
@@ -79,7 +80,9 @@ class Join(NamedTuple):
 class Closure:
     """The closure of the facts added so far, beside that of `base`, which does not change any more."""
 
-    def __init__(self, base: Closure | None = None) -> None:
+    def __init__(self, base: Closure | None = None, limits: FactLimits | None = None) -> None:
+        """With limits, `add` raises TooManyFacts as soon as one is passed."""
+        self.limits = limits
         self.terms: Terms = Terms(None if base is None else base.terms)
         self.facts: Facts = Facts(None if base is None else base.facts)
         self.contradiction: Contradiction | None = None if base is None else base.contradiction
@@ -204,11 +207,23 @@ class Closure:
             return  # literals are no individuals
         if predicate == self.same and self.terms.is_literal(object_):
             return
+        if self.limits is not None and known is None:
+            self._check_limits(self.limits, fact)
         self.facts.put(fact, time)
         is_statement = self._is_statement(predicate, object_)
         if is_statement:
             self._forget_joins(fact)
         heappush(self._agenda, (time, not is_statement, fact))
+
+    def _check_limits(self, limits: FactLimits, fact: Fact) -> None:
+        """Raises TooManyFacts if a new fact passes a limit."""
+        subject, predicate, object_ = fact
+        if self.facts.own_count >= limits.facts:
+            raise TooManyFacts("max_facts")
+        if predicate == self.same and subject != object_:
+            others = [one for one in self.facts.objects(subject, self.same) if one != subject]
+            if len(others) + 2 > limits.names:  # itself, and the new one
+                raise TooManyFacts("max_same_as")
 
     def _follow(self) -> None:
         """Applies the rules until nothing new follows."""

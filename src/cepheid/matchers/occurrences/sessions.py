@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
-from cepheid.errors import SnapshotError
+from cepheid.errors import LimitExceeded, SnapshotError
 from cepheid.events.batch import TIME, Batch
 from cepheid.kernel.arrays import NO_TIME, Int32s, Visits
 from cepheid.kernel.knowledge.closures import SessionClosures
@@ -26,12 +26,14 @@ from cepheid.kernel.knowledge.layout import Said, concatenated
 from cepheid.kernel.knowledge.numbering import Numbering
 from cepheid.kernel.occurrences.layout import NEVER, UNBOUND
 from cepheid.knowledge.closure.closure import ALWAYS, Contradiction
+from cepheid.knowledge.closure.limits import TooManyFacts
 from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.events.facts import EventFacts, Shown
 from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Atom
 from cepheid.knowledge.terms import Term
 from cepheid.matchers.occurrences.session_state import facts_of, facts_state
+from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.semantic import PlannedType
 
@@ -94,7 +96,8 @@ class Sessions:
         self._semantics = plans.semantics
         self._facts = EventFacts(plans.semantics.mapping, plans.semantics.knowledge.prefixes)
         self._meanings, self._filters, self._bits = plans.meanings, plans.filters, len(plans.bits)
-        self._closures = SessionClosures(plans.semantics.knowledge.closure)
+        self._closures = SessionClosures(plans.semantics.knowledge.closure, plans.limits)
+        self._limits = plans.limits
         self.of_key: dict[int, Session] = {}
         self._of_visit: list[Session] = []
         self._ended: list[Session] = []
@@ -114,7 +117,11 @@ class Sessions:
         """How many of the masks are in the working set's."""
 
     def add(self, events: Batch, visits: Visits) -> None:
-        """Adds what the events say, which come after those of the working set, and finds out what they mean."""
+        """Adds what the events say, which come after those of the working set, and finds out what they mean.
+
+        Raises:
+            LimitExceeded: a session passes a limit.
+        """
         self._tidy()
         first, times = len(self._individuals), events.column(TIME).view(pa.int64()).to_numpy()
         individuals, ends, said = self._numbered(events, times)
@@ -125,9 +132,36 @@ class Sessions:
         counts = np.diff(visits.end, prepend=first)
         of_event = np.repeat(numbers, counts)
         self._over = np.append(self._over, np.repeat(visits.closes, counts))
-        self._closures.add(of_event, ends, said)
+        try:
+            self._closures.add(of_event, ends, said)
+        except TooManyFacts as error:
+            raise self._passed(error, events) from None
+        self._follow_renewed(self._of_visit)
         self._report(first)
         self._take(first, times, visits.end)
+
+    def _passed(self, error: TooManyFacts, events: Batch) -> LimitExceeded:
+        most = getattr(self._limits, error.which)
+        what = "facts for" if error.which == "max_facts" else "names for one individual of"
+        key = ", ".join(repr(values[error.visit].as_py()) for values in events.keys)
+        where = ", ".join([*([key] if key else []), f"with the event {events.shown(error.visit)}"])
+        advice = "Choose a key that ends, raise the limit, or leave out what passes it with on_limit='drop'"
+        return LimitExceeded(f"more than {most:,} {what} one key ({error.which}), {where}. {advice}")
+
+    def _follow_renewed(self, sessions: Iterable[Session]) -> None:
+        """Sessions that have passed a limit have other numbers since then."""
+        for session in sessions:
+            session.number = self._closures.number_of(session.number)
+
+    @property
+    def dropped(self) -> int:
+        """How many facts of events were not taken because of limits."""
+        return self._closures.dropped
+
+    def limit(self, limits: Limits) -> None:
+        """Sets the limits from now on."""
+        self._limits = limits
+        self._closures.limit(limits)
 
     def _report(self, first: int) -> None:
         """Notes the contradictions that the new events, which begin at position `first`, have brought."""
@@ -260,6 +294,7 @@ class Sessions:
         waiting = [(key, position) for key, session in self.of_key.items() for position in session.waiting]
         latest = [(key, session.latest) for key, session in self.of_key.items()]
         keys = np.array([*self.of_key], np.int64)
+        full = [key for key, session in self.of_key.items() if not self._closures.takes_more(session.number)]
         facts = self._closures.stated(np.array([session.number for session in self.of_key.values()], np.int32))
         return {
             **facts_state(np.stack([keys[facts[0]], *facts[1:]]), self._closures.terms),
@@ -267,6 +302,8 @@ class Sessions:
             "waiting": np.array(waiting, np.int64).reshape(-1, 2),
             "masks": self._masks,
             "inconsistent": np.array(self.inconsistent),
+            "dropped": np.array(self.dropped),
+            "full": np.array(full, np.int64),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
@@ -294,11 +331,14 @@ class Sessions:
             session.take(np.unique(times[begin:end]).tolist())
         said = Said(*(numbers[part] for part in parts), times)
         self._closures.add(np.array([session.number for session in sessions], np.int32), ends, said)
+        self._follow_renewed(sessions)
         for key, position in arrays["waiting"].tolist():
             self.of_key[key].waiting.append(position)
         for session in self.of_key.values():
             session.is_reported = self._closures.contradiction(session.number) is not None
         self.inconsistent = int(arrays["inconsistent"])
+        self._closures.fill([self.of_key[key].number for key in arrays["full"].tolist()])
+        self._closures.dropped = int(arrays["dropped"])
 
     # Keys and events
 
