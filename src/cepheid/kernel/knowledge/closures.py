@@ -165,8 +165,9 @@ class SessionClosures:
         fresh = self._renewed[session] = self.begin()
         sessions[sessions == session] = fresh
         _, times, *parts = self.stated(np.array([session], np.int32))
+        subject, predicate, object_ = (part.astype(np.int32) for part in parts)
         cursor.waiting = 0
-        self._close(np.array([fresh], np.int32), np.array([len(times)]), Said(*parts, times))
+        self._close(np.array([fresh], np.int32), np.array([len(times)]), Said(subject, predicate, object_, times))
         self._store.sessions[fresh]["full"] = 1
         self._store.sessions[fresh]["brought"] = self._store.sessions[session]["brought"]
         self.end(session)
@@ -263,9 +264,8 @@ class SessionClosures:
             if closure.contradiction is not None and not is_contradicted:
                 self._store.sessions[session]["brought"] = visit
             self._cursor.storing = 1
-            self._close(
-                sessions[visit : visit + 1], np.array([place.stop - place.start]), Said(*(c[place] for c in said))
-            )
+            part = Said(said.subject[place], said.predicate[place], said.object[place], said.time[place])
+            self._close(sessions[visit : visit + 1], np.array([len(part.time)]), part)
             self._cursor.storing = 0
 
     def _said_at(self, said: Said, first: int, end: int) -> list[tuple[Triple, int]]:

@@ -139,11 +139,15 @@ def learn(
         if not left and store.sessions[session].count >= cursor.most_facts:
             cursor.shortage = ClosureStatus.TOO_MANY_FACTS
             return NONE
-        if predicate == settings.same and not left and subject != object_:
+        if (
+            predicate == settings.same
+            and not left
+            and subject != object_
             # Itself, and the new one. Each name of n has n facts of this kind: this is found before most of them.
-            if others(base, store, shared, session, subject, predicate) + 2 > cursor.most_names:
-                cursor.shortage = ClosureStatus.TOO_MANY_NAMES
-                return NONE
+            and others(base, store, shared, session, subject, predicate) + 2 > cursor.most_names
+        ):
+            cursor.shortage = ClosureStatus.TOO_MANY_NAMES
+            return NONE
         if cursor.facts == len(store.facts):
             cursor.shortage = ClosureStatus.MORE_FACTS
             return NONE
