@@ -71,9 +71,7 @@ def triple_texts(
         raise KnowledgeError(f"{source}: {found} is neither a name, a node nor a literal")
 
     try:
-        return [
-            (text_of(one.subject), one.predicate.value, text_of(one.object)) for one in _parsed(text, format)
-        ]
+        return [(text_of(one.subject), one.predicate.value, text_of(one.object)) for one in _parsed(text, format)]
     except SyntaxError as error:
         raise KnowledgeError(f"{source}: {error}") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 STRING = f"{XSD}string"
@@ -78,7 +78,7 @@ class Terms:
     def __init__(self, base: Terms | None = None) -> None:
         self._base = base
         self._first = 0 if base is None else len(base)
-        self._find_shared = _none if base is None else base.find_text if base._base else base._numbers.get
+        self._find_shared = _none if base is None else base.find_text
         self._numbers: dict[str, int] = {}
         self._texts: list[str] = []
         self._made: dict[int, Term] = {}
@@ -94,7 +94,7 @@ class Terms:
     def numbers(self, texts: Sequence[str]) -> list[int]:
         """The numbers of the terms with these texts, which get some if they have none."""
         own, shared = self._numbers, self._find_shared
-        found: list[int] = [*map(own.get, texts)]  # type: ignore[arg-type]  # the loop fills in what is missing
+        found: list[Any] = [*map(own.get, texts)]
         following = len(self)
         for place, text in enumerate(texts) if None in found else ():
             if found[place] is None:
