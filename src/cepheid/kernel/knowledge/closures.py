@@ -37,7 +37,7 @@ from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
 from cepheid.kernel.knowledge.view import SessionView
 from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
 from cepheid.knowledge.filters.solving import Closed
-from cepheid.knowledge.terms import Terms, Triple, is_literal
+from cepheid.knowledge.terms import Terms, Triple
 
 _ROOM = 1 << 12
 _SESSIONS = 1 << 6
@@ -116,7 +116,7 @@ class SessionClosures:
             self._matching = self._matching._replace(against=grown(self._matching.against, room, NONE))
 
     def _know_terms(self) -> None:
-        new = [*map(is_literal, self.terms.since(len(self._literal)))]
+        new = self.terms.literals_since(len(self._literal))
         if new:
             self._literal = np.append(self._literal, np.array(new, np.bool_))
 
