@@ -184,9 +184,9 @@ def test_limits(stated: list[str], shared: list[str], given: list[Event], limits
         if defined[session].dropped is not None:
             passing.setdefault(session, number)
     first = min(passing.values(), default=None)
-    closures = SessionClosures(base, Limits(max_facts=limits.facts, max_same_as=limits.names, on_limit="drop"))
+    closures = SessionClosures(base, limits=Limits(max_facts=limits.facts, max_same_as=limits.names, on_limit="drop"))
     numbers = [closures.begin() for _ in range(3)]
-    raising = SessionClosures(base, Limits(max_facts=limits.facts, max_same_as=limits.names))
+    raising = SessionClosures(base, limits=Limits(max_facts=limits.facts, max_same_as=limits.names))
     same = [raising.begin() for _ in range(3)]
     size = max(1, -(-len(given) // calls))
     for begin in range(0, len(given), size):
@@ -219,7 +219,7 @@ def test_limits(stated: list[str], shared: list[str], given: list[Event], limits
 def test_names_are_counted_before_their_facts_are_there() -> None:
     """A thousand names of one individual would be a million facts."""
     base = closed([], [])
-    closures = SessionClosures(base, Limits(max_same_as=50))
+    closures = SessionClosures(base, limits=Limits(max_same_as=50))
     session = closures.begin()
     text = HEAD + " ".join(f":n{i} owl:sameAs :n{i + 1} ." for i in range(1000))
     with pytest.raises(TooManyFacts, match="max_same_as"):

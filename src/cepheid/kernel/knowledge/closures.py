@@ -14,11 +14,14 @@ import numpy as np
 
 from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.knowledge.compiled import CompiledRules
+from cepheid.compile.knowledge.programs import Filter, Programs, compile_programs
 from cepheid.kernel.arrays import Int32s, grown
+from cepheid.kernel.knowledge.asking import ask_each
 from cepheid.kernel.knowledge.layout import (
     IN_BASE,
     NEVER,
     ClosureStatus,
+    Knowing,
     Said,
     Store,
     new_agenda,
@@ -35,7 +38,7 @@ from cepheid.kernel.knowledge.view import SessionView
 from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
 from cepheid.knowledge.closure.limits import FactLimits, TooManyFacts, WhichLimit
 from cepheid.knowledge.filters.solving import Closed
-from cepheid.knowledge.terms import Terms, Triple, is_literal
+from cepheid.knowledge.terms import Terms, Triple
 from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 12
@@ -46,8 +49,9 @@ _PARTS = ("subject", "predicate", "object")
 class SessionClosures:
     """The closures of sessions, by number. All have the same `terms`."""
 
-    def __init__(self, base: Closure, limits: Limits | None = None) -> None:
-        self._closure = base
+    def __init__(self, base: Closure, filters: Sequence[Filter] = (), limits: Limits | None = None) -> None:
+        """`filters` are those that are asked."""
+        self._closure, self._filters = base, filters
         self._rules = CompiledRules(base)
         self.terms = Terms(base.terms)
         self._shared = len(base.terms)
@@ -63,6 +67,7 @@ class SessionClosures:
         """Numbers for new sessions, and those whose facts are still there."""
         self._left: dict[int, Closure] = {}
         """The sessions whose events say something of classes and properties."""
+        self._programs: Programs | None = None
         self._renewed: dict[int, int] = {}
         """The numbers of sessions that have passed a limit, by their former numbers."""
         self.limit(limits or Limits())
@@ -79,8 +84,8 @@ class SessionClosures:
         """Facts as numbers, each with its time (microseconds)."""
         given = [*facts]
         parts = [self.terms.number(term) for triple, _ in given for term in triple]
-        numbers = np.array(parts, np.int32).reshape(-1, 3).T
-        return Said(*map(np.ascontiguousarray, numbers), np.array([time for _, time in given], np.int64))
+        subject, predicate, object_ = map(np.ascontiguousarray, np.array(parts, np.int32).reshape(-1, 3).T)
+        return Said(subject, predicate, object_, np.array([time for _, time in given], np.int64))
 
     def add(self, sessions: Int32s, end: Ints, said: Said) -> None:
         """Adds what events say, one after the other: for each its session, and the end of its facts.
@@ -182,7 +187,7 @@ class SessionClosures:
             self._matching = self._matching._replace(against=grown(self._matching.against, room, NONE))
 
     def _know_terms(self) -> None:
-        new = [*map(is_literal, self.terms.since(len(self._literal)))]
+        new = self.terms.literals_since(len(self._literal))
         if new:
             self._literal = np.append(self._literal, np.array(new, np.bool_))
 
@@ -233,6 +238,8 @@ class SessionClosures:
         own = against >= 0
         against[own] = moved[against[own]]
         self._store, self._dead = kept, 0
+        if self._programs is not None and self._programs.of_sessions:
+            self._programs = None
         self._free += self._ended
         for session in self._ended:
             self._renewed.pop(session, None)
@@ -331,6 +338,23 @@ class SessionClosures:
         if (closure := self._left.get(session)) is not None:
             return closure
         return SessionView(self._closure, self.terms, self._store, session)
+
+    def knowing(self, sessions: Int32s, individuals: Int32s) -> Knowing:
+        """What is known until something is added, for programs: the session of each visit, the individual of each
+        event.
+        """
+        if self._programs is None:
+            self._programs = compile_programs(self._filters, self._rules, self.terms)
+        programs, rules, _ = self._programs
+        return Knowing(programs, rules, self._base, self._store, self._matching, sessions, individuals)
+
+    def asked(self, number: int, sessions: Int32s, individuals: Int32s, times: Ints) -> Ints:
+        """For each individual, in its session and at its time (microseconds), a Verdict on the filter with the number,
+        of which at most one variable is bound, and that is the individual.
+        """
+        found = np.zeros(len(times), np.int64)
+        ask_each(self.knowing(sessions, individuals), number, times, found)
+        return found
 
     def brought_by(self, session: int) -> int:
         """The number of the event, of those added by one call, that first brought the session a contradiction."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cepheid.compile.arrays import NONE, Ints, Records
-from cepheid.compile.knowledge.tables import LOOKUPS, MOST_PATTERNS, MOST_VARIABLES
+from cepheid.compile.knowledge.tables import LOOKUPS, MOST_PATTERNS, MOST_VARIABLES, RuleTables
 from cepheid.kernel.arrays import FOREVER, Int32s, grown
 
 NEVER = FOREVER
@@ -72,6 +72,15 @@ class ClosureStatus(IntEnum):
     TOO_MANY_NAMES = 5
 
 
+class Verdict(IntEnum):
+    """What a program finds."""
+
+    DOES_NOT_HOLD = 0
+    HOLDS = 1
+    UNDECIDED = 2
+    """The filter has other atoms, or the session is not compiled."""
+
+
 class Store(NamedTuple):
     """The facts of k sessions, n facts. Those of the shared knowledge are a store with one session."""
 
@@ -102,8 +111,26 @@ class Matching(NamedTuple):
     """The terms of the variables."""
     at: Ints
     """For each pattern the fact that matches it."""
+    times: Ints
+    """For each pattern the latest time of the facts up to its own. Only filters need it."""
     against: Ints
     """(k, 1 + patterns) for each session the facts that contradict each other, NONE after the last."""
+
+
+class Knowing(NamedTuple):
+    """What is known while filters are asked."""
+
+    programs: Records
+    """(f,) PROGRAM of each filter."""
+    rules: RuleTables
+    """With the patterns of the programs."""
+    base: Store
+    store: Store
+    matching: Matching
+    sessions: Int32s
+    """(v,) the session of each visit."""
+    individuals: Int32s
+    """By position in the working set: the number of the event's individual."""
 
 
 def new_store(sessions: int, facts: int) -> Store:
@@ -144,7 +171,8 @@ def new_agenda(capacity: int) -> Agenda:
 
 def new_matching(sessions: int) -> Matching:
     against = np.full((sessions, 1 + MOST_PATTERNS), NONE, np.int64)
-    return Matching(np.zeros(MOST_VARIABLES, np.int64), np.zeros(MOST_PATTERNS, np.int64), against)
+    at, times = np.zeros(MOST_PATTERNS, np.int64), np.zeros(MOST_PATTERNS, np.int64)
+    return Matching(np.zeros(MOST_VARIABLES, np.int64), at, times, against)
 
 
 class Said(NamedTuple):

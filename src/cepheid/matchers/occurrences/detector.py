@@ -68,9 +68,9 @@ class OccurrenceKernels:
     def run(self, events: Events, visits: Visits) -> dict[int, EmittedOccurrences]:
         """What the visits make certain, by the plan's number; raises as a kernel does."""
         emitted: dict[int, EmittedOccurrences] = {}
-        answered = None if self.sessions is None else self.sessions.answered
+        answering = None if self.sessions is None else self.sessions.answering
         for kernel, plans in zip(self.each, self.plans, strict=True):
-            emitted |= zip(plans, kernel.run(events, visits, answered), strict=True)
+            emitted |= zip(plans, kernel.run(events, visits, answering), strict=True)
         return emitted
 
     def hold(self, count: int) -> Int32s:
