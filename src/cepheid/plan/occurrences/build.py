@@ -129,7 +129,11 @@ def _plan_or_problems(
         policy=policy,
         semantics=semantics,
         by_operator=recent and not built.scripted,
-        warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
+        warnings=(
+            *misread_types(pattern),
+            *found.semantic.warnings,
+            *(map(costly, built.scripted[:1]) if recent else ()),
+        ),
     )
 
 

@@ -68,7 +68,7 @@ class SemanticConditions:
             current: The name under which it has the current event; None: it has no name there.
             visible: How many stages come before or are the current one.
         """
-        atoms = self._texts.atoms(text, where)
+        atoms = self._texts.atoms(text, where, [leaf.name for leaf in self.pattern.leaves])
         if atoms is None:
             return None
         used = {argument.name for atom in atoms for argument in atom.arguments if isinstance(argument, Variable)}
