@@ -125,9 +125,10 @@ class _Parser:
         return token
 
     def _mark(self, *texts: str) -> str:
-        token = self._next("mark")
+        token = self._next()
         if token.text not in texts:
-            raise self._error(f"{' or '.join(map(repr, texts))} is expected, not {token.text!r}", token)
+            found = repr(token.text) if token.text else "the end"
+            raise self._error(f"{' or '.join(map(repr, texts))} is expected, not {found}", token)
         return token.text
 
     def filter(self) -> list[Located]:
