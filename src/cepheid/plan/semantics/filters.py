@@ -40,7 +40,7 @@ class FilterTexts:
     def atoms(self, text: str, where: str) -> tuple[Atom, ...] | None:
         """The atoms of a filter; None if it has problems."""
         if self.knowledge is None:
-            hint = f"Give the pattern knowledge: {self.maker}(…, knowledge=…, mapping=…)."
+            hint = f"Give the pattern knowledge: {self.maker}."
             self.problems.append(Problem(f"the semantic filter {text!r} needs knowledge", where, hint=hint))
             return None
         try:

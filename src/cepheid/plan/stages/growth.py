@@ -9,7 +9,8 @@ the next event.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from cepheid.lang.sql.tokens import Kind, Token, tokenize
@@ -74,7 +75,7 @@ def _is_semantic(condition: Condition | Subtype) -> bool:
     return isinstance(condition, Condition) and condition.is_semantic
 
 
-def compares(condition: Condition | Subtype, stages: Set[str]) -> bool:
+def compares(condition: Condition | Subtype, stages: AbstractSet[str]) -> bool:
     """Whether the condition refers to one of the stages, whose names are in lower case."""
     if isinstance(condition, Subtype):
         return False
