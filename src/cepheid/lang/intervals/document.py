@@ -29,7 +29,7 @@ def document_problems(marked: MarkedText) -> Iterator[Problem]:
     """The problems of the query, the knowledge and the mapping."""
     document = cast("dict[str, Any]", marked.value)
     yield from text_problems(interval_pattern, document[KEY], (KEY,), marked)
-    yield from meaning_problems(document, marked, SCHEMA)
+    yield from meaning_problems(marked, SCHEMA)
 
 
 def read_document(marked: MarkedText) -> IntervalPattern:
