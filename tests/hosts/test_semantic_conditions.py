@@ -155,10 +155,8 @@ def test_intervals(
         if negated is None:
             return True
         between = [n for n in range(len(given_)) if time[one] < time[n] < time[other]]
-        return not any(
-            definition.is_of(n, negated[0]) and definition.holds(asked, {"v0": one, "gone": n, "v1": other}, time[other])
-            for n in between
-        )
+        of_type = [n for n in between if definition.is_of(n, negated[0])]
+        return not any(definition.holds(asked, {"v0": one, "gone": n, "v1": other}, time[other]) for n in of_type)
 
     expected = [
         (one, other)
