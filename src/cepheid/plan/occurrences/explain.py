@@ -17,7 +17,7 @@ from cepheid.plan.mermaid import label
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.types import misread_types
-from cepheid.plan.semantics.explain import answered, shortened
+from cepheid.plan.semantics.explain import lifted_text, shortened
 
 _NAMES = {
     Kind.LEAF: "event",
@@ -81,11 +81,10 @@ def _meanings(plan: OccurrencePlan) -> Iterator[str]:
     """How it is found out what events mean."""
     if plan.pattern.knowledge is None:
         return
-    yield f"Knowledge: {plan.pattern.knowledge}"
     if plan.semantics is None:
-        yield "What events mean: lifted, SQL on their columns says it, as each says all that matters."
-        yield from answered(plan.answers)
+        yield from lifted_text(plan.pattern.knowledge, plan.answers)
     else:
+        yield f"Knowledge: {plan.pattern.knowledge}"
         yield f"What events mean: growing, asked of what each key's events say by then, because {plan.semantics.why}."
 
 

@@ -17,6 +17,8 @@ from cepheid.lang.semantic import SemanticFilter
 from cepheid.plan.semantics.exclusive import exclusive_classes
 from cepheid.plan.semantics.filters import FilterTexts
 
+_MAKER = "OccurrencePattern.of(…, knowledge=…, mapping=…)"
+
 
 @dataclass(frozen=True)
 class PlannedFilter:
@@ -56,7 +58,7 @@ class Semantics:
 def outputs_problems(pattern: OccurrencePattern, outputs: Sequence[str] | None) -> Iterator[Problem]:
     """A problem if contradictions are asked for, and there is no knowledge."""
     if pattern.knowledge is None and "inconsistent" in (outputs or ()):
-        hint = "Give the pattern knowledge: OccurrencePattern.of(…, knowledge=…, mapping=…)."
+        hint = f"Give the pattern knowledge: {_MAKER}."
         yield Problem(
             "inconsistent is asked for, and nothing is known that events could contradict", "outputs", hint=hint
         )
@@ -103,4 +105,4 @@ class SemanticTexts:
 
     @cached_property
     def _texts(self) -> FilterTexts:
-        return FilterTexts(self.pattern.knowledge, self.pattern.mapping, "OccurrencePattern.of", self.problems)
+        return FilterTexts(self.pattern.knowledge, self.pattern.mapping, _MAKER, self.problems)

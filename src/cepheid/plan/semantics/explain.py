@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from cepheid.knowledge.knowledge import Knowledge
+
 _MOST = 300
 
 
@@ -13,6 +15,14 @@ class Answer(NamedTuple):
 
     filter: str
     sql: str
+
+
+def lifted_text(knowledge: Knowledge | None, answers: Sequence[Answer]) -> Iterator[str]:
+    """The lines about a pattern for whose knowledge SQL says what events mean."""
+    if knowledge is not None:
+        yield f"Knowledge: {knowledge}"
+        yield "What events mean: lifted, SQL on their columns says it, as each says all that matters."
+        yield from answered(answers)
 
 
 def answered(answers: Sequence[Answer]) -> Iterator[str]:

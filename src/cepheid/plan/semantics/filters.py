@@ -43,7 +43,7 @@ class FilterTexts:
     def atoms(self, text: str, where: str, given: Collection[str]) -> tuple[Atom, ...] | None:
         """The atoms of a filter, of which the pattern binds the variables `given`; None if it has problems."""
         if self.knowledge is None:
-            hint = f"Give the pattern knowledge: {self.maker}(…, knowledge=…, mapping=…)."
+            hint = f"Give the pattern knowledge: {self.maker}."
             self.problems.append(Problem(f"the semantic filter {text!r} needs knowledge", where, hint=hint))
             return None
         try:
