@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -14,6 +15,7 @@ from cepheid.knowledge.terms import Iri
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.conditions.types import is_integer, is_string
 from cepheid.plan.semantics.inert import NotLifted
+from cepheid.plan.semantics.name_lists import in_list
 
 _T = TypeVar("_T")
 
@@ -81,14 +83,17 @@ class Names:
     def among(self, names: Collection[Iri], prefix: str) -> str:
         """SQL: whether the event has one of these names. `prefix` comes before the columns."""
         return in_rows(
-            [_one_of(f"{prefix}{quoted(column)}") for column in self.columns],
+            [
+                partial(in_list, f"{prefix}{quoted(column)}", of_texts=of_texts)
+                for column, of_texts in zip(self.columns, self._are_texts, strict=True)
+            ],
             {values for one in names for values in self._rows(one)},
         )
 
     def _rows(self, name: Iri) -> Iterator[tuple[str, ...]]:
-        """The values of the columns that give the name, as SQL."""
+        """The values of the columns that give the name."""
         if self._around is None:
-            yield from ((string_literal(way),) for way in written_names(name, self._prefixes))
+            yield from ((way,) for way in written_names(name, self._prefixes))
             return
         first, *others = self._around
         if name.value.startswith(first):
@@ -99,7 +104,7 @@ class Names:
 
     def _values(self, name: Iri) -> Iterator[str]:
         """The values of the one column that give the name, as SQL."""
-        return (value for (value,) in self._rows(name))
+        return (string_literal(value) if self._is_text else value for (value,) in self._rows(name))
 
     def equal(self, prefix: str, other: Names, others_prefix: str, aliases: Mapping[Iri, Iri]) -> str:
         """SQL: whether two events have the same name here and there; `aliases` has for names of one individual the
@@ -174,10 +179,6 @@ class Names:
         return f"CASE WHEN {column} LIKE '%:%' THEN {colon} ELSE {column} END"
 
 
-def _one_of(column: str) -> Listed[str]:
-    return lambda values: f"{column} IN ({', '.join(sorted(values))})" if values else "FALSE"
-
-
 def _parts(written: str, prefixes: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The texts before, between and after the columns of a template, and the columns."""
     around, columns = [""], list[str]()
@@ -206,12 +207,12 @@ def _split(text: str, after: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _value(given: str, is_text_: bool) -> str | None:  # noqa: FBT001 - an element of a tuple
-    """The value of a column that is so in a name, as SQL; None if there is none."""
+    """The value of a column that is so in a name; None if there is none."""
     value = unquote(given)
     if encoded(value) != given:
         return None
     if is_text_:
-        return string_literal(value)
+        return value
     digits = value.removeprefix("-")
     return value if digits.isascii() and digits.isdigit() and str(int(value)) == value else None
 
