@@ -33,9 +33,7 @@ class Lists:
         match expression:
             case Call("array_contains", (Call("split", (Literal(str(text)), Literal(mark))), value)) if mark == MARK:
                 return self._moved(expression, value, pa.table({"v": text.split(MARK)}))
-            case Call("in", (value, *options)) if (
-                len(options) > LONG and (found := self._table(expression)) is not None
-            ):
+            case Call("in", (value, *options)) if len(options) > LONG and (found := self._table(value, options)):
                 return self._moved(expression, value, found)
             case Call():
                 return replace(expression, args=tuple(map(self.moved, expression.args)))
