@@ -15,12 +15,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
 from cepheid.lang.literals import read_string
-from cepheid.plan.semantics.name_lists import MARK
+from cepheid.plan.semantics.name_lists import BETWEEN, MARK
 
+_TEXT = r"(?:`(?:[^`]|``)+`|CAST\(`(?:[^`]|``)+` AS STRING\))"
 _LIST = re.compile(
-    rf"""array_contains\(split\((?P<names>'(?:[^'\\]|\\.)*'), '{MARK}'\),
-    \ (?P<value>`(?:[^`]|``)+`|CAST\(`(?:[^`]|``)+`\ AS\ STRING\))\)""",
-    re.DOTALL | re.VERBOSE,
+    rf"array_contains\(split\((?P<names>'(?:[^'\\]|\\.)*'), '{MARK}'\), "
+    rf"(?P<value>{_TEXT}|concat\({_TEXT}(?:, '{BETWEEN}', {_TEXT})+\))\)",
+    re.DOTALL,
 )
 """As `plan.semantics.name_lists` writes a long list."""
 

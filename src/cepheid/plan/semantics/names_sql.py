@@ -15,9 +15,11 @@ from cepheid.knowledge.terms import Iri
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.conditions.types import is_integer, is_string
 from cepheid.plan.semantics.inert import NotLifted
-from cepheid.plan.semantics.name_lists import in_list
+from cepheid.plan.semantics.name_lists import BETWEEN, LONG, in_list, joined
 
 _T = TypeVar("_T")
+MOST_PARTS = 1000
+"""The most pairs of lists of which one must be true."""
 
 
 def quoted(column: str) -> str:
@@ -58,6 +60,8 @@ def in_rows(listed: Sequence[Listed[_T]], rows: Collection[tuple[_T, ...]]) -> s
     groups = defaultdict[frozenset[tuple[_T, ...]], list[_T]](list)
     for one, tails in rest.items():
         groups[frozenset(tails)].append(one)
+    if len(groups) > MOST_PARTS:
+        raise NotLifted(f"more than {MOST_PARTS:,} pairs of names make it true")
     parts = [f"({first(heads)} AND ({in_rows(others, tails)}))" for tails, heads in groups.items()]
     return f"({' OR '.join(sorted(parts))})" if parts else "FALSE"
 
@@ -82,13 +86,12 @@ class Names:
 
     def among(self, names: Collection[Iri], prefix: str) -> str:
         """SQL: whether the event has one of these names. `prefix` comes before the columns."""
-        return in_rows(
-            [
-                partial(in_list, f"{prefix}{quoted(column)}", of_texts=of_texts)
-                for column, of_texts in zip(self.columns, self._are_texts, strict=True)
-            ],
-            {values for one in names for values in self._rows(one)},
-        )
+        rows = {values for one in names for values in self._rows(one)}
+        columns = [f"{prefix}{quoted(column)}" for column in self.columns]
+        if len(columns) > 1 and len(rows) > LONG and not any(BETWEEN in value for row in rows for value in row):
+            return in_list(joined(columns, self._are_texts), {BETWEEN.join(row) for row in rows}, of_texts=True)
+        each = zip(columns, self._are_texts, strict=True)
+        return in_rows([partial(in_list, column, of_texts=of_texts) for column, of_texts in each], rows)
 
     def _rows(self, name: Iri) -> Iterator[tuple[str, ...]]:
         """The values of the columns that give the name."""
