@@ -16,7 +16,7 @@ from cepheid.detect import plan_of
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.events.mapping import EventMapping, Properties, constant, individual, node
 from cepheid.knowledge.knowledge import Knowledge
-from cepheid.lang.occurrences.expression import semantic
+from cepheid.lang.semantic import semantic
 from cepheid.requests.request_of import request_of
 from occurrences.shop import at
 
@@ -39,6 +39,7 @@ PLAIN = [
     ":Request rdfs:subClassOf :Event .",
     ":item rdfs:domain :Request .",
     ":item rdfs:range :Thing .",
+    ":pen a :Thing . :ink a :Thing .",
     ":user rdfs:subPropertyOf :agent .",
     ":agent rdfs:domain :Event .",
     ":user rdfs:label 'who' .",
@@ -74,6 +75,8 @@ FILTERS = [
     "price(?v0, ?p) ∧ price(?v1, ?q) ∧ lessThan(?p, ?q)",
     "price(?v0, ?p) ∧ price(?v1, ?p)",
     "Thing(?i) ∧ item(?v0, ?i)",
+    "Thing(ink) ∧ Request(?v0)",
+    "Thing(?i) ∧ sameAs(?i, pen) ∧ Request(?v0)",
     "Stuff(?i) ∧ item(?v0, ?i) ∧ Tool(?i)",
     "item(?v0, ?i) ∧ suppliedBy(?i, ?s) ∧ weight(?s, ?w) ∧ greaterThan(?w, 4)",
     "item(?v0, ?i) ∧ suppliedBy(?i, ?s) ∧ weight(?s, ?w) ∧ greaterThan(?w, 5)",

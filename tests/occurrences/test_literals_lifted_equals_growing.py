@@ -15,7 +15,7 @@ from tests.searching import share
 from cepheid import OccurrencePattern, detect, event
 from cepheid.detect import plan_of
 from cepheid.knowledge.events.mapping import EventMapping
-from cepheid.lang.occurrences.expression import semantic
+from cepheid.lang.semantic import semantic
 from cepheid.requests.request_of import request_of
 from knowledge.literal_filters import COLUMNS, KNOWN, NAME, filters, tables
 

@@ -12,8 +12,9 @@ from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call
 from cepheid.lang.occurrences import expression as algebra
-from cepheid.lang.occurrences.expression import Occurrence, SemanticFilter, has_delays
+from cepheid.lang.occurrences.expression import Occurrence, has_delays
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
+from cepheid.lang.semantic import SemanticFilter
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions import resolve
@@ -49,13 +50,13 @@ from cepheid.plan.occurrences.semantic import (
     Semantics,
     SemanticTexts,
     outputs_problems,
-    semantic_problems,
 )
 from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import refusal, schema_faults
+from cepheid.plan.semantics.filters import mapping_problems
 from cepheid.plan.semantics.inert import NotLifted
 
 
@@ -151,7 +152,7 @@ class _Resolved:
         self.problems: list[Problem] = []
         self.scopes = scopes_of(pattern.expression, self.problems)
         self.problems += occurrence_problems(pattern, self.scopes, [] if columns is None else columns.names)
-        self.problems += semantic_problems(pattern, columns)
+        self.problems += mapping_problems(pattern.knowledge, pattern.mapping, columns)
         self.chains = type_chains(pattern, columns, self.problems)
         self.parameters = Parameters(pattern.parameters)
         self.semantic = SemanticTexts(pattern, self.scopes.names, self.problems)
