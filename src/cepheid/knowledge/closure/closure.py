@@ -37,6 +37,7 @@ _Asked: TypeAlias = tuple[int | None, int, int | None]
 """Facts with these parts."""
 
 FIRST, REST, NIL = map(name, ("rdf:first", "rdf:rest", "rdf:nil"))
+_OF_LISTS = dict.fromkeys((FIRST, REST, *LISTS))
 _OF_INDIVIDUALS = {SAME, DIFFERENT, TYPE, *map(name, ("owl:Thing", "owl:Nothing"))}
 """What rules name, but for what the ontology says of classes and properties."""
 VOCABULARY: tuple[Term, ...] = tuple(
@@ -96,7 +97,7 @@ class Closure:
         self._lists: dict[tuple[Term, Term, tuple[Term, ...]], int] = {}
         self.same, self.type = self.terms.number(SAME), self.terms.number(TYPE)
         self._vocabulary = frozenset(map(self.terms.number, VOCABULARY))
-        self._of_lists = frozenset(map(self.terms.number, (FIRST, REST, *LISTS)))
+        self._of_lists = frozenset(map(self.terms.number, _OF_LISTS))
         self._prepared: dict[_Kind, list[Join]] = {}
         self._asked: dict[_Asked, set[_Kind]] = defaultdict(set)
         """For the statements that were looked up, the kinds of facts whose joins were prepared with them."""
@@ -110,14 +111,26 @@ class Closure:
         """Adds facts that hold from a time (microseconds) on; without one, always."""
         is_list = False
         for subject, predicate, object_ in triples:
-            if predicate in LISTS or predicate in (FIRST, REST):
+            if predicate in _OF_LISTS:
                 self._stated[predicate].append((subject, object_, time))
                 is_list = True
             self._learn((self.terms.number(subject), self.terms.number(predicate), self.terms.number(object_)), time)
         self._follow()
         if is_list:
-            self._read_lists()
+            for rule, since in self._rules_of_lists():
+                self._add_rule(rule, since)
+                self._apply_to_all(rule, since)
             self._follow()
+
+    def take_over(self, triples: Iterable[Triple], closed: Iterable[Fact]) -> None:
+        """Adds facts that always hold, and all that follows from them, as another closure found it."""
+        for subject, predicate, object_ in triples:
+            if predicate in _OF_LISTS:
+                self._stated[predicate].append((subject, object_, ALWAYS))
+        for fact in closed:
+            self.facts.put(fact, ALWAYS)
+        for rule, since in self._rules_of_lists():
+            self._add_rule(rule, since)
 
     # Rules
 
@@ -153,7 +166,8 @@ class Closure:
 
     # Lists
 
-    def _read_lists(self) -> None:
+    def _rules_of_lists(self) -> Iterator[tuple[Rule, int]]:
+        """The rules of the lists that were not read before, each with the time since when it holds."""
         for predicate, rules_of in LISTS.items():
             for owner, head, since in self._all_stated(predicate):
                 for items, stated in self._items(head, frozenset()):
@@ -161,9 +175,7 @@ class Closure:
                     if self._lists.get(key, time + 1) <= time:
                         continue
                     self._lists[key] = time
-                    for rule in rules_of(owner, items):
-                        self._add_rule(rule, time)
-                        self._apply_to_all(rule, time)
+                    yield from ((rule, time) for rule in rules_of(owner, items))
 
     def _all_stated(self, predicate: Term) -> Iterator[tuple[Term, Term, int]]:
         if self._base is not None:
