@@ -162,7 +162,7 @@ class Closure:
         body, head = self._in_numbers(rule)
         whole = Join(rule.name, (0, 0, 0), _in_order(body, frozenset()), head, since)
         for bindings, facts in self._matches(whole.others, {}):
-            self._conclude(whole, bindings, facts)
+            self._conclude(whole, bindings, self._since(facts), facts)
 
     # Lists
 
@@ -232,9 +232,13 @@ class Closure:
                 if not self._may_match(join.others):
                     continue
                 bindings = _matched(join.first, fact, {})
-                if bindings is not None:
-                    for found, facts in [*self._matches(join.others, bindings)]:
-                        self._conclude(join, found, (fact, *join.given, *facts))
+                if bindings is None:
+                    continue
+                if not join.others:  # most joins: what they need of the ontology is given
+                    self._conclude(join, bindings, time, (fact,))
+                    continue
+                for found, facts in [*self._matches(join.others, bindings)]:
+                    self._conclude(join, found, max(time, self._since(facts)), (fact, *facts))
 
     def _may_match(self, patterns: tuple[Pattern, ...]) -> bool:
         """Whether there are facts with the predicate of each pattern: most rules are of things that no fact is of."""
@@ -335,16 +339,20 @@ class Closure:
                 for bound, facts in self._matches(patterns[1:], found):
                     yield bound, (fact, *facts)
 
-    def _conclude(self, join: Join, bindings: Bindings, facts: Sequence[Fact]) -> None:
-        times = (self.facts.time(fact) for fact in facts)
-        time = max((ALWAYS if one is None else one for one in times), default=ALWAYS)
+    def _since(self, facts: Iterable[Fact]) -> int:
+        """Since when all of the facts hold."""
+        times = map(self.facts.time, facts)
+        return max((ALWAYS if one is None else one for one in times), default=ALWAYS)
+
+    def _conclude(self, join: Join, bindings: Bindings, time: int, facts: Sequence[Fact]) -> None:
+        """Learns what follows from facts that match the join, and all hold from the time on."""
         time = max(time, join.since)
         if join.head is not None:
-            subject, predicate, object_ = (part if part >= 0 else bindings[part] for part in join.head)
+            subject, predicate, object_ = _filled(join.head, bindings)
             if predicate != self.same or subject != object_:  # that everything is the same as itself is known
                 self._learn((subject, predicate, object_), time)
         elif self.contradiction is None or time < self.contradiction.time:
-            shown = tuple(self._triple(fact) for fact in facts)
+            shown = tuple(self._triple(fact) for fact in (*facts[:1], *join.given, *facts[1:]))
             self.contradiction = Contradiction(time, join.name, shown)
 
     def _triple(self, fact: Fact) -> Triple:
@@ -354,8 +362,8 @@ class Closure:
 
 def _filled(pattern: Pattern, bindings: Bindings) -> Pattern:
     """The pattern with terms in place of bound variables."""
-    subject, predicate, object_ = (bindings.get(part, part) for part in pattern)
-    return subject, predicate, object_
+    subject, predicate, object_ = pattern
+    return bindings.get(subject, subject), bindings.get(predicate, predicate), bindings.get(object_, object_)
 
 
 def _matched(pattern: Pattern, fact: Fact, bindings: Bindings) -> Bindings | None:
@@ -366,7 +374,9 @@ def _matched(pattern: Pattern, fact: Fact, bindings: Bindings) -> Bindings | Non
             if part != value:
                 return None
         elif (known := found.get(part)) is None:
-            found = {**found, part: value}
+            if found is bindings:
+                found = {**bindings}
+            found[part] = value
         elif known != value:
             return None
     return found
