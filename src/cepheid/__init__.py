@@ -1,6 +1,6 @@
 """Complex event processing for Python and Spark."""
 
-from cepheid.detect import detect, leaf_types
+from cepheid.detect import add_column, detect, leaf_types
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -57,6 +57,7 @@ __all__ = [
     "SnapshotError",
     "Subscriber",
     "Switch",
+    "add_column",
     "deliver",
     "detect",
     "event",

@@ -49,14 +49,14 @@ def fits(type_: pa.DataType, reading: Reading) -> bool:
     if is_array(type_):
         type_, single = type_.value_type, {Reading.TEXTS: Reading.TEXT, Reading.VALUES: Reading.VALUE}.get(reading)
         return single is not None and not is_array(type_) and fits(type_, single)
-    return is_text(type_) if reading in (Reading.TEXT, Reading.TEXTS) else _datatype(type_) is not None
+    return is_text(type_) if reading in (Reading.TEXT, Reading.TEXTS) else datatype_of(type_) is not None
 
 
 def literals(values: pa.Array) -> list[Literal | None]:
     """The literals of the values; None for NULL."""
     if is_text(values.type):
         return of_distinct(values, lambda distinct: [Literal(text) for text in distinct.to_pylist()])
-    datatype = _datatype(values.type)
+    datatype = datatype_of(values.type)
     assert datatype is not None, values.type
     return of_distinct(values, lambda distinct: [Literal(text, datatype) for text in texts(distinct)])
 
@@ -94,7 +94,7 @@ def of_distinct(values: pa.Array, converted: Callable[[pa.Array], Sequence[_T]])
     return [results[code] for code in coded.indices.fill_null(len(results) - 1).to_numpy().tolist()]
 
 
-def _datatype(type_: pa.DataType) -> str | None:
+def datatype_of(type_: pa.DataType) -> str | None:
     """The type of literals, as XML Schema names it; None if there is none."""
     if is_text(type_):
         return STRING

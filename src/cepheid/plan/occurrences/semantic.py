@@ -12,9 +12,10 @@ from cepheid.knowledge.events.mapping import EventMapping
 from cepheid.knowledge.filters.syntax import Atom, Variable, named, parsed
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri
+from cepheid.knowledge.unknown import unknown_names
 from cepheid.lang.occurrences.expression import RestrictedType, SemanticFilter
 from cepheid.lang.occurrences.pattern import OccurrencePattern
-from cepheid.plan.occurrences.mapping import column_problems, name_problems, unknown_names
+from cepheid.plan.occurrences.mapping import column_problems, name_problems
 
 
 @dataclass(frozen=True)

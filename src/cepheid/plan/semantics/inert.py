@@ -128,7 +128,7 @@ class _Reading:
         if self._mapping.type is None:
             return []
         kinds = [self._subjects(TYPE, kind) for kind in _KINDS_OF_CLASSES]
-        found = {one for some in [*kinds, self._subjects(_SUB_CLASS, None)] for one in some}
+        found = {one for some in [*kinds, self._subjects(_SUB_CLASS, None)] for one in some} | self._knowledge.classes
         named = (one for one in found if not (one.is_made_up or one.value.startswith(_VOCABULARIES)))
         return sorted(named, key=lambda one: one.value)
 
