@@ -115,7 +115,7 @@ $(FLINKCEP)/.ready: requirements-bench.txt | $(READY)
 	@touch $@
 
 bench-brick: $(READY) brick ## measure the building of docs/how_to/building.md: Brick 1.4, 5,000 points, ten million readings
-	@$(BIN)/python -m benchmarks.building
+	@PYTHONPATH=. $(BIN)/python benchmarks/building.py
 
 docs: $(READY) ## write the generated pages of docs/ anew
 	@$(BIN)/python scripts/build_docs.py
