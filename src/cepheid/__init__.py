@@ -19,8 +19,9 @@ from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.intervals import IntervalMatcher
 from cepheid.lang.documents import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.occurrences.expression import Occurrence, event, semantic
+from cepheid.lang.occurrences.expression import Occurrence, event
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
+from cepheid.lang.semantic import semantic
 from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts

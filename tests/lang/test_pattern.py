@@ -15,7 +15,8 @@ from cepheid.lang.duration import format_duration, parse_duration
 from cepheid.lang.intervals.parser import interval_pattern
 from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.pattern import OccurrencePattern
-from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
+from cepheid.lang.stages.conditions import Condition
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 ANY: Any = Pattern.begin("a")
 """Typed so that wrong arguments can be given."""

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cepheid.errors import PatternError
-from cepheid.lang.stages.pattern import Pattern, Subtype
+from cepheid.lang.stages.conditions import Subtype
+from cepheid.lang.stages.pattern import Pattern
 from cepheid.lang.taxonomy import make_taxonomy, subtypes
 
 ANY = Pattern.begin("a")

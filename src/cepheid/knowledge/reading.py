@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, get_args
 from typing import Literal as OneOf
 
 from cepheid.errors import KnowledgeError
-from cepheid.knowledge.terms import Iri, Literal, Term, Triple
+from cepheid.knowledge.terms import Triple, literal_text, term_of
 
 Format: TypeAlias = OneOf["turtle", "ntriples", "rdfxml"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -41,23 +41,37 @@ def triples(
     Raises:
         KnowledgeError: the text has an error; the message has its line. Or pyoxigraph is not installed.
     """
-    pyoxigraph = _pyoxigraph()
     scope = f"d{next(_DOCUMENTS)}" if scope is None else scope
+    found = triple_texts(text, format, source, scope)
+    return [(term_of(subject), term_of(predicate), term_of(object_)) for subject, predicate, object_ in found]
+
+
+def triple_texts(
+    text: str | bytes,
+    format: Format,  # noqa: A002 - as above
+    source: str,
+    scope: str,
+) -> list[tuple[str, str, str]]:
+    """The same triples as texts of terms.
+
+    Raises:
+        KnowledgeError: as `triples`.
+    """
+    pyoxigraph = _pyoxigraph()
     made_up: dict[str, str] = {}
 
-    def term(found: object) -> Term:
-        match found:
-            case pyoxigraph.NamedNode():
-                return Iri(found.value)
-            case pyoxigraph.BlankNode():
-                return Iri(made_up.setdefault(found.value, f"_:{scope}.{len(made_up)}"))
-            case pyoxigraph.Literal():
-                return Literal(found.value, found.datatype.value, found.language)
+    def text_of(found: Any) -> str:
+        kind = type(found)
+        if kind is pyoxigraph.NamedNode:
+            return str(found.value)
+        if kind is pyoxigraph.Literal:
+            return literal_text(found.datatype.value, found.language) + str(found.value)
+        if kind is pyoxigraph.BlankNode:
+            return made_up.setdefault(found.value, f"_:{scope}.{len(made_up)}")
         raise KnowledgeError(f"{source}: {found} is neither a name, a node nor a literal")
 
     try:
-        found = _parsed(text, format)
-        return [(term(one.subject), term(one.predicate), term(one.object)) for one in found]
+        return [(text_of(one.subject), one.predicate.value, text_of(one.object)) for one in _parsed(text, format)]
     except SyntaxError as error:
         raise KnowledgeError(f"{source}: {error}") from error
 

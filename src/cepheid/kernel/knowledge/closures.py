@@ -34,10 +34,11 @@ from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
 from cepheid.kernel.knowledge.view import SessionView
 from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
 from cepheid.knowledge.filters.solving import Closed
-from cepheid.knowledge.terms import Literal, Term, Terms, Triple
+from cepheid.knowledge.terms import Terms, Triple, is_literal
 
 _ROOM = 1 << 12
 _SESSIONS = 1 << 6
+_PARTS = ("subject", "predicate", "object")
 
 
 class SessionClosures:
@@ -63,16 +64,10 @@ class SessionClosures:
 
     def said(self, facts: Iterable[tuple[Triple, int]]) -> Said:
         """Facts as numbers, each with its time (microseconds)."""
-        parts, times = list[Term](), list[int]()
-        for triple, time in facts:
-            parts += triple
-            times.append(time)
-        # Most facts have terms in common, as the same objects: these are found by identity, without a hash of texts.
-        known = {id(term): term for term in parts}
-        numbers = {key: self.terms.number(term) for key, term in known.items()}
-        found = np.fromiter(map(numbers.__getitem__, map(id, parts)), np.int32, len(parts))
-        subject, predicate, object_ = (np.ascontiguousarray(found[place::3]) for place in range(3))
-        return Said(subject, predicate, object_, np.array(times, np.int64))
+        given = [*facts]
+        parts = [self.terms.number(term) for triple, _ in given for term in triple]
+        numbers = np.array(parts, np.int32).reshape(-1, 3).T
+        return Said(*map(np.ascontiguousarray, numbers), np.array([time for _, time in given], np.int64))
 
     def add(self, sessions: Int32s, end: Ints, said: Said) -> None:
         """Adds what events say, one after the other: for each its session, and the end of its facts."""
@@ -116,7 +111,7 @@ class SessionClosures:
             self._matching = self._matching._replace(against=grown(self._matching.against, room, NONE))
 
     def _know_terms(self) -> None:
-        new = [isinstance(term, Literal) for term in self.terms.since(len(self._literal))]
+        new = [*map(is_literal, self.terms.since(len(self._literal)))]
         if new:
             self._literal = np.append(self._literal, np.array(new, np.bool_))
 
@@ -156,7 +151,7 @@ class SessionClosures:
         self.terms = self.terms.kept((shared + np.flatnonzero(used[shared:])).tolist())
         self._literal = self._literal[used]
         moved = np.zeros(len(store.facts), np.int32)
-        kept = new_store(0, max(_ROOM, 2 * (count - self._dead)))._replace(
+        kept = new_store(0, max(_ROOM, count, 2 * (count - self._dead)))._replace(
             sessions=store.sessions.copy(), linked=np.full_like(store.linked, NONE)
         )
         kept.sessions["last"], kept.sessions["count"] = NONE, 0
@@ -198,18 +193,25 @@ class SessionClosures:
         for fact, time in new:
             said[fact] = min(time, said.get(fact, NEVER))
         closure = Closure(self._closure)
-        before = [one for one in self.stated(session).items() if said.get(one[0]) != one[1]]
+        rows = self.stated(np.array([session], np.int32)).T.tolist()
+        stated = [(self._triple(s, p, o), time) for _, time, s, p, o in rows]
+        before = [one for one in stated if said.get(one[0]) != one[1]]
         for time, facts in groupby(sorted(before, key=itemgetter(1)), itemgetter(1)):
             closure.add([fact for fact, _ in facts], time)
         return closure
 
-    def stated(self, session: int) -> dict[Triple, int]:
-        """What the session's events say, each with the earliest time (microseconds)."""
-        return {
-            self._triple(int(fact["subject"]), int(fact["predicate"]), int(fact["object"])): int(fact["stated"])
-            for fact in self._facts_of(session)
-            if fact["stated"] != NEVER
-        }
+    def stated(self, sessions: Int32s) -> Ints:
+        """What the events of sessions say (5, n): the place of the session in `sessions`, the earliest time
+        (microseconds), and the numbers of subject, predicate and object.
+        """
+        facts = self._store.facts[: int(self._cursor.facts)]
+        facts = facts[facts["stated"] != NEVER]
+        facts = facts[np.argsort(facts["session"], kind="stable")]
+        first, end = (np.searchsorted(facts["session"], sessions, side) for side in ("left", "right"))
+        counts = end - first
+        place = np.repeat(np.arange(len(sessions)), counts)
+        own = facts[np.arange(len(place)) + np.repeat(end - np.cumsum(counts), counts)]
+        return np.stack([place, own["stated"], *(own[part].astype(np.int64) for part in _PARTS)])
 
     def _triple(self, subject: int, predicate: int, object_: int) -> Triple:
         return self.terms.term(subject), self.terms.term(predicate), self.terms.term(object_)

@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as arrow
 
+from cepheid.knowledge.events.coded import NOTHING, Coded, Numbers
 from cepheid.knowledge.events.mapping import Reading
-from cepheid.knowledge.terms import STRING, XSD, Literal
-
-_T = TypeVar("_T")
-
-_ENDING_ZEROS = re.compile(r"\.?0+$")
+from cepheid.knowledge.terms import STRING, XSD, Literal, literal_text, term_of
 
 
 class Elements(NamedTuple):
     """The values of a column, one for each event; of a column of arrays one for each element."""
 
     values: pa.Array
-    events: list[int] | None
-    """The number of each value's event; None: each event has one value."""
+    events: Numbers | None
+    """The number of each value's event, ascending; None: each event has one value."""
 
 
 def elements(column: pa.Array) -> Elements:
     """The values of a column of events."""
     if not is_array(column.type):
         return Elements(column, None)
-    return Elements(column.flatten(), pc.list_parent_indices(column).to_numpy().tolist())
+    return Elements(column.flatten(), pc.list_parent_indices(column).to_numpy())
 
 
 def is_array(type_: pa.DataType) -> bool:
@@ -54,44 +52,59 @@ def fits(type_: pa.DataType, reading: Reading) -> bool:
 
 def literals(values: pa.Array) -> list[Literal | None]:
     """The literals of the values; None for NULL."""
-    if is_text(values.type):
-        return of_distinct(values, lambda distinct: [Literal(text) for text in distinct.to_pylist()])
+    codes, found = literal_terms(values)
+    known = [*map(term_of, found), None]
+    return [known[code] for code in codes.tolist()]  # type: ignore[misc]  # they are literals
+
+
+def literal_terms(values: pa.Array) -> Coded:
+    """The same as terms of events."""
     datatype = datatype_of(values.type)
     assert datatype is not None, values.type
-    return of_distinct(values, lambda distinct: [Literal(text, datatype) for text in texts(distinct)])
+    before = literal_text(datatype)
+    return of_distinct(values, lambda distinct: joined(before, texts(distinct)))
 
 
-def texts(values: pa.Array) -> list[str]:
+def texts(values: pa.Array) -> pa.Array:
     """The texts that the literals of values have, of which none is NULL: the canonical ones of XML Schema. Times with a
     zone are in UTC.
     """
     type_ = values.type
     if is_text(type_):
-        return list(values.to_pylist())
+        return values
     if arrow.is_decimal(type_):
-        return [_decimal(f"{value:f}") for value in values.to_pylist()]
+        return pa.array([_decimal(f"{value:f}") for value in values.to_pylist()], pa.string())
     if arrow.is_floating(type_):
-        return [_double(value) for value in values.to_pylist()]
+        return pa.array([*map(_double, values.to_pylist())], pa.string())
     if arrow.is_timestamp(type_):
-        shown = (
-            values.cast(pa.timestamp(type_.unit)).cast(pa.string()).to_pylist()
-        )  # times with a zone are stored in UTC
-        return [_time(text) + ("Z" if type_.tz else "") for text in shown]
+        return _times(values)
     if arrow.is_duration(type_):
         microseconds = values.cast(pa.duration("us"), safe=False).cast(pa.int64())
-        return [_duration(value) for value in microseconds.to_pylist()]
-    return list(values.cast(pa.string()).to_pylist())
+        return pa.array([*map(_duration, microseconds.to_pylist())], pa.string())
+    return values.cast(pa.string())
 
 
-def of_distinct(values: pa.Array, converted: Callable[[pa.Array], Sequence[_T]]) -> list[_T | None]:
-    """The results for all values, from those for the distinct ones; None for NULL."""
+def joined(*parts: str | pa.Array) -> pa.Array:
+    """The texts one after the other; a text that is given once is the same for all."""
+    return pc.binary_join_element_wise(*(pa.scalar(one) if isinstance(one, str) else one for one in parts), "")
+
+
+def of_distinct(values: pa.Array, converted: Callable[[pa.Array], pa.Array | Sequence[str | None]]) -> Coded:
+    """The terms of values, whose texts are converted from the distinct values; NULL and None have none."""
     if arrow.is_null(values.type):
-        return [None] * len(values)
+        return Coded(np.full(len(values), NOTHING, np.int32), ())
     if arrow.is_string_view(values.type):
         values = values.cast(pa.large_string())
-    coded = values.dictionary_encode()
-    results = [*converted(coded.dictionary), None]
-    return [results[code] for code in coded.indices.fill_null(len(results) - 1).to_numpy().tolist()]
+    encoded = values.dictionary_encode()
+    made = converted(encoded.dictionary)
+    found = made.to_pylist() if isinstance(made, pa.Array) else made
+    codes: npt.NDArray[np.int32] = encoded.indices.fill_null(NOTHING).to_numpy()
+    if None not in found:
+        return Coded(codes, found)
+    known = [text for text in found if text is not None]
+    places = np.cumsum([text is not None for text in found], dtype=np.int32) - 1
+    places[[text is None for text in found]] = NOTHING
+    return Coded(np.append(places, np.int32(NOTHING))[codes], known)
 
 
 def datatype_of(type_: pa.DataType) -> str | None:
@@ -133,9 +146,11 @@ def _double(value: float) -> str:
     return f"{sign}{significant[0]}.{significant[1:].rstrip('0') or '0'}E{power}"
 
 
-def _time(text: str) -> str:
-    day, _, time = text.partition(" ")
-    return f"{day}T{_ENDING_ZEROS.sub('', time) if '.' in time else time}"
+def _times(values: pa.Array) -> pa.Array:
+    shown = values.cast(pa.timestamp(values.type.unit)).cast(pa.string())  # times with a zone are stored in UTC
+    if values.type.unit != "s":  # others have a fraction
+        shown = pc.utf8_rtrim(pc.utf8_rtrim(shown, "0"), ".")
+    return joined(pc.replace_substring(shown, " ", "T"), "Z" if values.type.tz else "")
 
 
 def _duration(microseconds: int) -> str:

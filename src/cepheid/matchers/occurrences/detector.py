@@ -24,7 +24,7 @@ from cepheid.kernel.occurrences.kernel import OccurrenceKernel, warm_up
 from cepheid.kernel.occurrences.results import EmittedOccurrences
 from cepheid.kernel.occurrences.state import kernel_state, restore_kernel
 from cepheid.matchers.counts import Found
-from cepheid.matchers.occurrences.sessions import Sessions
+from cepheid.matchers.occurrences.sessions import Sessions, in_parts
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts
 from cepheid.matchers.working_set import WorkingSet, joint_error
@@ -233,23 +233,39 @@ class OccurrenceDetector(Replays):
         Raises:
             ConditionError, LimitExceeded: the detector cannot be used afterwards.
         """
-        visits = visits._replace(end=visits.end + len(self.working_set))
-        sessions = self.kernel.sessions
-        if sessions is not None:
-            sessions.add(batch, visits)
+        first = len(self.working_set)
+        visits = visits._replace(end=visits.end + first)
         self.working_set.add(batch)
-        if sessions is not None:
-            sessions.write(self.working_set.events.mask)
+        if self.kernel.sessions is None:
+            rows = self._run(visits)
+        else:
+            rows = self._run_with_sessions(self.kernel.sessions, batch, visits, first)
+        if len(self.working_set) - self._kept > max(_FEW, self._kept):
+            self.forget()
+        return rows
+
+    def _run(self, visits: Visits) -> list[pa.Table]:
+        """The rows that visits make certain, for each plan."""
         try:
             emitted = self.kernel.run(self.working_set.events, visits)
         except JointConditionFailed as failed:
             raise joint_error(failed, self.working_set, self.pattern.plan.variables) from failed
-        rows = [self._rows(number, emitted[number]) for number in range(len(emitted))]
-        if sessions is not None and sessions.contradictions and not self._replays:
-            rows = [self._with_contradictions(number, one) for number, one in enumerate(rows)]
-        if len(self.working_set) - self._kept > max(_FEW, self._kept):
-            self.forget()
-        return rows
+        return [self._rows(number, emitted[number]) for number in range(len(emitted))]
+
+    def _run_with_sessions(self, sessions: Sessions, batch: Batch, visits: Visits, first: int) -> list[pa.Table]:
+        """The same, with what the events of the batch say, which begin at position `first` of the working set."""
+        found = list[list[pa.Table]]()
+        before = first
+        for part in in_parts(visits, first):
+            end = int(part.end.max(initial=before))
+            sessions.add(batch.slice(before - first, end - first), part)
+            sessions.write(self.working_set.events.mask)
+            rows = self._run(part)
+            if sessions.contradictions and not self._replays:
+                rows = [self._with_contradictions(number, one) for number, one in enumerate(rows)]
+            found.append(rows)
+            before = end
+        return found[0] if len(found) == 1 else [pa.concat_tables(rows) for rows in zip(*found, strict=True)]
 
     def forget(self) -> None:
         """Forgets the events that nothing needs."""

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cepheid.compile.arrays import Ints
 from cepheid.errors import SnapshotError
-from cepheid.knowledge.terms import Iri, Literal, Term, Triple
+from cepheid.knowledge.terms import Iri, Literal, Term, Terms, text_of
 
 _OTHER = "the snapshot's facts are not those of this pattern: was it written by another version?"
 
 
-def facts_state(stated: Iterable[tuple[int, Mapping[Triple, int]]]) -> dict[str, npt.NDArray[Any]]:
-    """What the events of each key say: the terms as JSON, and the facts (5, n): key, time, and the numbers of subject,
-    predicate and object.
+def facts_state(facts: Ints, terms: Terms) -> dict[str, npt.NDArray[Any]]:
+    """What the events of each key say: the terms as JSON, and the facts (5, n), whose terms are places in that list.
+
+    Args:
+        facts: (5, n) key, time (microseconds), and the numbers of subject, predicate and object.
+        terms: The terms with these numbers.
     """
-    numbers: dict[Term, int] = {}
-    facts = [
-        (key, time, *(numbers.setdefault(term, len(numbers)) for term in triple))
-        for key, facts in stated
-        for triple, time in facts.items()
-    ]
-    terms = json.dumps([_listed(term) for term in numbers], ensure_ascii=False, separators=(",", ":"))
+    numbers, places = np.unique(facts[2:], return_inverse=True)
+    listed = [_listed(terms.term(number)) for number in numbers.tolist()]
+    written = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
     return {
-        "terms": np.frombuffer(terms.encode(), np.uint8),
-        "facts": np.array(facts, np.int64).reshape(-1, 5).T.copy(),
+        "terms": np.frombuffer(written.encode(), np.uint8),
+        "facts": np.concatenate([facts[:2], places.reshape(3, -1)]),
     }
 
 
-def facts_of(arrays: Mapping[str, npt.NDArray[Any]]) -> Iterable[tuple[int, int, Triple]]:
-    """Key, time and fact, as `facts_state` was given them.
+def facts_of(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Ints, list[str]]:
+    """The facts by key and time, with places in the list of texts of terms (`terms.text_of`), which follows.
 
     Raises:
         SnapshotError: the arrays have another form.
     """
     try:
-        terms = [_term(*listed) for listed in json.loads(arrays["terms"].tobytes())]
-        return [(key, time, (terms[s], terms[p], terms[o])) for key, time, s, p, o in arrays["facts"].T.tolist()]
+        texts = [text_of(_term(*listed)) for listed in json.loads(arrays["terms"].tobytes())]
+        facts = arrays["facts"]
+        places = facts[2:5]
+        if len(facts) != 5 or (len(places[0]) and not 0 <= places.min() <= places.max() < len(texts)):
+            raise SnapshotError(_OTHER)
+        return facts[:, np.lexsort((facts[1], facts[0]))], texts
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise SnapshotError(_OTHER) from error
 

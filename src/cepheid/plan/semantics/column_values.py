@@ -95,7 +95,7 @@ def _decoded(parts: Sequence[str], type_: pa.DataType) -> list[Any]:
     plain = [unquote(part) for part in parts]
     values = [_value(Literal(text, datatype), type_) for text in plain]
     there = [at for at, value in enumerate(values) if value is not None]
-    shown = texts(pa.array([values[at] for at in there], type_))
+    shown = texts(pa.array([values[at] for at in there], type_)).to_pylist()
     exact = {at for at, text in zip(there, shown, strict=True) if encoded(text) == parts[at]}
     return [value if at in exact else None for at, value in enumerate(values)]
 
