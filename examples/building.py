@@ -15,6 +15,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from examples.building_model import PREFIXES, Building, turtle
 from examples.building_readings import Recording, readings
 
@@ -59,7 +61,8 @@ def knowledge_of(building: Building, ontology: Path) -> Knowledge:
 
 def with_rooms(table: Any, known: Knowledge) -> Any:
     """The readings of temperatures in rooms and of commands of dampers, once for each room that they concern."""
-    return add_column(table, known.column(ROOM, "room", {"point": individual("{point}")}))
+    found = add_column(table, known.column(ROOM, "room", {"point": individual("{point}")}))
+    return found.filter(pc.field("room").is_valid()) if isinstance(found, pa.Table) else found.where("room IS NOT NULL")
 
 
 def overheating(known: Knowledge, air_handler: str) -> Pattern:
@@ -77,7 +80,7 @@ def overheated(table: Any, known: Knowledge, air_handler: str) -> Any:
     """The rows of what is found in readings, in process or on Spark."""
     events = with_rooms(table, known)
     pattern = overheating(known, air_handler)
-    return detect(events, pattern, key="room", time="at", nulls="drop", measures={"degrees": RISE})
+    return detect(events, pattern, key="room", time="at", measures={"degrees": RISE})
 
 
 def main(air_handlers: int = 10, boxes: int = 40, days: int = 7) -> None:
