@@ -73,7 +73,7 @@ def test_problems_of_the_structure() -> None:
         pattern_from_text("nam: x\ninterval: [a]\n", source="x.yaml")
     assert str(raised.value) == (
         "a pattern has no key 'nam' (x.yaml, line 1, column 1)\n  nam: x\n  ^^^\n"
-        "Did you mean 'name'? Known here: name, version, parameters, taxonomy, interval\n"
+        "Did you mean 'name'? Known here: name, version, parameters, taxonomy, knowledge, mapping, interval\n"
         "'interval' must be a query such as 'EVENT PAL(A a overlap B b) WITHIN 10 min', got [\"a\"]"
         " (x.yaml, line 2, column 11)\n  interval: [a]\n            ^"
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cepheid.lang.document.knowledge import knowledge_digest
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.fingerprint import pattern_fingerprint
 from cepheid.plan.plan_set import PatternPlan
@@ -16,6 +17,9 @@ def compatibility_of(plan: PatternPlan, document: dict[str, Value], layout: str,
     """The values for a pattern, from its document and the digest of its compiled form (`layout`). Local times are read
     in `zone`.
     """
+    # The knowledge may have many facts, so a message says that it changed, and shows other prefixes.
+    if (knowledge := plan.pattern.knowledge) is not None:
+        document = document | {"knowledge": knowledge_digest(knowledge)}
     # The version is left out: another version of the same pattern may continue from the state.
     pattern = {key: value for key, value in document.items() if key not in ("name", "version")}
     schema = plan.schema

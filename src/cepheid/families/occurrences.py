@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
-from cepheid.lang.document.marked_text import Value
 from cepheid.lang.occurrences.document import write_document
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
@@ -100,8 +99,7 @@ class Occurrences(Family):
         from cepheid.families.compatibility import compatibility_of
 
         plan = runner.plan
-        document = _with_digest_of_knowledge(plan.pattern, write_document(plan.pattern))
-        return compatibility_of(plan, document, layout_digest(runner.compiled), zone)
+        return compatibility_of(plan, write_document(plan.pattern), layout_digest(runner.compiled), zone)
 
     def service(self, plan: OccurrencePlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
         from cepheid.matchers.occurrences.detector import OccurrenceDetector
@@ -115,14 +113,3 @@ class Occurrences(Family):
             consistency=options.consistency,
             warnings=list(occurrence_growth(plan)),
         )
-
-
-def _with_digest_of_knowledge(pattern: OccurrencePattern, document: dict[str, Value]) -> dict[str, Value]:
-    """The document with a digest in place of the facts that the pattern knows, of which there may be many. So a message
-    says that the knowledge changed, and shows other prefixes.
-    """
-    if pattern.knowledge is None:
-        return document
-    known = cast("dict[str, Value]", document["knowledge"])
-    digest: Value = f"{len(pattern.knowledge.facts)} facts ({pattern.knowledge.fingerprint})"
-    return document | {"knowledge": {"facts": digest, "prefixes": known.get("prefixes", {})}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
@@ -31,22 +30,6 @@ class Lifted:
     type: pa.DataType
     written: str = field(default="", compare=False)
     """The parts that can fail, as the user wrote them, each with its place; for messages."""
-
-    @property
-    def shown(self) -> str:
-        """The SQL with the first values of long lists, for people: ontologies make lists of many names."""
-        return _LIST.sub(_shown, self.sql)
-
-
-_TEXT = r"'(?:[^'\\]|\\.)*'"
-_LIST = re.compile(rf"\bIN \((?P<values>(?:{_TEXT}|[^'()])*)\)", re.DOTALL)
-_VALUE = re.compile(rf"(?:{_TEXT}|[^',])+", re.DOTALL)
-_MOST_SHOWN = 8
-
-
-def _shown(found: re.Match[str]) -> str:
-    values = [one.strip() for one in _VALUE.findall(found["values"])]
-    return found[0] if len(values) <= _MOST_SHOWN else f"IN ({', '.join(values[:3])}, … {len(values):,} in all)"
 
 
 @dataclass(frozen=True)

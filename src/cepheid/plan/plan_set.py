@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from cepheid.errors import Problem, in_pattern
 from cepheid.events.batch import Schema
+from cepheid.knowledge.knowledge import Knowledge
 from cepheid.lang.function import Function
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.conditions.lift import Lifting
@@ -52,6 +53,8 @@ class NamedPattern(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def knowledge(self) -> Knowledge | None: ...
 
 
 class PatternPlan(LiftedFor, Protocol):

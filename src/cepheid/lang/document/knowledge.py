@@ -44,6 +44,12 @@ def knowledge_document(knowledge: Knowledge) -> dict[str, Value]:
     return document | ({"prefixes": prefixes} if prefixes else {})
 
 
+def knowledge_digest(knowledge: Knowledge) -> dict[str, Value]:
+    """What stands for the knowledge where patterns are compared and messages are made, as it may have many facts."""
+    document: dict[str, Value] = {"facts": f"{len(knowledge.facts)} facts ({knowledge.fingerprint})"}
+    return document | {"prefixes": knowledge_document(knowledge).get("prefixes", {})}
+
+
 def mapping_of(document: Mapping[str, Any]) -> EventMapping:
     """The mapping of events.
 

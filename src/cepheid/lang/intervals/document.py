@@ -11,6 +11,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from cepheid.errors import Problem
+from cepheid.lang.document.knowledge import meaning_document
+from cepheid.lang.document.knowledge_problems import meaning_problems, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Value
 from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
@@ -24,21 +26,30 @@ SCHEMA = "intervals/schema.json"
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """The problems of the query."""
-    return text_problems(interval_pattern, cast("dict[str, Any]", marked.value)[KEY], (KEY,), marked)
+    """The problems of the query, the knowledge and the mapping."""
+    document = cast("dict[str, Any]", marked.value)
+    yield from text_problems(interval_pattern, document[KEY], (KEY,), marked)
+    yield from meaning_problems(marked, SCHEMA)
 
 
 def read_document(marked: MarkedText) -> IntervalPattern:
-    """The pattern of a document without problems."""
+    """The pattern of a document without problems.
+
+    Raises:
+        PatternError: its knowledge cannot be read, or contradicts itself.
+    """
     document = cast("dict[str, Any]", marked.value)
+    knowledge, mapping = read_meaning(document, marked)
     types = taxonomy_of(document["taxonomy"]) if "taxonomy" in document else None
-    pattern = interval_pattern(document[KEY]).named(document.get("name", "pattern"))
+    pattern = interval_pattern(document[KEY], knowledge=knowledge, mapping=mapping)
+    pattern = pattern.named(document.get("name", "pattern"))
     return replace(pattern, types=types, parameters=parameters_of(document), version=version_of(marked))
 
 
 def write_document(pattern: IntervalPattern) -> dict[str, Value]:
     """The document from which `read_document` reads `pattern`."""
-    return {**head_document(pattern), KEY: interval_text(pattern)}
+    meaning = meaning_document(pattern.knowledge, pattern.mapping)
+    return {**head_document(pattern), **meaning, KEY: interval_text(pattern)}
 
 
 _CLAUSES = {"relate": "RELATE", "order": "ORDER", "hierarchy": "TREE", "EVENT": "EVENT"}
@@ -51,6 +62,8 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
     where = problem.where or ""
     if where == "taxonomy":
         return place((where, "column"), marked)
+    if where.split(",")[0] == "mapping":
+        return place(("mapping",), marked)
     if where == "where" or where.endswith(", where"):
         return span_of_text(problem, (KEY,), marked)
     if where.startswith("parameter "):  # the file does not declare it

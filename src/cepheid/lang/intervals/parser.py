@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError, closest
 from cepheid.lang.consistency import Consistency
@@ -42,14 +43,31 @@ from cepheid.lang.intervals.values import (
     Tree,
     variables_of,
 )
+from cepheid.lang.semantic import check_given_together
 from cepheid.lang.sql.cursor import Cursor, refused
 from cepheid.lang.sql.tokens import Kind, Token
 
+if TYPE_CHECKING:
+    from cepheid.knowledge.events.mapping import EventMapping
+    from cepheid.knowledge.knowledge import Knowledge
+
 
 @refuses_former(TYPES)
-def interval_pattern(text: str) -> IntervalPattern:
-    """The pattern in the query text; PatternError, with the place, if the text is not a pattern."""
-    return read(text, _query)
+def interval_pattern(
+    text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
+) -> IntervalPattern:
+    """The pattern in the query text.
+
+    Args:
+        text: In it, semantic filters are written as `semantic('…')`, AND-ed with other conditions.
+        knowledge: What semantic filters ask. The types of variables are then classes.
+        mapping: How events are individuals; given if and only if knowledge is.
+
+    Raises:
+        PatternError: the text is not a pattern; with the place.
+    """
+    check_given_together(knowledge, mapping)
+    return replace(read(text, _query), knowledge=knowledge, mapping=mapping)
 
 
 @dataclass

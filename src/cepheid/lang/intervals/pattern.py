@@ -29,12 +29,16 @@ from cepheid.lang.intervals.values import (
     relation_named,
     scope_named,
 )
-from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.parameters import Parameter, ParameterValue, string_literal, with_values
+from cepheid.lang.semantic import SemanticFilter, check_given_together
 from cepheid.lang.sql.tokens import tokenize
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from cepheid.knowledge.events.mapping import EventMapping
+    from cepheid.knowledge.knowledge import Knowledge
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,9 @@ class IntervalPattern:
     order: tuple[Comparison, ...] = ()
     negations: tuple[Negation, ...] = ()
     condition: str | None = None
-    """SQL over the variables: `a.user = b.user`, `start(b) - end(a) < INTERVAL 1 HOUR`."""
+    """SQL over the variables: `a.user = b.user`, `start(b) - end(a) < INTERVAL 1 HOUR`. A semantic filter is written as
+    `semantic('…')`, AND-ed with the rest.
+    """
     window: timedelta | None = None
     consistency: Consistency = Consistency.CONSERVATIVE
     name: str = "pattern"
@@ -62,6 +68,10 @@ class IntervalPattern:
     """Set by `with_parameters` and by pattern files, each name once."""
     version: str | None = None
     """For people who store versions of patterns; it is not part of match_id."""
+    knowledge: Knowledge | None = None
+    """Set by `with_knowledge`: what semantic filters ask. The types of variables are then its classes."""
+    mapping: EventMapping | None = None
+    """Set by `with_knowledge`: how events are individuals. There if and only if there is knowledge."""
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
@@ -99,7 +109,7 @@ class IntervalPattern:
         between: tuple[str | Iterable[str], str | Iterable[str]] | None = None,
         scope: str | Scope | None = None,
         ordered: str | None = None,
-        where: str | None = None,
+        where: str | SemanticFilter | None = None,
     ) -> IntervalPattern:
         """Requires that no other event of the type lies in the scope and satisfies `ordered` and `where`.
 
@@ -118,8 +128,10 @@ class IntervalPattern:
         negation = Negation(variable, type, found, left, right, comparisons, condition)
         return replace(self, negations=(*self.negations, negation))
 
-    def where(self, condition: str) -> IntervalPattern:
-        """Adds a condition in SQL; the conditions of several calls must all hold."""
+    def where(self, condition: str | SemanticFilter) -> IntervalPattern:
+        """Adds a condition in SQL or, with knowledge, `semantic("…")`, in which a variable of the pattern is the
+        individual of its event. The conditions of several calls must all hold.
+        """
         found = _condition(condition)
         whole = found if self.condition is None else f"({self.condition}) AND ({found})"
         return replace(self, condition=whole)
@@ -139,6 +151,13 @@ class IntervalPattern:
     def taxonomy(self, column: str, kinds: Mapping[str, str | Sequence[str]] | None = None) -> IntervalPattern:
         """Names the column that holds the type of each event, and gives for a type the types that it is a kind of."""
         return replace(self, types=make_taxonomy(column, kinds or {}))
+
+    def with_knowledge(self, knowledge: Knowledge, mapping: EventMapping) -> IntervalPattern:
+        """Gives what semantic filters ask, and how events are its individuals. The types of variables are then classes
+        of the knowledge, and the pattern has no taxonomy.
+        """
+        check_given_together(knowledge, mapping)
+        return replace(self, knowledge=knowledge, mapping=mapping)
 
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:
         """Gives each `$name` in conditions its value, as `Pattern.with_parameters` does."""
@@ -162,6 +181,8 @@ def _condition(given: object) -> str:
     """The condition without comments around it, which would belong to no clause in the query text. Words that would
     begin a clause are quoted.
     """
+    if isinstance(given, SemanticFilter):
+        return f"semantic({string_literal(given.text)})"
     if not isinstance(given, str) or not given.strip():
         raise PatternError(f"a condition is SQL text, as in 'a.user = b.user', got {shown(given)}")
     try:

@@ -13,6 +13,7 @@ from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.errors import PatternError
 from cepheid.events.batch import Batch
 from cepheid.lang.consistency import Consistency, End
+from cepheid.lang.document.knowledge import knowledge_digest, mapping_document
 from cepheid.lang.document.values import parameters_document, taxonomy_document
 from cepheid.lang.duration import microseconds
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -128,4 +129,6 @@ def pattern_parts(plan: IntervalPlan) -> dict[str, Any]:
         "times": list(schema.times),
         "chosen": list(plan.columns),
         **parameters_document(pattern.parameters),
+        **({} if pattern.knowledge is None else {"knowledge": knowledge_digest(pattern.knowledge)}),
+        **({} if pattern.mapping is None else {"mapping": mapping_document(pattern.mapping)}),
     }

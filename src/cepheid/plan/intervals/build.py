@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.intervals.check import interval_problems
 from cepheid.plan.intervals.conditions import Variables, resolved, variables_in
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans, JoinScript
+from cepheid.plan.intervals.semantic import SemanticConditions
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts, plans_or_problems
@@ -70,10 +72,11 @@ def build_interval_plans(
 def check_intervals(pattern: IntervalPattern) -> list[Problem]:
     """The problems that do not depend on the events."""
     problems = interval_problems(pattern)
-    if pattern.types is not None and pattern.positives:
-        _type_texts(pattern, None, problems)
+    semantics = SemanticConditions.of(pattern, None, problems)
+    if _has_types(pattern) and pattern.positives:
+        _type_texts(semantics, None, problems)
     if not _repeats(pattern):
-        _conditions(pattern, {end: end.value for end in End}, None, problems)
+        _conditions(semantics, {end: end.value for end in End}, None, problems)
     return problems
 
 
@@ -81,15 +84,16 @@ def _plan_or_problems(
     pattern: IntervalPattern, schema: Schema, engine: SqlEngine, options: PlanOptions, *, sound: bool
 ) -> IntervalPlan | list[Problem]:
     problems = interval_problems(pattern, schema.key)
-    if pattern.types is None:
+    if not _has_types(pattern):
         hint = "Say which it is: .taxonomy('kind')."
         problems.append(Problem("no column of the events is known to hold their types", "taxonomy", hint=hint))
-    if not pattern.positives or _repeats(pattern) or pattern.types is None:
+    if not pattern.positives or _repeats(pattern) or not _has_types(pattern):
         return problems
+    semantics = SemanticConditions.of(pattern, schema.columns, problems)
     times = dict(zip(End, schema.times, strict=True))
     parts = _Parts(
-        _types_of_events(pattern, schema, problems),
-        _conditions(pattern, times, schema.columns, problems),
+        _types_of_events(semantics, schema, problems),
+        _conditions(semantics, times, schema.columns, problems),
     )
     nodes = [node for found in parts.conditions for node in found]
     types = ask_types(engine, [*nodes, *parts.types], schema.columns, problems)
@@ -103,11 +107,16 @@ def _plan_or_problems(
             problems += error.problems
     if problems or not sound:
         return problems
-    plan = _lifted(pattern, schema, parts, lifting, options)
+    plan = replace(_lifted(pattern, schema, parts, lifting, options), answers=tuple(semantics.lifted.answers))
     if len(plan.bits) > MAX_CONDITIONS:
         message = f"a pattern can have at most {MAX_CONDITIONS} different conditions on single events"
         raise LimitExceeded(f"{message}, this has {len(plan.bits)}. Split it into several")
     return plan
+
+
+def _has_types(pattern: IntervalPattern) -> bool:
+    """Whether it is known which events are of which types."""
+    return pattern.types is not None or pattern.knowledge is not None
 
 
 def _repeats(pattern: IntervalPattern) -> bool:
@@ -137,26 +146,30 @@ class _Parts(NamedTuple):
     """The conditions of the match, then those of each negation."""
 
 
-def _types_of_events(pattern: IntervalPattern, schema: Schema, problems: list[Problem]) -> list[Node]:
-    sql = _type_texts(pattern, schema.columns, problems)
+def _types_of_events(semantics: SemanticConditions, schema: Schema, problems: list[Problem]) -> list[Node]:
+    sql = _type_texts(semantics, schema.columns, problems)
     found: list[Problem] = []
     return [
         _type_condition(sql[type_], schema.columns, found)
-        for type_ in types_of_variables(pattern).values()
+        for type_ in types_of_variables(semantics.pattern).values()
         if type_ in sql
     ]
 
 
-def _type_texts(pattern: IntervalPattern, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
+def _type_texts(semantics: SemanticConditions, columns: pa.Schema | None, problems: list[Problem]) -> Mapping[str, str]:
     """Type → SQL."""
+    pattern = semantics.pattern
     asked = [(f"event {variable!r}", type_) for variable, type_ in types_of_variables(pattern).items()]
+    if pattern.knowledge is not None:
+        return semantics.classes(asked)
     return subtype_conditions(pattern.types, asked, columns, problems)
 
 
 def _conditions(
-    pattern: IntervalPattern, times: Mapping[End, str], columns: pa.Schema | None, problems: list[Problem]
+    semantics: SemanticConditions, times: Mapping[End, str], columns: pa.Schema | None, problems: list[Problem]
 ) -> list[list[Node]]:
     """The conditions of the match, then those of each negation; `columns` None: any name may be a column."""
+    pattern = semantics.pattern
     count = len(pattern.positives)
     texts = [(pattern.condition, "where", frozenset(range(count)))]
     texts += [
@@ -166,7 +179,7 @@ def _conditions(
     parameters = Parameters(pattern.parameters)
     conditions: list[list[Node]] = []
     for text, where, allowed in texts:
-        variables = Variables(pattern.variables, allowed, times, parameters)
+        variables = Variables(pattern.variables, allowed, times, parameters, semantics)
         conditions.append([] if text is None else resolved(text, where, variables, columns, problems))
     problems += parameters.unused()
     return conditions

@@ -16,6 +16,7 @@ from cepheid.lang.consistency import End
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import CURRENT, Column, Node, Resolver, Source, elsewhere, events_of, walk
+from cepheid.plan.intervals.semantic import FILTER, SemanticConditions, given_filter
 
 _ENDS = {end.value: end for end in End}
 
@@ -30,6 +31,7 @@ class Variables:
     columns: Mapping[End, str]
     """The events' columns for start and end."""
     parameters: Parameters
+    semantics: SemanticConditions
 
 
 def resolved(
@@ -42,9 +44,15 @@ def resolved(
     expression = variables.parameters.parse(source, problems)
     if expression is None:
         return []
-    parts = [_with_times(part, source, variables) for part in _conjuncts(expression)]
-    nodes = [_resolved_part(part, source, variables, columns, problems) for part in parts]
-    return [node for node in nodes if node is not None]
+    nodes: list[Node] = []
+    for part in _conjuncts(expression):
+        if (filter_ := given_filter(part)) is not None:
+            sql = variables.semantics.filter(filter_, where, variables.allowed)
+            nodes += [] if sql is None else resolved(sql, where, variables, columns, problems)
+            continue
+        node = _resolved_part(_with_times(part, source, variables), source, variables, columns, problems)
+        nodes += [] if node is None else [node]
+    return nodes
 
 
 def _resolved_part(
@@ -104,6 +112,10 @@ def _name_problems(
         if call.function in ("first", "last", "count", "sum", "avg", "min", "max"):
             hint = "A variable is one event: write a.column."
             message = f"{call.function}(…) looks over several events, and here each variable is one"
+            yield Problem(message, source.where, source.text, call.span, hint)
+        elif call.function == FILTER:
+            hint = f"Write {FILTER}('…') alone, or AND it with other conditions."
+            message = f"{FILTER}(…) takes the text of a filter, and stands in no other expression than AND"
             yield Problem(message, source.where, source.text, call.span, hint)
         elif call.function in _ENDS:  # times of variables are columns already
             hint = f"Write {call.function}({known[0]})."

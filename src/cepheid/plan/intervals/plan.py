@@ -13,6 +13,7 @@ from cepheid.plan.conditions.script import Script
 from cepheid.plan.lifted import Measure, OutputName
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import InSql, Measured, PlanOf, PlanSet, distinct
+from cepheid.plan.semantics.explain import Answer
 
 
 class JoinScript(NamedTuple):
@@ -43,6 +44,8 @@ class IntervalPlan(PlanOf[IntervalPattern], Measured, InSql):
     """None: the output has the events of the variables."""
     outputs: tuple[OutputName, ...] | None = None
     """The requested outputs for input that does not end; None: all of them."""
+    answers: tuple[Answer, ...] = ()
+    """The semantic filters, and the SQL in their place."""
 
     @property
     def times(self) -> dict[End, str]:

@@ -41,7 +41,7 @@ from cepheid.plan.occurrences.conditions import (
     variable_condition,
 )
 from cepheid.plan.occurrences.constants import Kind
-from cepheid.plan.occurrences.lifted import lifted_texts
+from cepheid.plan.occurrences.lifted import LiftedTexts, lifted_texts
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.semantic import (
@@ -128,8 +128,13 @@ def _plan_or_problems(
         columns=with_types(pattern, options.chosen(schema)),
         policy=policy,
         semantics=semantics,
+        answers=found.lifted.answers,
         by_operator=recent and not built.scripted,
-        warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
+        warnings=(
+            *misread_types(pattern),
+            *found.semantic.warnings,
+            *(map(costly, built.scripted[:1]) if recent else ()),
+        ),
     )
 
 
@@ -166,6 +171,7 @@ class _Resolved:
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
         self.grows: str | None = None
         """Why what is known grows with the events; None: SQL on their columns says what events mean."""
+        self.lifted = LiftedTexts({}, {}, ())
         if pattern.knowledge is not None and columns is not None and not self.problems:
             self._lift(columns)
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
@@ -195,7 +201,7 @@ class _Resolved:
         """Puts SQL in place of what events mean, where that is possible."""
         filters = {number: one for number, one in self.conditions.items() if isinstance(one, PlannedFilter)}
         try:
-            lifted = lifted_texts(self.pattern, self.meanings, filters, self.scopes, columns)
+            lifted = self.lifted = lifted_texts(self.pattern, self.meanings, filters, self.scopes, columns)
         except NotLifted as reason:
             self.grows = str(reason)
             return

@@ -6,13 +6,14 @@ So only what follows from these events alone can be asked; what needs all that t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.knowledge.filters.syntax import Atom, Variable
 from cepheid.lang.taxonomy import Taxonomy
+from cepheid.plan.semantics.explain import Answer
 from cepheid.plan.semantics.filters import FilterTexts, mapping_problems
 from cepheid.plan.semantics.inert import NotLifted, inert
 from cepheid.plan.semantics.lifted import Lifting
@@ -29,6 +30,8 @@ class LiftedConditions:
     """None: the columns of the events are not known, or there are problems already. Then there is no SQL."""
     knower: str
     """What the conditions are asked of, for messages."""
+    answers: list[Answer] = field(default_factory=list)
+    """The filters so far, each with its SQL."""
 
     @staticmethod
     def of(texts: FilterTexts, types: Taxonomy | None, columns: pa.Schema | None, knower: str) -> LiftedConditions:
@@ -64,6 +67,13 @@ class LiftedConditions:
                 if sql is not None:
                     found[name] = sql
         return found
+
+    def filter(self, text: str, atoms: tuple[Atom, ...], events: Mapping[str, str], where: str) -> str | None:
+        """SQL of the filter with this text and these atoms; None if there is none."""
+        sql = self.sql(atoms, events, f"the semantic filter {text!r}", where)
+        if sql is not None:
+            self.answers.append(Answer(text, sql))
+        return sql
 
     def sql(self, atoms: tuple[Atom, ...], events: Mapping[str, str], what: str, where: str) -> str | None:
         """The atoms as SQL; None if there is none. `events` is as for `Lifting.condition`; `what` names the atoms in

@@ -27,6 +27,7 @@ from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts
 from cepheid.plan.problems import refusal, schema_faults
 from cepheid.plan.reserved import CAUSE, RESERVED, RESERVED_OPEN
+from cepheid.plan.semantics.explain import Answer
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
 from cepheid.plan.stages.names import asked_types, names_of, starts_with_first
 from cepheid.plan.stages.plan import Plan
@@ -86,14 +87,15 @@ def plan_or_problems(
         own = [*RESERVED, *[CAUSE] * ("no_match" in (options.outputs or ()))]
         problems += measure_problems(measures, [*own, *schema.key])
     problems += measure_problems(promoted or {}, [*RESERVED_OPEN, *schema.key], noun=PROMOTED)
-    conditions, resolved, of_open = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems)
-    nodes = [part.node for parts in conditions for part in parts] + [node for _, node in (*resolved, *of_open)]
+    found = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems)
+    nodes = [part.node for parts in found.conditions for part in parts]
+    nodes += [node for _, node in (*found.measures, *found.promoted)]
     lifting = Lifting(ask_types(engine, nodes, schema.columns, problems), names_of(pattern), first_slot=first_slot)
     if problems or not sound:
         return problems
-    stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(conditions)]
-    built = build_measures(lifting, resolved, engine, problems)
-    built_of_open = build_measures(lifting, of_open, engine, problems)
+    stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(found.conditions)]
+    built = build_measures(lifting, found.measures, engine, problems)
+    built_of_open = build_measures(lifting, found.promoted, engine, problems)
     if problems:
         return problems
     different = len(lifting.bits) + sum(condition.script is not None for condition in stage_conditions)
@@ -108,6 +110,7 @@ def plan_or_problems(
         measures=built if measures is not None else None,
         promoted=built_of_open,
         columns=options.chosen(schema),
+        answers=found.answers,
     )
 
 
@@ -119,16 +122,25 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
     return problems
 
 
+class _Resolved(NamedTuple):
+    """The texts of a pattern with names, types and parameters filled in."""
+
+    conditions: list[list[Part]]
+    """The parts of the plan's conditions."""
+    measures: list[ResolvedMeasure]
+    promoted: list[ResolvedMeasure]
+    answers: tuple[Answer, ...]
+    """The semantic filters, and the SQL in their place."""
+
+
 def _resolved(
     pattern: Pattern,
     measures: Mapping[str, str],
     promoted: Mapping[str, str],
     columns: pa.Schema | None,
     problems: list[Problem],
-) -> tuple[list[list[Part]], list[ResolvedMeasure], list[ResolvedMeasure]]:
-    """The plan's conditions, measures and promoted columns, with names, types and parameters filled in. `columns` None:
-    the columns are not known.
-    """
+) -> _Resolved:
+    """`columns` None: the columns are not known."""
     parameters, semantics = Parameters(pattern.parameters), SemanticConditions.of(pattern, columns, problems)
     if pattern.knowledge is None:
         types = subtype_conditions(pattern.types, asked_types(pattern), columns, problems)
@@ -140,7 +152,7 @@ def _resolved(
     resolved = resolve_measures(names, measures, columns, parameters, problems)
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
-    return conditions, resolved, of_open
+    return _Resolved(conditions, resolved, of_open, tuple(semantics.lifted.answers))
 
 
 # Conditions
@@ -216,7 +228,7 @@ def _text(condition: Condition, where: str) -> _Text:
 
 
 def _with_sql(written: _Written, semantics: SemanticConditions) -> _Written:
-    """The same with SQL in place of semantic filters; those without SQL are left out, as their problems are reported."""
+    """The same with SQL in place of semantic filters. Those without SQL, whose problems are reported, are left out."""
     texts = []
     for text in written.texts:
         if not text.is_semantic:

@@ -28,6 +28,7 @@ from cepheid.plan.conditions.script import (
     StageValue,
 )
 from cepheid.plan.lifted import Lifted, Measure, PlannedCondition, Slot
+from cepheid.plan.semantics.explain import lifted_text, shortened
 from cepheid.plan.stages.cautions import cautions
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
@@ -92,6 +93,7 @@ def explain_plan(plan: Plan) -> str:
         *_lifted(plan),
         *_measures(plan),
         *_whole_pattern(plan.pattern),
+        *lifted_text(plan.pattern.knowledge, plan.answers),
         *_input(plan),
         *_warnings(plan.pattern),
     ]
@@ -171,6 +173,8 @@ def _written(stage: Stage) -> Iterator[str]:
 
 
 def _condition_text(condition: Condition | Subtype) -> str:
+    if isinstance(condition, Condition) and condition.is_semantic:
+        return f"semantic({condition.text!r})"
     function = condition.function if isinstance(condition, Condition) else None
     return condition.text if function is None else _asked(function)
 
@@ -181,7 +185,7 @@ def _asked(function: Function) -> str:
 
 def _planned_condition(condition: PlannedCondition, plan: Plan) -> Iterator[str]:
     if condition.bit is not None:
-        yield f"lifted: bit {condition.bit}, {plan.bits[condition.bit].shown}"
+        yield f"lifted: bit {condition.bit}, {shortened(plan.bits[condition.bit].sql)}"
     if condition.script is not None:
         yield f"script: {script_text(condition.script, plan)}"
     if condition.bit is None and condition.script is None:
@@ -195,7 +199,7 @@ def _lifted(plan: Plan) -> Iterator[str]:
     yield "Lifted columns (computed for every event by the SQL engine of the host)"
     names = [f"bit {number}" for number in range(len(plan.bits))]
     names += [f"value {number}" for number in range(len(plan.values))]
-    rows = [(lifted.shown, str(lifted.type)) for lifted in (*plan.bits, *plan.values)]
+    rows = [(shortened(lifted.sql), str(lifted.type)) for lifted in (*plan.bits, *plan.values)]
     widest = max(map(len, names))
     for name, (sql, kind) in zip(names, rows, strict=True):
         yield f"  {name:<{widest}}  {sql}  ({kind})"
@@ -303,7 +307,7 @@ def _slot(slot: Slot, plan: Plan) -> str:
 
 def _operand(lifted: Lifted) -> str:
     simple = re.fullmatch(r"[\w.]+|`[^`]*`", lifted.sql)
-    return lifted.sql if simple else f"({lifted.shown})"
+    return lifted.sql if simple else f"({lifted.sql})"
 
 
 def _quoted(name: str) -> str:

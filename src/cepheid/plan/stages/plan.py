@@ -13,6 +13,7 @@ from cepheid.lang.stages.pattern import Pattern, SkipTo, Stage
 from cepheid.plan.lifted import Measure, OutputName, PlannedCondition, Slot, slots_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import Measured, PlanOf
+from cepheid.plan.semantics.explain import Answer
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class Plan(PlanOf[Pattern], Measured):
     limits: Limits = field(default_factory=Limits)
     promoted: tuple[Measure, ...] = ()
     """Columns of open partial matches, where these are stored as rows."""
+    answers: tuple[Answer, ...] = ()
+    """The semantic filters, and the SQL in their place."""
 
     @cached_property
     def stage_columns(self) -> tuple[StageColumn, ...]:

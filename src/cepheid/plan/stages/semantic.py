@@ -26,7 +26,7 @@ class SemanticConditions:
     @staticmethod
     def of(pattern: Pattern, columns: pa.Schema | None, problems: list[Problem]) -> SemanticConditions:
         """`columns` None: the columns are not known."""
-        texts = FilterTexts(pattern.knowledge, pattern.mapping, "Pattern.begin", problems)
+        texts = FilterTexts(pattern.knowledge, pattern.mapping, "Pattern.begin(…, knowledge=…, mapping=…)", problems)
         return SemanticConditions(pattern, LiftedConditions.of(texts, pattern.types, columns, "a partial match"))
 
     def classes(self, asked: Sequence[tuple[str, str]]) -> Mapping[str, str]:
@@ -42,7 +42,7 @@ class SemanticConditions:
             current: The name under which it has the current event; None: it has no name there.
             visible: How many stages come before or are the current one.
         """
-        atoms = self.lifted.texts.atoms(text, where)
+        atoms = self.lifted.texts.atoms(text, where, [leaf.name for leaf in self.pattern.leaves])
         if atoms is None:
             return None
         used = variables_of(atoms)
@@ -52,7 +52,7 @@ class SemanticConditions:
             return None
         events = {leaf.name: f"{quoted(leaf.name)}." for leaf in self.pattern.leaves if leaf.name in used}
         events |= {} if current is None else {current: ""}
-        return self.lifted.sql(atoms, events, f"the semantic filter {text!r}", where)
+        return self.lifted.filter(text, atoms, events, where)
 
     def _stage_problems(
         self, used: Sequence[str], text: str, where: str, current: str | None, visible: int
