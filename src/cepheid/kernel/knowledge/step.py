@@ -21,7 +21,7 @@ from cepheid.kernel.knowledge.layout import (
     Said,
     Store,
 )
-from cepheid.kernel.knowledge.store import find, first, following, put
+from cepheid.kernel.knowledge.store import find, first, following, make_slots, put
 
 
 @kernel
@@ -116,6 +116,12 @@ def learn(
         if cursor.waiting == len(agenda.time):
             cursor.shortage = ClosureStatus.MORE_AGENDA
             return NONE
+        of = store.sessions[session]
+        if 2 * of.count >= of.room - 1:
+            if not make_slots(store, cursor, session, 2 * int(of.count)):
+                cursor.shortage = ClosureStatus.MORE_SLOTS
+                return NONE
+            slot = find(store, session, subject, predicate, object_)
         number = int(cursor.facts)
         cursor.facts += 1
         put(store, slot, number, session, subject, predicate, object_)
@@ -266,7 +272,7 @@ def may_apply(rules: RuleTables, store: Store, number: int, rule: int) -> bool:
     return True
 
 
-@kernel
+@inlined
 def apply_rule(
     rules: RuleTables,
     base: Store,
@@ -313,7 +319,7 @@ def value_of(values: Ints, part: int) -> int:
     return part if part >= 0 else int(values[-1 - part])
 
 
-@kernel
+@inlined
 def begin(rules: RuleTables, base: Store, store: Store, session: int, values: Ints, place: int) -> int:
     """The first fact that may match a pattern."""
     pattern = rules.patterns[place]
@@ -324,7 +330,7 @@ def begin(rules: RuleTables, base: Store, store: Store, session: int, values: In
     return own(rules, store, session, values, place)
 
 
-@kernel
+@inlined
 def in_base(rules: RuleTables, base: Store, values: Ints, place: int) -> int:
     """The first shared fact that may match a pattern."""
     pattern, shared = rules.patterns[place], rules.settings[0].shared
@@ -339,7 +345,7 @@ def in_base(rules: RuleTables, base: Store, values: Ints, place: int) -> int:
     return first(base, 0, pattern.lookup, one, two)
 
 
-@kernel
+@inlined
 def own(rules: RuleTables, store: Store, session: int, values: Ints, place: int) -> int:
     """The first fact of the session that may match a pattern."""
     pattern = rules.patterns[place]
@@ -369,7 +375,7 @@ def keys(rules: RuleTables, values: Ints, place: int) -> tuple[int, int]:
     return NONE, NONE
 
 
-@kernel
+@inlined
 def proceed(rules: RuleTables, base: Store, store: Store, session: int, values: Ints, place: int, at: int) -> int:
     """The next fact that may match a pattern."""
     lookup = rules.patterns[place].lookup
