@@ -25,6 +25,7 @@ from cepheid.kernel.knowledge.layout import (
     Knowing,
     Said,
     Store,
+    Verdict,
     new_agenda,
     new_closure_cursor,
     new_matching,
@@ -34,6 +35,7 @@ from cepheid.kernel.knowledge.layout import (
     with_sessions,
     with_slots,
 )
+from cepheid.kernel.knowledge.remaining import passing
 from cepheid.kernel.knowledge.step import close_sessions, times_of
 from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all, room_for
 from cepheid.kernel.knowledge.view import SessionView
@@ -292,8 +294,10 @@ class SessionClosures:
             self._programs = compile_programs(self._filters, self._rules, self.terms)
             self._rules.list_wanted()
             self._take_wanted()
-        programs, rules, _ = self._programs
-        return Knowing(programs, rules, self._base, self._store, self._matching, sessions, individuals)
+        programs = self._programs
+        return Knowing(
+            programs.programs, programs.rules, self._base, self._store, self._matching, sessions, individuals
+        )
 
     def asked(self, number: int, sessions: Int32s, individuals: Int32s, times: Ints) -> Ints:
         """For each individual, in its session and at its time (microseconds), a Verdict on the filter with the number,
@@ -301,6 +305,22 @@ class SessionClosures:
         """
         found = np.zeros(len(times), np.int64)
         ask_each(self.knowing(sessions, individuals), number, times, found)
+        open_ = np.flatnonzero(found == Verdict.UNDECIDED)
+        bound = individuals[open_].reshape(-1, 1)[:, : len(self._filters[number].bound)]
+        found[open_] = self.tested(number, sessions[open_], bound, times[open_])
+        return found
+
+    def tested(self, number: int, sessions: Int32s, bound: Int32s, times: Ints) -> Ints:
+        """A Verdict on a filter for each question: its session, the terms (questions, variables) of the variables that
+        are bound, and its time (microseconds).
+        """
+        knowing, found = self.knowing(sessions, sessions), np.full(len(times), Verdict.UNDECIDED, np.int64)
+        assert self._programs is not None
+        remaining = self._programs.remaining[number]
+        if remaining is not None and len(times) and not self._store.sessions["left"][sessions].any():
+            passes = passing(knowing, number, remaining, bound, times, self.of(int(sessions[0])))
+            if passes is not None:
+                found[:] = np.where(passes, Verdict.HOLDS, Verdict.DOES_NOT_HOLD)
         return found
 
     def brought_by(self, session: int) -> int:
