@@ -43,7 +43,7 @@ from cepheid.detect import plan_of
 from cepheid.families import known_family_of
 from cepheid.host import open_host
 from cepheid.intervals import interval_pattern
-from cepheid.knowledge import EventMapping, Knowledge, individual
+from cepheid.knowledge import EventMapping, Knowledge
 from cepheid.lang.fingerprint import pattern_fingerprint
 from cepheid.requests.request_of import request_of
 
