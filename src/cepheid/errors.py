@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -104,8 +106,24 @@ class KnowledgeError(ValueError):
     """Knowledge cannot be read, or contradicts itself; or a filter over it is wrong."""
 
 
+class FilterError(KnowledgeError):
+    """A filter over knowledge has a problem, which is in `problem`."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
 class CepheidWarning(UserWarning):
     """Something works, but perhaps not as intended. The message says what would avoid the warning."""
+
+
+def warn(message: str) -> None:
+    """Warns at the caller's line, which is the nearest one outside of this package."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, CepheidWarning, stacklevel=level)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cepheid.detect import is_spark
-from cepheid.errors import SchemaError
+from cepheid.errors import SchemaError, warn
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.lang.arguments import brief
@@ -24,7 +24,6 @@ from cepheid.plan.reserved import VERSION
 from cepheid.requests.arguments import checked_outputs
 from cepheid.requests.request import MOST_LISTED, SHARDS, Nulls, checked_most
 from cepheid.requests.request_of import request_of
-from cepheid.requests.warnings import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -274,7 +274,12 @@ FAULTS = [
     ("Rom(?room) ∧ hasPoint(?room, ?point)", "room", OF_POINT, "no class or property <http://b.example/Rom>"),
     ("Rom(?room) ∧ hasPoint(?room, ?point)", "room", OF_POINT, "Names like it: http://b.example/Room"),
     (BELOW, "room", {"value": individual("v")}, "built-ins take values, and this is an individual"),
-    ("Room(?room) ∧ greaterThan(?v, ?w)", "room", {"v": "v"}, r"nothing binds \?w: it stands in built-ins only"),
+    (
+        "Room(?room) ∧ greaterThan(?v, ?w)",
+        "room",
+        {"v": "v"},
+        r"never holds: nothing binds \?w, as only built-ins have it",
+    ),
 ]
 
 
@@ -290,7 +295,9 @@ def test_all_faults_together() -> None:
     with pytest.raises(KnowledgeError) as caught:
         BUILDING.column("Rom(?room)", "roon", {"point": "p"})
     assert [line for line in str(caught.value).splitlines() if not line.startswith(("Names", "Did", "Known"))] == [
-        "the knowledge has no class or property <http://b.example/Rom> (the filter 'Rom(?room)')",
+        "the knowledge has no class or property <http://b.example/Rom> (filter, column 1)",
+        "  Rom(?room)",
+        "  ^^^",
         "variable: the filter has no variable 'roon'",
         "bindings: the filter has no variable 'point'",
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cepheid import EventError, Matcher, OccurrencePattern, PatternError, detect
+from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, PatternError, detect
 from cepheid.knowledge.events.mapping import EventMapping, constant, individual, node
 from cepheid.knowledge.knowledge import Knowledge
 
@@ -155,11 +155,16 @@ def test_problems_are_reported_at_once() -> None:
 
 
 def test_turtle_may_bring_names() -> None:
-    """With Turtle, names that the knowledge does not have are no errors."""
+    """With Turtle, names that the knowledge does not have are no errors, but warned of."""
     mapping = EventMapping("name", properties={"hasPrise": "price"}, turtle="more")
     pattern = OccurrencePattern.of("?e: Sale [ hasPrise(?e, 3) ]", knowledge=KNOWLEDGE, mapping=mapping)
     table = pa.table({"at": pa.array([START]), "name": ["a"], "price": [3], "more": [":a a :Sale ."]})
-    assert detect(table, pattern, time="at").num_rows == 1
+    with pytest.warns(CepheidWarning) as caught:
+        assert detect(table, pattern, time="at").num_rows == 1
+    assert [str(one.message).splitlines()[0] for one in caught] == [
+        "the knowledge has no class or property <http://shop.example/Sale>",
+        "the knowledge has no class or property <http://shop.example/hasPrise> (condition, column 1)",
+    ]
 
 
 _WITHOUT_PYOXIGRAPH = f"""

@@ -148,6 +148,8 @@ cepheid_timeouts_total{query="e397",pattern="pair"} 2
 cepheid_dropped_partial_matches_total{query="e397",pattern="pair"} 0
 # TYPE cepheid_inconsistent_total counter
 cepheid_inconsistent_total{query="e397",pattern="pair"} 0
+# TYPE cepheid_dropped_facts_total counter
+cepheid_dropped_facts_total{query="e397",pattern="pair"} 0
 # TYPE cepheid_late_total counter
 cepheid_late_total{query="e397",pattern="pair"} 1
 # TYPE cepheid_open_partial_matches gauge

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from cepheid.errors import KnowledgeError, did_you_mean
 from cepheid.knowledge.events.mapping import Individual, Reading, readings_of
 from cepheid.knowledge.events.names import Template, is_template
-from cepheid.knowledge.filters.syntax import Atom, Variable, parsed
-from cepheid.knowledge.filters.variables import never_bound, variables_of
-from cepheid.knowledge.unknown import unknown_names
+from cepheid.knowledge.filters.syntax import Atom, Variable, located, parsed
+from cepheid.knowledge.filters.variables import never_holds, variables_of
+from cepheid.knowledge.unknown import unknown_in_filter
 
 if TYPE_CHECKING:
     from cepheid.knowledge.knowledge import Knowledge
@@ -79,13 +79,13 @@ def answer_column(
 
 def _faults(column: AnswerColumn) -> Iterator[str]:
     atoms, known = column.atoms, variables_of(column.atoms)
-    names = (atom.name for atom in atoms if atom.kind in ("class", "property"))
-    yield from map(str, unknown_names(column.knowledge, dict.fromkeys(names), f"the filter {column.filter!r}"))
+    places = located(column.filter, column.knowledge.prefixes)
+    yield from map(str, unknown_in_filter(column.knowledge, column.filter, places, "filter"))
     if column.variable not in known:
         hint = did_you_mean(column.variable, known, if_none="It has none.")
         yield f"variable: the filter has no variable {column.variable!r}\n{hint}"
-    for name in never_bound(atoms, [name for name, _ in column.bindings]):
-        yield f"the filter never holds, as nothing binds ?{name}: it stands in built-ins only. Bind it, or ask for it"
+    if why := never_holds(column.filter, atoms, [name for name, _ in column.bindings]):
+        yield why
     for name, source in column.bindings:
         if name not in known:
             hint = did_you_mean(name, known, if_none="It has none.")

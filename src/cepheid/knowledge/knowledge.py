@@ -8,12 +8,14 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 
-from cepheid.errors import KnowledgeError
+from cepheid.errors import KnowledgeError, warn
 from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import SAME
+from cepheid.knowledge.closure.stored import closure_of
 from cepheid.knowledge.column import AnswerColumn, Source, answer_column
 from cepheid.knowledge.filters.solving import solutions
-from cepheid.knowledge.filters.syntax import Variable, parsed
+from cepheid.knowledge.filters.syntax import Atom, Variable, parsed
+from cepheid.knowledge.filters.variables import never_holds
 from cepheid.knowledge.ignored import Ignored, ignored_in
 from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
@@ -63,9 +65,7 @@ class Knowledge:
     @cached_property
     def closure(self) -> Closure:
         """The facts and all that follows from them by the rules of OWL 2 RL."""
-        closure = Closure()
-        closure.add(self.facts)
-        return closure
+        return closure_of(self.facts, lambda: self.fingerprint)
 
     @cached_property
     def names(self) -> frozenset[Iri]:
@@ -108,7 +108,7 @@ class Knowledge:
         Raises:
             KnowledgeError: the filter cannot be read.
         """
-        atoms = parsed(filter, self.prefixes)
+        atoms = self._asked(filter, bindings)
         return next(solutions(atoms, self.closure, _individuals(bindings)), None) is not None
 
     def solutions(
@@ -131,7 +131,7 @@ class Knowledge:
         Raises:
             KnowledgeError: the filter cannot be read, or has no such variable.
         """
-        atoms = parsed(filter, self.prefixes)
+        atoms = self._asked(filter, bindings)
         bound = {
             argument.name
             for atom in atoms
@@ -144,6 +144,13 @@ class Knowledge:
             raise KnowledgeError(f"variables: no class or property atom has {', '.join(unknown)}. There are {known}")
         found = solutions(atoms, self.closure, _individuals(bindings))
         return sorted({tuple(self._shown(one[name]) for name in variables) for one in found})
+
+    def _asked(self, filter: str, bindings: Mapping[str, str] | None) -> tuple[Atom, ...]:  # noqa: A002 - as above
+        """The atoms of a filter; warns if it can never hold."""
+        atoms = parsed(filter, self.prefixes)
+        if why := never_holds(filter, atoms, _individuals(bindings)):
+            warn(why)
+        return atoms
 
     def column(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 STRING = f"{XSD}string"
@@ -78,8 +78,8 @@ class Terms:
     def __init__(self, base: Terms | None = None) -> None:
         self._base = base
         self._first = 0 if base is None else len(base)
-        self._find_shared = _none if base is None else base.find_text if base._base else base._numbers.get
         self._numbers: dict[str, int] = {}
+        """Those of its own terms, and of others that were asked for."""
         self._texts: list[str] = []
         self._made: dict[int, Term] = {}
         """The terms that somebody asked for."""
@@ -93,17 +93,22 @@ class Terms:
 
     def numbers(self, texts: Sequence[str]) -> list[int]:
         """The numbers of the terms with these texts, which get some if they have none."""
-        own, shared = self._numbers, self._find_shared
-        found: list[int] = [*map(own.get, texts)]  # type: ignore[arg-type]  # the loop fills in what is missing
-        following = len(self)
-        for place, text in enumerate(texts) if None in found else ():
-            if found[place] is None:
-                number = shared(text)
-                if number is None and (number := own.setdefault(text, following)) == following:
-                    self._texts.append(text)
-                    following += 1
-                found[place] = number
-        return found
+        own = self._numbers
+        found: list[Any] = [*map(own.get, texts)]
+        if None not in found:
+            return found
+        missing = [text for text, number in zip(texts, found, strict=True) if number is None]
+        if self._base is not None:
+            own.update(self._base.known(missing))
+        new = [text for text in dict.fromkeys(missing) if text not in own]
+        own.update(zip(new, range(len(self), len(self) + len(new)), strict=True))
+        self._texts += new
+        return [own[text] for text in texts]
+
+    def known(self, texts: Sequence[str]) -> dict[str, int]:
+        """The numbers of the terms with these texts that have some."""
+        found = zip(texts, map(self.find_text, texts) if self._base else map(self._numbers.get, texts), strict=True)
+        return {text: number for text, number in found if number is not None}
 
     def kept(self, numbers: Iterable[int]) -> Terms:
         """New numbers, in the same order, for the base's terms and these ones, which ascend."""
@@ -112,9 +117,9 @@ class Terms:
         found._numbers = {text: self._first + place for place, text in enumerate(found._texts)}
         return found
 
-    def since(self, number: int) -> list[str]:
-        """The texts of the terms from a number on, which is none of the base's."""
-        return self._texts[number - self._first :]
+    def literals_since(self, number: int) -> list[bool]:
+        """Whether terms are literals, from a number on, which is none of the base's."""
+        return [text[:1] == _QUOTE for text in self._texts[number - self._first :]]
 
     def find(self, term: Term) -> int | None:
         """The number of the term; None if it has none."""
@@ -122,7 +127,7 @@ class Terms:
 
     def find_text(self, text: str) -> int | None:
         known = self._numbers.get(text)
-        return self._find_shared(text) if known is None else known
+        return self._base.find_text(text) if known is None and self._base is not None else known
 
     def term(self, number: int) -> Term:
         if (made := self._made.get(number)) is None:
@@ -137,7 +142,3 @@ class Terms:
 
     def is_literal(self, number: int) -> bool:
         return is_literal(self.text(number))
-
-
-def _none(text: str) -> int | None:  # noqa: ARG001 - as those that find a term
-    return None

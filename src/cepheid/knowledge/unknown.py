@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from cepheid.errors import Problem
+from cepheid.knowledge.filters.builtins import BUILTINS
+from cepheid.knowledge.filters.syntax import Located
 from cepheid.knowledge.terms import Iri
 from cepheid.knowledge.vocabulary import KNOWN_PREFIXES
 
@@ -20,17 +23,28 @@ def unknown_names(knowledge: Knowledge, names: Iterable[Iri], where: str | None)
     vocabularies = tuple(KNOWN_PREFIXES.values())
     for name in names:
         if name not in knowledge.names and not name.value.startswith(vocabularies):
-            hint = _names_like(name, knowledge)
+            near = _names_like(name, knowledge)
+            hint = f"Names like it: {', '.join(near)}" if near else None
             yield Problem(f"the knowledge has no class or property {name}", where, hint=hint)
 
 
-def _names_like(name: Iri, knowledge: Knowledge) -> str | None:
+def unknown_in_filter(knowledge: Knowledge, text: str, atoms: Iterable[Located], where: str) -> Iterator[Problem]:
+    """The classes and properties of a filter that the knowledge does not have, each with its place in the text."""
+    for atom, span in atoms:
+        if atom.kind in ("class", "property"):
+            for problem in unknown_names(knowledge, [atom.name], where):
+                near = get_close_matches(_last(atom.name), BUILTINS)
+                hints = [problem.hint] if problem.hint else []
+                hints += [f"Built-ins with a name like it: {', '.join(near)}"] if near else []
+                yield replace(problem, text=text, span=span, hint="\n".join(hints) or None)
+
+
+def _names_like(name: Iri, knowledge: Knowledge) -> list[str]:
     """Names of the knowledge whose last part is like that of the name."""
     by_last: dict[str, list[str]] = {}
     for one in knowledge.names:
         by_last.setdefault(_last(one), []).append(one.value)
-    near = [full for last in get_close_matches(_last(name), by_last, cutoff=0.75) for full in sorted(by_last[last])]
-    return f"Names like it: {', '.join(near)}" if near else None
+    return [full for last in get_close_matches(_last(name), by_last, cutoff=0.75) for full in sorted(by_last[last])]
 
 
 def _last(name: Iri) -> str:

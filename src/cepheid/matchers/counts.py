@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
-MATCHER_COUNTS = ("ties", "matches", "timeouts", "dropped_partial_matches", "dropped_matches", "inconsistent")
+MATCHER_COUNTS = (
+    "ties",
+    "matches",
+    "timeouts",
+    "dropped_partial_matches",
+    "dropped_matches",
+    "inconsistent",
+    "dropped_facts",
+)
 """The counts of every matcher."""
 
 LIVE_COUNTS = (*MATCHER_COUNTS, "late")
@@ -35,6 +43,8 @@ class Found:
     dropped_matches: int = 0
     inconsistent: int = 0
     """Sessions whose events contradict what is known."""
+    dropped_facts: int = 0
+    """Facts that events say."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,16 @@ class EventCounts(ReadCounts):
     """Open partial matches dropped because of `Limits.max_partial_matches`."""
     inconsistent: int = 0
     """Sessions whose events contradict what is known, for patterns with knowledge."""
+    dropped_facts: int = 0
+    """What events say (facts) that was not taken because of `Limits.max_facts` or `Limits.max_same_as`."""
 
     @property
     def over_limits(self) -> str:
-        return in_words((self.dropped_partial_matches, "partial matches"), (self.dropped_matches, "matches"))
+        return in_words(
+            (self.dropped_partial_matches, "partial matches"),
+            (self.dropped_matches, "matches"),
+            (self.dropped_facts, "facts of events"),
+        )
 
 
 @dataclass(frozen=True)

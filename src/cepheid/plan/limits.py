@@ -1,4 +1,4 @@
-"""Limits on the open partial matches of a key, and on the matches that a single event completes."""
+"""Limits on the open partial matches and facts of a key, and on the matches that a single event completes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 2**63 - 1
 
 @dataclass(frozen=True)
 class Limits:
-    """The most matches and open partial matches that a pattern may have, for each key.
+    """The most matches, open partial matches and facts that a pattern may have, for each key.
 
     Raises:
         SchemaError: a number is not positive or exceeds MOST, or `on_limit` is unknown.
@@ -37,7 +37,16 @@ class Limits:
     """The most matches that one event, one deadline or the end of the input may complete."""
     on_limit: OnLimit = "raise"
     """"raise": LimitExceeded. "drop": those with the earliest start are dropped, and counted in the report; partial
-    matches are then stored one by one.
+    matches are then stored one by one. Of facts, those of the event with which a key passes a limit are dropped, and
+    those of the key's later events.
+    """
+    max_facts: int = 5_000_000
+    """For patterns with knowledge: the most facts of a key that its events say or that follow from them. Those of the
+    knowledge do not count. A fact takes 150 to 300 bytes.
+    """
+    max_same_as: int = 100
+    """For patterns with knowledge: the most names of an individual (sameAs), where an event says or implies one. n
+    names are n² facts, and all that is said of the individual is said n times.
     """
 
     @property
@@ -49,6 +58,8 @@ class Limits:
         numbers: tuple[tuple[str, object], ...] = (
             ("max_partial_matches", self.most_partial_matches),
             ("max_matches_per_event", self.max_matches_per_event),
+            ("max_facts", self.max_facts),
+            ("max_same_as", self.max_same_as),
         )
         faults = [
             f"limits: {name} is a whole number from 1 to 2**63 - 1, got {value!r}"

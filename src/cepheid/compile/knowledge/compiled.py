@@ -150,7 +150,7 @@ class CompiledRules:
                 join.name,
                 (*join.given, *given),
                 _filled(first, found),
-                _in_order(patterns),
+                in_order(patterns, {SUBJECT, PREDICATE, OBJECT}),
                 None if head is None else _filled(head, found),
             )
 
@@ -217,7 +217,7 @@ class CompiledRules:
         numbers = {SUBJECT: 0, PREDICATE: 1, OBJECT: 2}
         start = len(self._patterns)
         for pattern in rule.others:
-            self._patterns.append(self._pattern(pattern, numbers))
+            self._patterns.append(pattern_row(self, pattern, numbers))
         subject, _, object_ = rule.first
         head = (0, 0, 0) if rule.head is None else tuple(_coded(part, numbers) for part in rule.head)
         self._joins.append(
@@ -233,25 +233,29 @@ class CompiledRules:
         )
         self.sources.append((rule.name, rule.given))
 
-    def _pattern(self, pattern: Pattern, numbers: dict[int, int]) -> tuple[int, ...]:
-        subject, predicate, object_ = (part >= 0 or part in numbers for part in pattern)
-        lookup = LOOKUPS[subject, predicate, object_]
-        binds = 0
-        for place, part in enumerate(pattern):
-            if part < 0 and part not in numbers:
-                numbers[part] = len(numbers)
-                binds |= 1 << place
-        coded = [_coded(part, numbers) for part in pattern]
-        return (*coded, binds, int(lookup), self._bits(pattern), int(self._in_base(pattern)))
-
-    def _bits(self, pattern: Pattern) -> int:
+    def bits(self, pattern: Pattern) -> int:
+        """A session with none of these bits has no facts that match the pattern; 0: that is not known."""
         _, predicate, object_ = pattern
         if predicate < 0 or (predicate == self._type and object_ < 0):
             return 0
         return self._bit(*self._kind(predicate, object_))
 
-    def _in_base(self, pattern: Pattern) -> bool:
+    def in_base(self, pattern: Pattern) -> bool:
+        """Whether shared facts may match the pattern."""
         return any(True for _ in self._base.facts.matching(*(part if part >= 0 else None for part in pattern)))
+
+
+def pattern_row(rules: CompiledRules, pattern: Pattern, numbers: dict[int, int]) -> tuple[int, ...]:
+    """The fields of a PATTERN. `numbers` has those of the variables that are known by then; the others get numbers."""
+    subject, predicate, object_ = (part >= 0 or part in numbers for part in pattern)
+    lookup = LOOKUPS[subject, predicate, object_]
+    binds = 0
+    for place, part in enumerate(pattern):
+        if part < 0 and part not in numbers:
+            numbers[part] = len(numbers)
+            binds |= 1 << place
+    coded = [_coded(part, numbers) for part in pattern]
+    return (*coded, binds, int(lookup), rules.bits(pattern), int(rules.in_base(pattern)))
 
 
 def _names(join: Join, shared: int) -> dict[int, int]:
@@ -291,14 +295,14 @@ def _coded(part: int, numbers: dict[int, int]) -> int:
     return part if part >= 0 else -1 - numbers[part]
 
 
-def _in_order(patterns: Sequence[Pattern]) -> tuple[Pattern, ...]:
-    """The patterns, next always the one with the most parts that are known by then."""
-    remaining, ordered, known = [*patterns], list[Pattern](), {SUBJECT, PREDICATE, OBJECT}
+def in_order(patterns: Sequence[Pattern], known: Iterable[int]) -> tuple[Pattern, ...]:
+    """The patterns, next always the one with the most parts that are known by then; `known` are variables."""
+    remaining, ordered, bound = [*patterns], list[Pattern](), {*known}
     while remaining:
-        best = max(remaining, key=lambda one: [one[1] >= 0 or one[1] in known, sum(p >= 0 or p in known for p in one)])
+        best = max(remaining, key=lambda one: [one[1] >= 0 or one[1] in bound, sum(p >= 0 or p in bound for p in one)])
         remaining.remove(best)
         ordered.append(best)
-        known |= _variables(best)
+        bound |= _variables(best)
     return tuple(ordered)
 
 

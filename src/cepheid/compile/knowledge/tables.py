@@ -71,6 +71,15 @@ PATTERN = np.dtype(
     ]
 )
 
+PROGRAM = np.dtype(
+    [
+        ("patterns", np.int64),  # the first of its PATTERNs
+        ("patterns_end", np.int64),
+        ("bound", np.int64),  # how many of its variables are bound; these have the first numbers
+        ("whole", np.int64),  # whether the patterns are the whole filter
+    ]
+)
+
 
 class RuleTables(NamedTuple):
     """Rules by the kinds of facts to which they are applied. `n` terms are of the shared knowledge."""

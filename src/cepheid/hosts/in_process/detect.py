@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import ConditionError, SchemaError, in_pattern
+from cepheid.errors import ConditionError, SchemaError, in_pattern, warn
 from cepheid.events.batch import Batch
 from cepheid.events.time import microseconds
 from cepheid.families.family import Family
@@ -35,7 +35,7 @@ from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, releva
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of, planned, repeated_names
-from cepheid.requests.warnings import warn, with_names
+from cepheid.requests.warnings import with_names
 
 PIECE = 1 << 18
 """The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from cepheid.errors import SchemaError
+from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import microseconds
@@ -26,7 +26,7 @@ from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of
-from cepheid.requests.warnings import of_growth, warn, with_names
+from cepheid.requests.warnings import of_growth, with_names
 
 _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 

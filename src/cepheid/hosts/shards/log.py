@@ -31,7 +31,7 @@ SMALL_LOG = 1 << 16
 """Up to this many bytes a log is not worth a new snapshot, however small: taking one costs a millisecond."""
 
 _MOST_ENTRIES = 1000
-_NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST)
+_NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST, max_facts=MOST, max_same_as=MOST)
 
 
 class CachedMatcher(NamedTuple):

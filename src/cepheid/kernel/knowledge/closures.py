@@ -6,19 +6,22 @@ something of classes and properties is closed there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
 from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.knowledge.compiled import CompiledRules
+from cepheid.compile.knowledge.programs import Filter, Programs, compile_programs
 from cepheid.kernel.arrays import Int32s, grown
+from cepheid.kernel.knowledge.asking import ask_each
 from cepheid.kernel.knowledge.layout import (
     IN_BASE,
     NEVER,
     ClosureStatus,
+    Knowing,
     Said,
     Store,
     new_agenda,
@@ -33,8 +36,10 @@ from cepheid.kernel.knowledge.step import close_sessions, times_of
 from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
 from cepheid.kernel.knowledge.view import SessionView
 from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
+from cepheid.knowledge.closure.limits import FactLimits, TooManyFacts, WhichLimit
 from cepheid.knowledge.filters.solving import Closed
-from cepheid.knowledge.terms import Terms, Triple, is_literal
+from cepheid.knowledge.terms import Terms, Triple
+from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 12
 _SESSIONS = 1 << 6
@@ -44,8 +49,9 @@ _PARTS = ("subject", "predicate", "object")
 class SessionClosures:
     """The closures of sessions, by number. All have the same `terms`."""
 
-    def __init__(self, base: Closure) -> None:
-        self._closure = base
+    def __init__(self, base: Closure, filters: Sequence[Filter] = (), limits: Limits | None = None) -> None:
+        """`filters` are those that are asked."""
+        self._closure, self._filters = base, filters
         self._rules = CompiledRules(base)
         self.terms = Terms(base.terms)
         self._shared = len(base.terms)
@@ -61,18 +67,42 @@ class SessionClosures:
         """Numbers for new sessions, and those whose facts are still there."""
         self._left: dict[int, Closure] = {}
         """The sessions whose events say something of classes and properties."""
+        self._programs: Programs | None = None
+        self._renewed: dict[int, int] = {}
+        """The numbers of sessions that have passed a limit, by their former numbers."""
+        self.limit(limits or Limits())
+
+    def limit(self, limits: Limits) -> None:
+        """Sets the limits from now on."""
+        self._limits = FactLimits(limits.max_facts, limits.max_same_as)
+        for closure in self._left.values():
+            closure.limits = self._limits
+        self._drops = limits.on_limit == "drop"
+        self._cursor.most_facts, self._cursor.most_names = limits.max_facts, limits.max_same_as
 
     def said(self, facts: Iterable[tuple[Triple, int]]) -> Said:
         """Facts as numbers, each with its time (microseconds)."""
         given = [*facts]
         parts = [self.terms.number(term) for triple, _ in given for term in triple]
-        numbers = np.array(parts, np.int32).reshape(-1, 3).T
-        return Said(*map(np.ascontiguousarray, numbers), np.array([time for _, time in given], np.int64))
+        subject, predicate, object_ = map(np.ascontiguousarray, np.array(parts, np.int32).reshape(-1, 3).T)
+        return Said(subject, predicate, object_, np.array([time for _, time in given], np.int64))
 
     def add(self, sessions: Int32s, end: Ints, said: Said) -> None:
-        """Adds what events say, one after the other: for each its session, and the end of its facts."""
+        """Adds what events say, one after the other: for each its session, and the end of its facts.
+
+        If a session passes a limit, and that is no error, the event says nothing, and neither do later ones of the
+        session. It then has another number (`number_of`).
+
+        Raises:
+            TooManyFacts: a session passes a limit.
+        """
         self._know_terms()
-        cursor = self._cursor
+        sessions = sessions.copy()  # some may get other numbers
+        self._close(sessions, end, said)
+        self._close_left(sessions, end, said)
+
+    def _close(self, sessions: Int32s, end: Ints, said: Said) -> None:
+        cursor, numbers = self._cursor, np.empty(len(said.time), np.int32)
         cursor.visit = cursor.stated = 0
         while True:
             status = close_sessions(
@@ -86,6 +116,7 @@ class SessionClosures:
                 said,
                 sessions,
                 end,
+                numbers,
             )
             match ClosureStatus(status):
                 case ClosureStatus.DONE:
@@ -100,7 +131,52 @@ class SessionClosures:
                     )
                 case ClosureStatus.UNPREPARED:
                     self._rules.prepare(int(cursor.predicate), int(cursor.object))
-        self._close_left(sessions, end, said)
+                case ClosureStatus.TOO_MANY_FACTS:
+                    self._leave_out("max_facts", sessions, end)
+                case ClosureStatus.TOO_MANY_NAMES:
+                    self._leave_out("max_same_as", sessions, end)
+
+    # Limits
+
+    def number_of(self, session: int) -> int:
+        """The number that a session has now."""
+        return self._renewed.get(session, session)
+
+    @property
+    def dropped(self) -> int:
+        """How many facts of events were not taken because of limits."""
+        return int(self._cursor.dropped)
+
+    @dropped.setter
+    def dropped(self, count: int) -> None:
+        self._cursor.dropped = count
+
+    def takes_more(self, session: int) -> bool:
+        """Whether no event of the session has passed a limit."""
+        return not self._store.sessions[session]["full"]
+
+    def fill(self, sessions: Sequence[int]) -> None:
+        """From now on these sessions take nothing more."""
+        self._store.sessions["full"][list(sessions)] = 1
+
+    def _leave_out(self, which: WhichLimit, sessions: Int32s, end: Ints) -> None:
+        """Leaves out the event of the current visit, which passes a limit. What follows from it is known already in
+        part, so its session is closed again without it, under another number.
+        """
+        if not self._drops:
+            raise TooManyFacts(which, int(self._cursor.visit))
+        visit, cursor = int(self._cursor.visit), self._cursor
+        session = int(sessions[visit])
+        fresh = self._renewed[session] = self.begin()
+        sessions[sessions == session] = fresh
+        _, times, *parts = self.stated(np.array([session], np.int32))
+        subject, predicate, object_ = (part.astype(np.int32) for part in parts)
+        cursor.waiting = 0
+        self._close(np.array([fresh], np.int32), np.array([len(times)]), Said(subject, predicate, object_, times))
+        self._store.sessions[fresh]["full"] = 1
+        self._store.sessions[fresh]["brought"] = self._store.sessions[session]["brought"]
+        self.end(session)
+        cursor.visit, cursor.stated = visit, end[visit - 1] if visit else 0  # the visit is passed over and counted
 
     def _make_room(self, sessions: int) -> None:
         room = len(self._store.sessions)
@@ -111,7 +187,7 @@ class SessionClosures:
             self._matching = self._matching._replace(against=grown(self._matching.against, room, NONE))
 
     def _know_terms(self) -> None:
-        new = [*map(is_literal, self.terms.since(len(self._literal)))]
+        new = self.terms.literals_since(len(self._literal))
         if new:
             self._literal = np.append(self._literal, np.array(new, np.bool_))
 
@@ -162,7 +238,11 @@ class SessionClosures:
         own = against >= 0
         against[own] = moved[against[own]]
         self._store, self._dead = kept, 0
+        if self._programs is not None and self._programs.of_sessions:
+            self._programs = None
         self._free += self._ended
+        for session in self._ended:
+            self._renewed.pop(session, None)
         self._ended = []
         return terms
 
@@ -170,33 +250,41 @@ class SessionClosures:
 
     def _close_left(self, sessions: Int32s, end: Ints, said: Said) -> None:
         """Adds what events of such sessions say."""
-        visits = np.flatnonzero(self._store.sessions["left"][sessions]).tolist()
-        facts = [self._said_at(said, int(end[visit - 1]) if visit else 0, int(end[visit])) for visit in visits]
-        for session in {int(sessions[visit]) for visit in visits} - self._left.keys():
-            new = [one for visit, one in zip(visits, facts, strict=True) if sessions[visit] == session]
-            self._left[session] = self._closed_before(session, chain.from_iterable(new))
-        for visit, one in zip(visits, facts, strict=True):
-            closure = self._left[int(sessions[visit])]
+        known = self._store.sessions
+        for visit in np.flatnonzero(known["left"][sessions] & ~known["full"][sessions].astype(bool)).tolist():
+            session, place = int(sessions[visit]), slice(int(end[visit - 1]) if visit else 0, int(end[visit]))
+            if self._store.sessions[session]["full"]:
+                self._cursor.dropped += place.stop - place.start
+                continue
+            closure = self._left[session] = self._left.get(session) or self._closed(session)
             is_contradicted = closure.contradiction is not None
-            for time, triples in groupby(one, itemgetter(1)):
-                closure.add([triple for triple, _ in triples], time)
+            try:
+                for time, triples in groupby(self._said_at(said, place.start, place.stop), itemgetter(1)):
+                    closure.add([triple for triple, _ in triples], time)
+            except TooManyFacts as error:
+                if not self._drops:
+                    raise TooManyFacts(error.which, visit) from None
+                self._cursor.dropped += place.stop - place.start
+                self._store.sessions[session]["full"] = 1
+                self._left[session] = self._closed(session)
+                continue
             if closure.contradiction is not None and not is_contradicted:
-                self._store.sessions[sessions[visit]]["brought"] = visit
+                self._store.sessions[session]["brought"] = visit
+            self._cursor.storing = 1
+            part = Said(said.subject[place], said.predicate[place], said.object[place], said.time[place])
+            self._close(sessions[visit : visit + 1], np.array([len(part.time)]), part)
+            self._cursor.storing = 0
 
     def _said_at(self, said: Said, first: int, end: int) -> list[tuple[Triple, int]]:
         columns = (column[first:end].tolist() for column in said)
         return [(self._triple(s, p, o), time) for s, p, o, time in zip(*columns, strict=True)]
 
-    def _closed_before(self, session: int, new: Iterable[tuple[Triple, int]]) -> Closure:
-        """The closure of a session without what is new."""
-        said: dict[Triple, int] = {}
-        for fact, time in new:
-            said[fact] = min(time, said.get(fact, NEVER))
-        closure = Closure(self._closure)
+    def _closed(self, session: int) -> Closure:
+        """The closure of what a session has stated."""
+        closure = Closure(self._closure, self._limits)
         rows = self.stated(np.array([session], np.int32)).T.tolist()
         stated = [(self._triple(s, p, o), time) for _, time, s, p, o in rows]
-        before = [one for one in stated if said.get(one[0]) != one[1]]
-        for time, facts in groupby(sorted(before, key=itemgetter(1)), itemgetter(1)):
+        for time, facts in groupby(sorted(stated, key=itemgetter(1)), itemgetter(1)):
             closure.add([fact for fact, _ in facts], time)
         return closure
 
@@ -250,6 +338,23 @@ class SessionClosures:
         if (closure := self._left.get(session)) is not None:
             return closure
         return SessionView(self._closure, self.terms, self._store, session)
+
+    def knowing(self, sessions: Int32s, individuals: Int32s) -> Knowing:
+        """What is known until something is added, for programs: the session of each visit, the individual of each
+        event.
+        """
+        if self._programs is None:
+            self._programs = compile_programs(self._filters, self._rules, self.terms)
+        programs, rules, _ = self._programs
+        return Knowing(programs, rules, self._base, self._store, self._matching, sessions, individuals)
+
+    def asked(self, number: int, sessions: Int32s, individuals: Int32s, times: Ints) -> Ints:
+        """For each individual, in its session and at its time (microseconds), a Verdict on the filter with the number,
+        of which at most one variable is bound, and that is the individual.
+        """
+        found = np.zeros(len(times), np.int64)
+        ask_each(self.knowing(sessions, individuals), number, times, found)
+        return found
 
     def brought_by(self, session: int) -> int:
         """The number of the event, of those added by one call, that first brought the session a contradiction."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from cepheid.compile.arrays import NONE, Ints, Records
-from cepheid.compile.knowledge.tables import LOOKUPS, MOST_PATTERNS, MOST_VARIABLES
+from cepheid.compile.knowledge.tables import LOOKUPS, MOST_PATTERNS, MOST_VARIABLES, RuleTables
 from cepheid.kernel.arrays import FOREVER, Int32s, grown
 
 NEVER = FOREVER
@@ -38,6 +38,7 @@ SESSION = np.dtype(
         ("count", np.int64),  # number of its facts
         ("bits", np.int64),  # which kinds of facts it has: the bits of these
         ("left", np.int64),  # whether its events say something of classes and properties: facts are only stored
+        ("full", np.int64),  # whether an event passed a limit: nothing more is taken
         ("ended", np.int64),  # whether its facts are no longer needed
         ("contradicted", np.int64),  # the time of the first contradiction, NEVER if there is none
         ("contradiction", np.int64),  # the number of the rule
@@ -53,6 +54,10 @@ CLOSURE_CURSOR = np.dtype(
         ("predicate", np.int64),  # what is not prepared
         ("object", np.int64),
         ("facts", np.int64),  # number of facts in the store
+        ("storing", np.int64),  # whether what sessions say that are `left` is stored; otherwise they are passed over
+        ("dropped", np.int64),  # number of facts that were not taken, as their sessions are full
+        ("most_facts", np.int64),  # the most facts of a session
+        ("most_names", np.int64),  # the most names of an individual
     ]
 )
 
@@ -63,6 +68,17 @@ class ClosureStatus(IntEnum):
     MORE_AGENDA = 2
     UNPREPARED = 3
     """Facts of a kind came whose rules are not prepared."""
+    TOO_MANY_FACTS = 4
+    TOO_MANY_NAMES = 5
+
+
+class Verdict(IntEnum):
+    """What a program finds."""
+
+    DOES_NOT_HOLD = 0
+    HOLDS = 1
+    UNDECIDED = 2
+    """The filter has other atoms, or the session is not compiled."""
 
 
 class Store(NamedTuple):
@@ -95,8 +111,26 @@ class Matching(NamedTuple):
     """The terms of the variables."""
     at: Ints
     """For each pattern the fact that matches it."""
+    times: Ints
+    """For each pattern the latest time of the facts up to its own. Only filters need it."""
     against: Ints
     """(k, 1 + patterns) for each session the facts that contradict each other, NONE after the last."""
+
+
+class Knowing(NamedTuple):
+    """What is known while filters are asked."""
+
+    programs: Records
+    """(f,) PROGRAM of each filter."""
+    rules: RuleTables
+    """With the patterns of the programs."""
+    base: Store
+    store: Store
+    matching: Matching
+    sessions: Int32s
+    """(v,) the session of each visit."""
+    individuals: Int32s
+    """By position in the working set: the number of the event's individual."""
 
 
 def new_store(sessions: int, facts: int) -> Store:
@@ -137,7 +171,8 @@ def new_agenda(capacity: int) -> Agenda:
 
 def new_matching(sessions: int) -> Matching:
     against = np.full((sessions, 1 + MOST_PATTERNS), NONE, np.int64)
-    return Matching(np.zeros(MOST_VARIABLES, np.int64), np.zeros(MOST_PATTERNS, np.int64), against)
+    at, times = np.zeros(MOST_PATTERNS, np.int64), np.zeros(MOST_PATTERNS, np.int64)
+    return Matching(np.zeros(MOST_VARIABLES, np.int64), at, times, against)
 
 
 class Said(NamedTuple):

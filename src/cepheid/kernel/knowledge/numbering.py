@@ -29,19 +29,19 @@ class Numbering:
         return self._known[id(texts)][1][coded.codes]
 
     def said(self, columns: Sequence[FactColumn], times: Ints) -> tuple[Ints, Said]:
-        """Where the facts of each event end, and the facts, by event; `times` (microseconds) are those of the events."""
+        """Where the facts of each event end, and the facts by event. `times` has those of the events (microseconds)."""
         count = len(times)
         placed = [_placed(column, count) for column in columns]
         counts: Ints = np.sum([counts for _, counts in placed], axis=0, dtype=np.int64) if placed else 0 * times
         ends = np.cumsum(counts)
-        said = Said(*(np.zeros(int(counts.sum()), np.int32) for _ in range(3)), np.repeat(times, counts))
+        subject, predicate, object_ = (np.zeros(int(counts.sum()), np.int32) for _ in range(3))
         following = ends - counts
         for column, (which, own) in zip(columns, placed, strict=True):
             at = np.repeat(following, own) + _ranks(own)
-            for part, into in zip(column[:3], said, strict=False):
+            for part, into in zip(column[:3], (subject, predicate, object_), strict=True):
                 into[at] = self.of(part)[which]
             following += own
-        return ends, said
+        return ends, Said(subject, predicate, object_, np.repeat(times, counts))
 
 
 def _placed(column: FactColumn, count: int) -> tuple[Ints, Ints]:

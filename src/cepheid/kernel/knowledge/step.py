@@ -36,22 +36,50 @@ def close_sessions(
     said: Said,
     session: Int32s,
     end: Ints,
+    numbers: Int32s,
 ) -> int:
-    """Adds what events say to sessions, and all that follows. `end` has for each session the end of its facts."""
+    """Adds what events say to sessions, and all that follows. `end` has for each session the end of its facts.
+
+    `numbers` is scratch, one for each fact. What an event says is only noted as stated when all that follows is there:
+    so it can be left out if it passes a limit.
+    """
     cursor.shortage = ClosureStatus.DONE
     while cursor.visit < len(session):
         number = int(session[cursor.visit])
+        begin = end[cursor.visit - 1] if cursor.visit else 0
+        if not is_taken(store, cursor, number, end[cursor.visit] - begin):
+            cursor.stated = end[cursor.visit]
+            cursor.visit += 1
+            continue
         while cursor.stated < end[cursor.visit]:
             at = cursor.stated
-            state(rules, base, store, agenda, literal, cursor, number, said, at)
+            numbers[at] = state(rules, base, store, agenda, literal, cursor, number, said, at)
             if cursor.shortage != ClosureStatus.DONE:
                 return int(cursor.shortage)
             cursor.stated += 1
         follow(rules, base, store, agenda, matching, literal, cursor, number)
         if cursor.shortage != ClosureStatus.DONE:
             return int(cursor.shortage)
+        if cursor.storing or not store.sessions[number].left:
+            note_stated(store, said, numbers, begin, end[cursor.visit])
         cursor.visit += 1
     return int(cursor.shortage)
+
+
+@inlined
+def is_taken(store: Store, cursor: ClosureCursor, session: int, facts: int) -> bool:
+    """Whether what an event says is taken here: not if its session is full, or is closed elsewhere."""
+    if store.sessions[session].full:
+        cursor.dropped += facts
+        return False
+    return bool(cursor.storing or not store.sessions[session].left)
+
+
+@inlined
+def note_stated(store: Store, said: Said, numbers: Int32s, begin: int, end: int) -> None:
+    for at in range(begin, end):
+        if numbers[at] >= 0 and said.time[at] < store.facts[numbers[at]].stated:
+            store.facts[numbers[at]].stated = said.time[at]
 
 
 @inlined
@@ -65,13 +93,11 @@ def state(
     session: int,
     said: Said,
     at: int,
-) -> None:
-    """Learns what an event says."""
+) -> int:
+    """Learns what an event says; returns the fact's number, NONE if it is none of the session's."""
     subject, predicate, object_ = int(said.subject[at]), int(said.predicate[at]), int(said.object[at])
     time = said.time[at]
-    number = learn(rules, base, store, agenda, literal, cursor, session, subject, predicate, object_, time, 1)
-    if number >= 0 and time < store.facts[number].stated:
-        store.facts[number].stated = time
+    return int(learn(rules, base, store, agenda, literal, cursor, session, subject, predicate, object_, time, 1))
 
 
 @inlined
@@ -110,6 +136,18 @@ def learn(
         if kind == NONE:
             cursor.predicate, cursor.object, cursor.shortage = predicate, object_, ClosureStatus.UNPREPARED
             return NONE
+        if not left and store.sessions[session].count >= cursor.most_facts:
+            cursor.shortage = ClosureStatus.TOO_MANY_FACTS
+            return NONE
+        if (
+            predicate == settings.same
+            and not left
+            and subject != object_
+            # Itself, and the new one. Each name of n has n facts of this kind: this is found before most of them.
+            and others(base, store, shared, session, subject, predicate) + 2 > cursor.most_names
+        ):
+            cursor.shortage = ClosureStatus.TOO_MANY_NAMES
+            return NONE
         if cursor.facts == len(store.facts):
             cursor.shortage = ClosureStatus.MORE_FACTS
             return NONE
@@ -134,6 +172,22 @@ def learn(
     if not store.sessions[session].left:
         push(agenda, cursor, time, 2 * number + alone)
     return number
+
+
+@kernel
+def others(base: Store, store: Store, shared: int, session: int, subject: int, same: int) -> int:
+    """How many other names of an individual are known."""
+    count = 0
+    if subject < shared:
+        at = first(base, 0, Lookup.SUBJECT_PREDICATE, subject, same)
+        while at != NONE:
+            count += base.facts[at].object != subject
+            at = following(base, at, Lookup.SUBJECT_PREDICATE)
+    at = first(store, session, Lookup.SUBJECT_PREDICATE, subject, same)
+    while at != NONE:
+        count += store.facts[at].object != subject
+        at = following(store, at, Lookup.SUBJECT_PREDICATE)
+    return count
 
 
 @inlined

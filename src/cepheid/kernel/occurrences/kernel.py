@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from cepheid.errors import LimitExceeded
 from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, grown
 from cepheid.kernel.failures import FAILURES, JointConditionFailed
 from cepheid.kernel.jit import compiling_alone
+from cepheid.kernel.knowledge.layout import Knowing
 from cepheid.kernel.occurrences.answers import with_room
+from cepheid.kernel.occurrences.knowing import visit_knowing
 from cepheid.kernel.occurrences.layout import (
     ENTRY,
     FOUND,
     MADE,
+    UNANSWERED,
     OccurrenceStatus,
     new_answers,
     new_forest,
@@ -50,8 +53,14 @@ from cepheid.plan.occurrences.plan import Operator
 _ROOM = 1 << 14
 _QUESTIONS = 1 << 6
 
-Answered: TypeAlias = Callable[[Ints], Ints]
-"""(q, 2 + v) questions → (q,) the times of their answers."""
+
+class Answering(NamedTuple):
+    """Who answers the questions of semantic filters."""
+
+    knowing: Knowing
+    """For their programs."""
+    answered: Callable[[Ints, int], Ints]
+    """(q, 2 + v) the other questions, rows of Answers.questions, and the instant → (q,) the times of their answers."""
 
 
 @cache
@@ -95,26 +104,25 @@ class OccurrenceKernel:
         self._variables = new_variables(trees.tables, trees.trees.variables, len(trees.trees.values))
         self.dropped_matches = 0
 
-    def run(self, events: Events, visits: Visits, answered: Answered | None = None) -> list[EmittedOccurrences]:
-        """Makes the visits and returns what becomes certain, for each root. `answered` is called with questions, rows
-        of Answers.questions, and returns the time of each answer.
+    def run(self, events: Events, visits: Visits, answering: Answering | None = None) -> list[EmittedOccurrences]:
+        """Makes the visits and returns what becomes certain, for each root.
 
         Raises:
             JointConditionFailed, LimitExceeded: the kernel cannot be used afterwards.
         """
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         cursor, found = self.cursor, []
-        cursor.visit = cursor.questions = 0
+        cursor.visit = cursor.questions = cursor.considered = 0
         self._answers.slots.fill(NONE)
-        answers = 0
         while True:
-            status = visit_keys(self.tables, events, self.forest, self._variables, self._answers, cursor, visits)
+            given = self.tables, events, self.forest, self._variables, self._answers, cursor, visits
+            status = visit_keys(*given) if answering is None else visit_knowing(*given, answering.knowing)
             match OccurrenceStatus(status):
                 case OccurrenceStatus.ASKED:
-                    assert answered is not None
-                    asked = slice(answers, int(cursor.questions))
-                    self._answers.times[asked] = answered(self._answers.questions[asked])
-                    answers = asked.stop
+                    assert answering is not None
+                    times = self._answers.times[: int(cursor.questions)]
+                    asked = np.flatnonzero(times == UNANSWERED)
+                    times[asked] = answering.answered(self._answers.questions[asked], int(cursor.now))
                 case OccurrenceStatus.MORE_QUESTIONS:
                     self._answers = with_room(self._answers)
                 case OccurrenceStatus.DONE:

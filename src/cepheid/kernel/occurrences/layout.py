@@ -162,6 +162,7 @@ TREE_CURSOR = integers(
     "evaluated",  # operators that were evaluated
     "dropped",  # occurrences that were over a limit
     "questions",
+    "considered",  # questions that programs have answered, or cannot answer
 )
 
 

@@ -40,6 +40,11 @@ class Facts:
         """The facts that are not of the base, each with its time."""
         return self._times.items()
 
+    @property
+    def own_count(self) -> int:
+        """The number of facts that are not of the base."""
+        return len(self._times)
+
     def time(self, fact: Fact) -> int | None:
         """The earliest time at which the fact holds; None if it is not known."""
         known = None if self._base is None else self._base.time(fact)

@@ -79,7 +79,7 @@ class EventFacts:
 
     def _stated(self, names: Coded, column: pa.Array) -> FactColumn:
         """The facts that events bring as Turtle."""
-        codes = defaultdict[str, int](lambda: len(codes))
+        codes: defaultdict[str, int] = defaultdict(lambda: len(codes))
         found, events = list[int](), list[int]()
         for event, (name, text) in enumerate(zip(names.codes.tolist(), column.to_pylist(), strict=True)):
             if text is not None:

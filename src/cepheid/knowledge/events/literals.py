@@ -54,7 +54,7 @@ def literals(values: pa.Array) -> list[Literal | None]:
     """The literals of the values; None for NULL."""
     codes, found = literal_terms(values)
     known = [*map(term_of, found), None]
-    return [known[code] for code in codes.tolist()]  # type: ignore[misc]  # they are literals
+    return [known[code] for code in codes.tolist()]
 
 
 def literal_terms(values: pa.Array) -> Coded:
@@ -97,14 +97,14 @@ def of_distinct(values: pa.Array, converted: Callable[[pa.Array], pa.Array | Seq
         values = values.cast(pa.large_string())
     encoded = values.dictionary_encode()
     made = converted(encoded.dictionary)
-    found = made.to_pylist() if isinstance(made, pa.Array) else made
+    found: Sequence[str | None] = made.to_pylist() if isinstance(made, pa.Array) else made
     codes: npt.NDArray[np.int32] = encoded.indices.fill_null(NOTHING).to_numpy()
-    if None not in found:
-        return Coded(codes, found)
     known = [text for text in found if text is not None]
-    places = np.cumsum([text is not None for text in found], dtype=np.int32) - 1
-    places[[text is None for text in found]] = NOTHING
-    return Coded(np.append(places, np.int32(NOTHING))[codes], known)
+    if len(known) < len(found):
+        is_known = np.array([text is not None for text in found])
+        places = np.where(is_known, np.cumsum(is_known) - 1, NOTHING)
+        codes = np.append(places, NOTHING).astype(np.int32)[codes]
+    return Coded(codes, known)
 
 
 def datatype_of(type_: pa.DataType) -> str | None:

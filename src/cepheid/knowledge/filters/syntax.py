@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Literal as OneOf
 from typing import NamedTuple, TypeAlias
 
-from cepheid.errors import KnowledgeError
+from cepheid.errors import FilterError, KnowledgeError, Problem, closest
 from cepheid.knowledge.filters.builtins import BUILTINS
 from cepheid.knowledge.terms import XSD, Iri, Literal
 
@@ -54,13 +54,29 @@ class _Token(NamedTuple):
     text: str
     at: int
 
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.at, self.at + len(self.text)
+
+
+class Located(NamedTuple):
+    """An atom, and where its name is in the text."""
+
+    atom: Atom
+    span: tuple[int, int]
+
 
 def parsed(text: str, prefixes: Mapping[str, str]) -> tuple[Atom, ...]:
     """The atoms of a filter. Names without a prefix are built-ins, or in the prefix "".
 
     Raises:
-        KnowledgeError: the text is no filter; the message says where.
+        FilterError: the text is no filter; the message says where.
     """
+    return tuple(atom for atom, _ in located(text, prefixes))
+
+
+def located(text: str, prefixes: Mapping[str, str]) -> list[Located]:
+    """The atoms of a filter, as `parsed`, each with its place."""
     return _Parser(text, prefixes).filter()
 
 
@@ -74,7 +90,8 @@ def named(name: str, prefixes: Mapping[str, str]) -> Iri:
     known = {"xsd": XSD, "swrlb": SWRLB, **prefixes}
     if prefix not in known:
         listed = ", ".join(f"{one}:" for one in sorted(known))
-        raise KnowledgeError(f"the prefix {prefix + ':'!r} is unknown. There are {listed}")
+        near = "".join(f"Did you mean {one + ':'!r}? " for one in closest(prefix, sorted(known))[:1])
+        raise KnowledgeError(f"the prefix {prefix + ':'!r} is unknown. {near}There are {listed}")
     return Iri(known[prefix] + local)
 
 
@@ -89,37 +106,54 @@ class _Parser:
         while not tokens or tokens[-1].kind != "end":
             found = _TOKEN.match(self._text, at)
             if found is None:
-                raise self._error("this cannot be read", at + len(self._text[at:]) - len(self._text[at:].lstrip()))
+                at += len(self._text[at:]) - len(self._text[at:].lstrip())
+                raise self._error("this cannot be read", _Token("", self._text[at : at + 1], at))
             kind = str(found.lastgroup)
             tokens.append(_Token(kind, found[kind], found.start(kind)))
             at = found.end()
         return tokens
 
-    def _error(self, what: str, at: int) -> KnowledgeError:
-        return KnowledgeError(f"{what} (column {at + 1} of the filter {self._text!r})")
+    def _error(self, what: str, token: _Token) -> FilterError:
+        return FilterError(Problem(what, "filter", self._text, token.span))
 
     def _next(self, *kinds: str) -> _Token:
         token = self._tokens[self._at]
         if kinds and token.kind not in kinds:
             found = repr(token.text) if token.text else "the end"
-            raise self._error(f"{' or '.join(kinds)} is expected, not {found}", token.at)
+            raise self._error(f"{' or '.join(kinds)} is expected, not {found}", token)
         self._at += 1
         return token
 
     def _mark(self, *texts: str) -> str:
-        token = self._next("mark")
+        token = self._next()
         if token.text not in texts:
-            raise self._error(f"{' or '.join(map(repr, texts))} is expected, not {token.text!r}", token.at)
+            found = repr(token.text) if token.text else "the end"
+            raise self._error(f"{' or '.join(map(repr, texts))} is expected, not {found}", token)
         return token.text
 
-    def filter(self) -> tuple[Atom, ...]:
-        atoms = [self._atom()]
+    def filter(self) -> list[Located]:
+        atoms = [self._located()]
         while self._next("and", "end").kind == "and":
-            atoms.append(self._atom())
-        return tuple(atoms)
+            atoms.append(self._located())
+        return atoms
 
-    def _atom(self) -> Atom:
+    def _located(self) -> Located:
         token = self._next("name", "text")
+        begin = self._at
+        atom = self._atom(token)
+        self._check_individuals(atom, self._tokens[begin : self._at])
+        return Located(atom, token.span)
+
+    def _check_individuals(self, atom: Atom, tokens: Sequence[_Token]) -> None:
+        """Raises FilterError for a literal where an individual must stand; `tokens` are those of the arguments."""
+        literals = [one for one in tokens if one.kind in ("text", "number") or one.text in ("true", "false")]
+        literals = [one for one in literals if not one.text.startswith('"&')]  # names
+        places = {"class": (0,), "property": (0,), "same": (0, 1), "different": (0, 1), "builtin": ()}[atom.kind]
+        for place in places:
+            if isinstance(atom.arguments[place], Literal):
+                raise self._error("an individual must stand here, and this is a literal", literals[-1 if place else 0])
+
+    def _atom(self, token: _Token) -> Atom:
         name, arguments = token.text, tuple(self._arguments())
         if name in _SAME and len(arguments) == 2:
             return Atom(_SAME[name], Iri(name), arguments)
@@ -131,7 +165,7 @@ class _Parser:
         if len(arguments) in (1, 2):
             return Atom("class" if len(arguments) == 1 else "property", iri, arguments)
         what = f"{name} has {len(arguments)} arguments: a class has one, a property two"
-        raise self._error(f"{what}{_suggested(name)}", token.at)
+        raise self._error(f"{what}{_suggested(name)}", token)
 
     def _builtin(self, token: _Token) -> str | None:
         """The local name, if the token names a built-in."""
@@ -143,14 +177,14 @@ class _Parser:
         if self._prefixes.get(prefix, SWRLB if prefix == "swrlb" else None) != SWRLB:
             return None
         if local not in BUILTINS:
-            raise self._error(f"there is no built-in {local!r} here{_suggested(local)}", token.at)
+            raise self._error(f"there is no built-in {local!r} here{_suggested(local)}", token)
         return local
 
     def _check_number(self, name: str, given: int, token: _Token) -> None:
         least, most = BUILTINS[name].least, BUILTINS[name].most
         if given < least or (most is not None and given > most):
             takes = f"{least} or more" if most is None else str(least) if least == most else f"{least} to {most}"
-            raise self._error(f"{name} has {given} arguments, and takes {takes}", token.at)
+            raise self._error(f"{name} has {given} arguments, and takes {takes}", token)
 
     def _arguments(self) -> Sequence[Argument]:
         self._mark("(")
@@ -184,12 +218,12 @@ class _Parser:
         if token.kind == "text":
             found = re.fullmatch(r'"&([\w.-]*);(.*)"', text)
             if found is None:
-                raise self._error(f"a name is expected, not the text {text}", token.at)
+                raise self._error(f"a name is expected, not the text {text}", token)
             text = f"{found[1]}:{found[2]}"
         try:
             return named(text, self._prefixes)
         except KnowledgeError as error:
-            raise self._error(str(error), token.at) from None
+            raise self._error(str(error), token) from None
 
 
 def _number_type(text: str) -> str:

@@ -28,3 +28,11 @@ def never_bound(atoms: Sequence[Atom], given: Collection[str]) -> list[str]:
 def _needed(atom: Atom) -> list[str]:
     """The variables that must be known before the first argument can be computed."""
     return [one.name for one in atom.arguments[1:] if isinstance(one, Variable)]
+
+
+def never_holds(text: str, atoms: Sequence[Atom], given: Collection[str]) -> str | None:
+    """Why a filter never holds: nothing binds some variables. None: each may be bound."""
+    free = " and ".join(f"?{name}" for name in never_bound(atoms, given))
+    if not free:
+        return None
+    return f"the filter {text!r} never holds: nothing binds {free}, as only built-ins have it. Use it in another atom"

@@ -68,9 +68,9 @@ class OccurrenceKernels:
     def run(self, events: Events, visits: Visits) -> dict[int, EmittedOccurrences]:
         """What the visits make certain, by the plan's number; raises as a kernel does."""
         emitted: dict[int, EmittedOccurrences] = {}
-        answered = None if self.sessions is None else self.sessions.answered
+        answering = None if self.sessions is None else self.sessions.answering
         for kernel, plans in zip(self.each, self.plans, strict=True):
-            emitted |= zip(plans, kernel.run(events, visits, answered), strict=True)
+            emitted |= zip(plans, kernel.run(events, visits, answering), strict=True)
         return emitted
 
     def hold(self, count: int) -> Int32s:
@@ -160,6 +160,8 @@ class OccurrenceKernels:
         """Sets the limits from now on."""
         for kernel in self.each:
             kernel.limit(limits)
+        if self.sessions is not None:
+            self.sessions.limit(limits)
 
     def is_open(self, keys: Int32s) -> Flags:
         is_open: Flags = np.any([kernel.is_open(keys) for kernel in self.each], axis=0)
@@ -302,7 +304,8 @@ class OccurrenceDetector(Replays):
     @property
     def found(self) -> Found:
         sessions = self.kernel.sessions
-        return Found(self._matches, 0, *self.kernel.dropped, 0 if sessions is None else sessions.inconsistent)
+        of_sessions = (0, 0) if sessions is None else (sessions.inconsistent, sessions.dropped)
+        return Found(self._matches, 0, *self.kernel.dropped, *of_sessions)
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
         """Within the block there are only these keys, which are open. They may be counted, but not visited."""

@@ -18,22 +18,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
-from cepheid.errors import SnapshotError
+from cepheid.compile.knowledge.programs import Filter
+from cepheid.errors import LimitExceeded, SnapshotError
 from cepheid.events.batch import TIME, Batch
-from cepheid.kernel.arrays import NO_TIME, Int32s, Visits
+from cepheid.kernel.arrays import NO_TIME, Flags, Int32s, Visits
 from cepheid.kernel.knowledge.closures import SessionClosures
-from cepheid.kernel.knowledge.layout import Said, concatenated
+from cepheid.kernel.knowledge.layout import Said, Verdict, concatenated
 from cepheid.kernel.knowledge.numbering import Numbering
+from cepheid.kernel.occurrences.kernel import Answering
 from cepheid.kernel.occurrences.layout import NEVER, UNBOUND
-from cepheid.knowledge.closure.closure import ALWAYS, Contradiction
+from cepheid.knowledge.closure.closure import Contradiction
+from cepheid.knowledge.closure.limits import TooManyFacts
 from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.events.facts import EventFacts, Shown
 from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Atom
 from cepheid.knowledge.terms import Term
 from cepheid.matchers.occurrences.session_state import facts_of, facts_state
+from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.plans import OccurrencePlans
-from cepheid.plan.occurrences.semantic import PlannedType
 
 _AT_ONCE = 1 << 12
 """How many events are added to sessions at once. What they know then fits into the processor's cache, and sessions that
@@ -59,6 +62,11 @@ def not_collecting() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+def _filter_of_type(variable: str | None, atoms: tuple[Atom, ...]) -> Filter:
+    """A filter of a restricted type, whose variable is the event."""
+    return Filter(atoms, () if variable is None else (variable,))
 
 
 class Session:
@@ -94,7 +102,12 @@ class Sessions:
         self._semantics = plans.semantics
         self._facts = EventFacts(plans.semantics.mapping, plans.semantics.knowledge.prefixes)
         self._meanings, self._filters, self._bits = plans.meanings, plans.filters, len(plans.bits)
-        self._closures = SessionClosures(plans.semantics.knowledge.closure)
+        filters = [Filter(one.atoms, tuple(name for name, _ in one.variables)) for one in plans.filters]
+        of_types = [_filter_of_type(*one) for meaning in plans.meanings for one in meaning.type.filters]
+        self._asked: list[Filter] = [*filters, *of_types]
+        """The filters of patterns, then those of restricted types."""
+        self._closures = SessionClosures(plans.semantics.knowledge.closure, self._asked, plans.limits)
+        self._limits = plans.limits
         self.of_key: dict[int, Session] = {}
         self._of_visit: list[Session] = []
         self._ended: list[Session] = []
@@ -114,7 +127,11 @@ class Sessions:
         """How many of the masks are in the working set's."""
 
     def add(self, events: Batch, visits: Visits) -> None:
-        """Adds what the events say, which come after those of the working set, and finds out what they mean."""
+        """Adds what the events say, which come after those of the working set, and finds out what they mean.
+
+        Raises:
+            LimitExceeded: a session passes a limit.
+        """
         self._tidy()
         first, times = len(self._individuals), events.column(TIME).view(pa.int64()).to_numpy()
         individuals, ends, said = self._numbered(events, times)
@@ -125,9 +142,36 @@ class Sessions:
         counts = np.diff(visits.end, prepend=first)
         of_event = np.repeat(numbers, counts)
         self._over = np.append(self._over, np.repeat(visits.closes, counts))
-        self._closures.add(of_event, ends, said)
+        try:
+            self._closures.add(of_event, ends, said)
+        except TooManyFacts as error:
+            raise self._passed(error, events) from None
+        self._follow_renewed(self._of_visit)
         self._report(first)
         self._take(first, times, visits.end)
+
+    def _passed(self, error: TooManyFacts, events: Batch) -> LimitExceeded:
+        most = getattr(self._limits, error.which)
+        what = "facts for" if error.which == "max_facts" else "names for one individual of"
+        key = ", ".join(repr(values[error.visit].as_py()) for values in events.keys)
+        where = ", ".join([*([key] if key else []), f"with the event {events.shown(error.visit)}"])
+        advice = "Choose a key that ends, raise the limit, or leave out what passes it with on_limit='drop'"
+        return LimitExceeded(f"more than {most:,} {what} one key ({error.which}), {where}. {advice}")
+
+    def _follow_renewed(self, sessions: Iterable[Session]) -> None:
+        """Sessions that have passed a limit have other numbers since then."""
+        for session in sessions:
+            session.number = self._closures.number_of(session.number)
+
+    @property
+    def dropped(self) -> int:
+        """How many facts of events were not taken because of limits."""
+        return self._closures.dropped
+
+    def limit(self, limits: Limits) -> None:
+        """Sets the limits from now on."""
+        self._limits = limits
+        self._closures.limit(limits)
 
     def _report(self, first: int) -> None:
         """Notes the contradictions that the new events, which begin at position `first`, have brought."""
@@ -191,18 +235,20 @@ class Sessions:
             facts = np.full((3, len(positions)), number(TYPE), np.int32)
             facts[0], facts[2] = individuals, number(meaning.type.class_)
             has = self._closures.times(sessions, facts) <= times
-            for at in np.flatnonzero(has).tolist() if meaning.type.filters else ():
-                has[at] = self._passes(int(sessions[at]), int(individuals[at]), meaning.type, int(times[at]))
+            for filter_ in meaning.type.filters:
+                at = np.flatnonzero(has)
+                has[at] = self._pass(_filter_of_type(*filter_), sessions[at], individuals[at], times[at])
             masks |= has.astype(np.int64) << bit
         self._masks[positions] = masks
 
-    def _passes(self, session: int, individual: int, type_: PlannedType, time: int) -> bool:
-        """Whether the filters of a restricted type hold for an event at its time (microseconds)."""
-        event = self._closures.terms.term(individual)
-        return all(
-            self._holds(session, atoms, {} if variable is None else {variable: event}, time)
-            for variable, atoms in type_.filters
-        )
+    def _pass(self, filter_: Filter, sessions: Int32s, individuals: Int32s, times: Ints) -> Flags:
+        """For which individuals the filter of a restricted type holds, in their sessions and at their times."""
+        found = self._closures.asked(self._asked.index(filter_), sessions, individuals, times)
+        for at in np.flatnonzero(found == Verdict.UNDECIDED).tolist():
+            event = self._closures.terms.term(int(individuals[at]))
+            found[at] = self._holds(int(sessions[at]), filter_.atoms, dict.fromkeys(filter_.bound, event), times[at])
+        holds: Flags = found == Verdict.HOLDS
+        return holds
 
     def _holds(self, session: int, atoms: Sequence[Atom], bindings: Mapping[str, Term], time: int) -> bool:
         return next(solutions(atoms, self._closures.of(session), bindings, time), None) is not None
@@ -217,23 +263,30 @@ class Sessions:
         mask[new] = lifted
         self._written = new.stop
 
-    def answered(self, questions: Ints) -> Ints:
-        """The times of the answers to the kernel's questions (`Answers`)."""
-        return np.array([self._answer(*question) for question in questions.tolist()], np.int64)
+    @property
+    def answering(self) -> Answering:
+        """Who answers the questions of the visits added last."""
+        sessions = np.array([session.number for session in self._of_visit], np.int32)
+        return Answering(self._closures.knowing(sessions, self._individuals), self._answered)
 
-    def _answer(self, number: int, visit: int, *individuals: int) -> int:
+    def _answered(self, questions: Ints, now: int) -> Ints:
+        return np.array([self._answer(now, *question) for question in questions.tolist()], np.int64)
+
+    def _answer(self, now: int, number: int, visit: int, *individuals: int) -> int:
         asked, session = self._filters[number], self._of_visit[visit]
         bindings = {
             name: self._closures.terms.term(int(self._individuals[position]))
             for (name, _), position in zip(asked.variables, individuals, strict=False)
             if position != UNBOUND
         }
+        if self._holds(session.number, asked.atoms, bindings, now):
+            return now  # it is asked for no earlier instant
         if not self._holds(session.number, asked.atoms, bindings, NEVER):
             return NEVER
-        # What holds once holds from then on, so halving finds the first of the times. Before all: by knowledge alone.
-        times = [ALWAYS, *session.times]
+        # What holds once holds from then on, so halving finds the first of the times.
         holds = partial(self._holds, session.number, asked.atoms, bindings)
-        return times[bisect_left(times, 1, key=lambda time: int(holds(time)))]
+        later = session.times[bisect_left(session.times, now) :]
+        return later[bisect_left(later, 1, key=lambda time: int(holds(time)))]
 
     def _numbered(self, events: Batch, times: Ints) -> tuple[Int32s, Ints, Said]:
         """The individuals of events; where the facts of each event end; the facts."""
@@ -260,6 +313,7 @@ class Sessions:
         waiting = [(key, position) for key, session in self.of_key.items() for position in session.waiting]
         latest = [(key, session.latest) for key, session in self.of_key.items()]
         keys = np.array([*self.of_key], np.int64)
+        full = [key for key, session in self.of_key.items() if not self._closures.takes_more(session.number)]
         facts = self._closures.stated(np.array([session.number for session in self.of_key.values()], np.int32))
         return {
             **facts_state(np.stack([keys[facts[0]], *facts[1:]]), self._closures.terms),
@@ -267,6 +321,8 @@ class Sessions:
             "waiting": np.array(waiting, np.int64).reshape(-1, 2),
             "masks": self._masks,
             "inconsistent": np.array(self.inconsistent),
+            "dropped": np.array(self.dropped),
+            "full": np.array(full, np.int64),
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
@@ -285,20 +341,23 @@ class Sessions:
         for key, latest in arrays["latest"].tolist():
             session = self.of_key[key] = Session(self._closures.begin())
             session.latest = latest
-        (keys, times, *parts), texts = facts_of(arrays)
+        (keys, times, subject, predicate, object_), texts = facts_of(arrays)
         numbers = np.array(terms.numbers(texts), np.int32)
         known, first = np.unique(keys, return_index=True)
         ends = np.searchsorted(keys, known, "right")
         sessions = [self.of_key[key] for key in known.tolist()]
         for session, begin, end in zip(sessions, first.tolist(), ends.tolist(), strict=True):
             session.take(np.unique(times[begin:end]).tolist())
-        said = Said(*(numbers[part] for part in parts), times)
+        said = Said(numbers[subject], numbers[predicate], numbers[object_], times)
         self._closures.add(np.array([session.number for session in sessions], np.int32), ends, said)
+        self._follow_renewed(sessions)
         for key, position in arrays["waiting"].tolist():
             self.of_key[key].waiting.append(position)
         for session in self.of_key.values():
             session.is_reported = self._closures.contradiction(session.number) is not None
         self.inconsistent = int(arrays["inconsistent"])
+        self._closures.fill([self.of_key[key].number for key in arrays["full"].tolist()])
+        self._closures.dropped = int(arrays["dropped"])
 
     # Keys and events
 

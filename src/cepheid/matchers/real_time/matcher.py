@@ -15,6 +15,7 @@ earlier ones. Events and rows are retained until only late events could roll the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -135,7 +136,7 @@ class RealTimeMatcher:
     @property
     def found(self) -> Found:
         """The numbers of rows emitted, less those retracted. What a limit drops again in a replay is counted again."""
-        return Found(self.revisions.matches, self.revisions.timeouts, *self.detector.kernel.dropped)
+        return replace(self.detector.found, matches=self.revisions.matches, timeouts=self.revisions.timeouts)
 
     @property
     def open_partial_matches(self) -> int:

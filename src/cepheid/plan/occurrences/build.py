@@ -130,7 +130,11 @@ def _plan_or_problems(
         semantics=semantics,
         answers=found.lifted.answers,
         by_operator=recent and not built.scripted,
-        warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
+        warnings=(
+            *misread_types(pattern),
+            *found.semantic.warnings,
+            *(map(costly, built.scripted[:1]) if recent else ()),
+        ),
     )
 
 

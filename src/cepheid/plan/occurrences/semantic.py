@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from cepheid.errors import Problem
 from cepheid.knowledge.events.mapping import EventMapping
@@ -13,6 +14,7 @@ from cepheid.knowledge.terms import Iri
 from cepheid.lang.occurrences.expression import RestrictedType
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.semantic import SemanticFilter
+from cepheid.plan.semantics.exclusive import exclusive_classes
 from cepheid.plan.semantics.filters import FilterTexts
 
 _MAKER = "OccurrencePattern.of(…, knowledge=…, mapping=…)"
@@ -69,10 +71,19 @@ class SemanticTexts:
     pattern: OccurrencePattern
     variables: Sequence[str]
     problems: list[Problem]
+    _classes: set[Iri] = field(default_factory=set)
+    """Those of leaves."""
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What is odd in the mapping, and in the texts read so far, each once."""
+        yield from self._texts.warnings
+        if self.pattern.knowledge is not None and self.pattern.mapping is not None:
+            yield from exclusive_classes(self.pattern.knowledge, self.pattern.mapping, self._classes)
 
     def filter(self, given: SemanticFilter, visible: Iterable[int], where: str) -> PlannedFilter | None:
         """The filter, which may use the variables with the numbers `visible`; None if it has problems."""
-        atoms = self._texts.atoms(given.text, where)
+        atoms = self._texts.atoms(given.text, where, [self.variables[number] for number in visible])
         if atoms is None:
             return None
         used = {argument.name for atom in atoms for argument in atom.arguments if isinstance(argument, Variable)}
@@ -83,13 +94,15 @@ class SemanticTexts:
         """The class `base`, with the semantic filters of restricted types; None if there are problems."""
         before = len(self.problems)
         filters = tuple(
-            (one.variable, self._texts.atoms(one.condition.text, f"type {one.name!r}") or ())
+            (one.variable, self._texts.atoms(one.condition.text, f"type {one.name!r}", [one.variable or ""]) or ())
             for one in restricted
             if isinstance(one.condition, SemanticFilter)
         )
         class_ = self._texts.class_of(base, None)
+        if class_ is not None:
+            self._classes.add(class_)
         return None if class_ is None or len(self.problems) > before else PlannedType(class_, filters)
 
-    @property
+    @cached_property
     def _texts(self) -> FilterTexts:
         return FilterTexts(self.pattern.knowledge, self.pattern.mapping, _MAKER, self.problems)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from cepheid.errors import KnowledgeError, Problem
+from cepheid.errors import FilterError, KnowledgeError, Problem
 from cepheid.knowledge.events.mapping import EventMapping
-from cepheid.knowledge.filters.syntax import Atom, named, parsed
+from cepheid.knowledge.filters.syntax import Atom, located, named
+from cepheid.knowledge.filters.variables import never_holds
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri
-from cepheid.knowledge.unknown import unknown_names
+from cepheid.knowledge.unknown import unknown_in_filter, unknown_names
 from cepheid.plan.semantics.mapping import column_problems, name_problems
 
 
@@ -36,21 +37,24 @@ class FilterTexts:
     maker: str
     """The call that gives a pattern of this kind its knowledge."""
     problems: list[Problem]
+    warnings: list[str] = field(default_factory=list)
+    """What is known to be odd, each once."""
 
-    def atoms(self, text: str, where: str) -> tuple[Atom, ...] | None:
-        """The atoms of a filter; None if it has problems."""
+    def atoms(self, text: str, where: str, given: Collection[str]) -> tuple[Atom, ...] | None:
+        """The atoms of a filter, of which the pattern binds the variables `given`; None if it has problems."""
         if self.knowledge is None:
             hint = f"Give the pattern knowledge: {self.maker}."
             self.problems.append(Problem(f"the semantic filter {text!r} needs knowledge", where, hint=hint))
             return None
         try:
-            atoms = parsed(text, self.knowledge.prefixes)
-        except KnowledgeError as error:
-            self.problems.append(Problem(str(error), where))
+            places = located(text, self.knowledge.prefixes)
+        except FilterError as error:
+            self.problems.append(replace(error.problem, where=where))
             return None
-        unknown = [*self._unknown([atom.name for atom in atoms if atom.kind in ("class", "property")], where)]
-        self.problems.extend(unknown)
-        return None if unknown else atoms
+        atoms = tuple(atom for atom, _ in places)
+        if why := never_holds(text, atoms, given):
+            self._warn(why)
+        return None if self._refused(unknown_in_filter(self.knowledge, text, places, where)) else atoms
 
     def class_of(self, name: str, where: str | None) -> Iri | None:
         """The class with this name; None if there is a problem. There must be knowledge."""
@@ -60,13 +64,22 @@ class FilterTexts:
         except KnowledgeError as error:
             self.problems.append(Problem(str(error), where))
             return None
-        unknown = [*self._unknown([class_], where)]
-        self.problems.extend(unknown)
-        return None if unknown else class_
+        return None if self._refused(unknown_names(self.knowledge, [class_], where)) else class_
 
-    def _unknown(self, names: Iterable[Iri], where: str | None) -> Iterator[Problem]:
-        """Names of classes and properties that neither the knowledge nor the mapping has. Events with facts of their
-        own may bring others.
+    def _refused(self, unknown: Iterable[Problem]) -> bool:
+        """Whether names that the knowledge does not have are a problem. If events may bring them, with facts of their
+        own, they are warned of instead.
         """
-        if self.knowledge is not None and self.mapping is not None and not self.mapping.brings_any_facts:
-            yield from unknown_names(self.knowledge, names, where)
+        found = [*unknown]
+        if self.mapping is None or not found:
+            return False
+        if self.mapping.brings_any_facts:
+            for one in found:
+                self._warn(f"{one}\nEvents may bring it with their facts.")
+            return False
+        self.problems.extend(found)
+        return True
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self.warnings:
+            self.warnings.append(warning)

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from cepheid.errors import SchemaError
+from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
@@ -31,7 +31,7 @@ from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.requests.request import COUNTS, ERROR, Request, instant_of, planned, repeated_names
-from cepheid.requests.warnings import warn, with_names
+from cepheid.requests.warnings import with_names
 
 WORK = "cepheid.hosts.spark.batch.worker.find_matches"
 
@@ -64,7 +64,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         lift.add_sub_keys(plans, (link.value for link in tiers[0].links))
     read_events = events if until is None else events.where(times[0].until(until))
     usable_events = counted(read_events, request, times, read_counts)
-    shipped = with_any(usable_events.select(*lift.shipped), lift, relevant_to_any(family.compile(plans).relevant_to))
+    shipped = with_any(lift.select(usable_events), lift, relevant_to_any(family.compile(plans).relevant_to))
     rows = rows_of_all(family, plans)
     ended = None if until is None else microseconds(until)
     task = Task(family.kind, packed(plans), tuple(lift.layout.items()), ended, zone)

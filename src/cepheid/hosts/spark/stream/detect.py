@@ -22,7 +22,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import PatternError, SchemaError, warn
 from cepheid.families.family import RETRACTIONS, LateBy
 from cepheid.hosts.spark.batch.detect import output_columns, row_type
 from cepheid.hosts.spark.batch.worker import output_schema
@@ -39,7 +39,6 @@ from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
 from cepheid.requests.request import ERROR, Request
-from cepheid.requests.warnings import warn
 
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.spark.stream.packing.{name}" for name in ("pack", "unpack"))
@@ -263,13 +262,13 @@ def _watermarked(source: StreamSource) -> DataFrame:
     for name in source.places.labels:
         events = events.observe(f"{READ}.{name}", *seen)
     usable_events = usable(events, request.key, source.times, request.nulls)
-    shipped = [*lift.shipped, _shard(source).alias(SHARD)]
+    more = [_shard(source).alias(SHARD)]
     column, times = source.watermarked
     time = lift.layout[column]
     if times.zone is not None:
         time = _WATERMARK
-        shipped.append(times.watermarked.alias(time))
-    lifted = usable_events.select(*shipped)
+        more.append(times.watermarked.alias(time))
+    lifted = lift.select(usable_events, *more)
     if request.lateness is None:
         return lifted
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")

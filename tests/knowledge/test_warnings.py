@@ -1,0 +1,198 @@
+"""Warnings and errors of semantic filters: where they are, what may be meant, and what never holds."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from cepheid import CepheidWarning, KnowledgeError, OccurrencePattern, PatternError, detect
+from cepheid.knowledge import EventMapping, Knowledge, constant, individual
+
+SHOP = "http://shop.example/"
+KNOWLEDGE = Knowledge.read(
+    """
+@prefix : <http://shop.example/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Request a owl:Class . :Book a owl:Class . :about a owl:ObjectProperty . :hasPrice a owl:DatatypeProperty .
+:LogIn a owl:Class ; owl:disjointWith :Request . :Buy rdfs:subClassOf :Request . :hasPrice rdfs:domain :Request .
+""",
+    prefixes={"": SHOP, "shop": SHOP},
+)
+LOG = pa.table(
+    {
+        "id": [1],
+        "at": [datetime(2026, 1, 1, tzinfo=UTC)],
+        "kind": ["Request"],
+        "item": ["dune"],
+        "price": [5],
+        "facts": [":e1 a :Request ."],
+    }
+)
+MAPPED = EventMapping(
+    "http://e.example/{id}", type="kind", properties={"about": individual("{item}"), "hasPrice": "price"}
+)
+TURTLE = EventMapping("http://e.example/{id}", turtle="facts")
+
+
+def found(text: str, mapping: EventMapping = MAPPED) -> pa.Table:
+    pattern = OccurrencePattern.of(text, knowledge=KNOWLEDGE, mapping=mapping)
+    return detect(LOG, pattern, time="at")
+
+
+PREFIXES = ":, owl:, rdf:, rdfs:, shop:, swrlb:, xsd:"
+UNKNOWN = [
+    (
+        "about(?r, ?i) ∧ Boook(?i)",
+        "the knowledge has no class or property <http://shop.example/Boook> (condition, column 17)",
+        "  about(?r, ?i) ∧ Boook(?i)",
+        "                  ^^^^^",
+        "Names like it: http://shop.example/Book",
+    ),
+    (
+        "hasPrice(?r, ?p) ∧\n  graterThan(?p, 3)",
+        "the knowledge has no class or property <http://shop.example/graterThan> (condition, line 2, column 3)",
+        "    graterThan(?p, 3)",
+        "    ^^^^^^^^^^",
+        "Built-ins with a name like it: greaterThan, greaterThanOrEqual",
+    ),
+    (
+        "shp:about(?r, ?i)",
+        f"the prefix 'shp:' is unknown. Did you mean 'shop:'? There are {PREFIXES} (condition, column 1)",
+        "  shp:about(?r, ?i)",
+        "  ^^^^^^^^^",
+    ),
+    (
+        "about(?r, ?i) ∧ swrlb:equals(?i, 3)",
+        "there is no built-in 'equals' here. Built-ins with a name like it: equal (condition, column 17)",
+        "  about(?r, ?i) ∧ swrlb:equals(?i, 3)",
+        "                  ^^^^^^^^^^^^",
+    ),
+    (
+        'about("dune", ?i)',
+        "an individual must stand here, and this is a literal (condition, column 7)",
+        '  about("dune", ?i)',
+        "        ^^^^^^",
+    ),
+    (
+        "about(?r, ?i) ∧ Book(3)",
+        "an individual must stand here, and this is a literal (condition, column 22)",
+        "  about(?r, ?i) ∧ Book(3)",
+        "                       ^",
+    ),
+    (
+        'sameAs(?r, "2026-01-01"^^xsd:date)',
+        "an individual must stand here, and this is a literal (condition, column 12)",
+        '  sameAs(?r, "2026-01-01"^^xsd:date)',
+        "             ^^^^^^^^^^^^",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", *"abcd"), [(*one, *[None] * (5 - len(one))) for one in UNKNOWN])
+def test_places(text: str, a: str, b: str, c: str, d: str | None) -> None:
+    """Each message has the line and column, with a caret below, and names like the unknown one."""
+    with pytest.raises(PatternError) as error:
+        found(f"?r: Request [ {text} ]")
+    assert str(error.value).splitlines() == [line for line in (a, b, c, d) if line is not None]
+
+
+def test_places_without_a_pattern() -> None:
+    """Questions without events have the same messages."""
+    with pytest.raises(KnowledgeError) as error:
+        KNOWLEDGE.holds("Book(?b) ∧\n Book(3)")
+    assert str(error.value).splitlines() == [
+        "an individual must stand here, and this is a literal (filter, line 2, column 7)",
+        "   Book(3)",
+        "        ^",
+    ]
+
+
+def test_events_with_turtle_may_bring_other_classes() -> None:
+    """Unknown classes and properties are warned of, once; prefixes and built-ins remain errors."""
+    text = "?r: Request [ Boook(?r) ∧ Boook(?i) ∧ writtenBy(?r, ?i) ]"
+    with pytest.warns(CepheidWarning) as caught:
+        found(text, TURTLE)
+    messages = [str(one.message).splitlines()[0] for one in caught if "no class" in str(one.message)]
+    assert messages == [
+        "the knowledge has no class or property <http://shop.example/Boook> (condition, column 1)",
+        "the knowledge has no class or property <http://shop.example/Boook> (condition, column 13)",
+        "the knowledge has no class or property <http://shop.example/writtenBy> (condition, column 25)",
+    ]
+    assert str(caught[0].message).endswith(
+        "Names like it: http://shop.example/Book\nEvents may bring it with their facts."
+    )
+    with pytest.warns(CepheidWarning, match=r"no class or property <http://shop.example/Rquest>"):
+        found("Rquest", TURTLE)
+    for wrong in ("shp:Book(?r)", "swrlb:equals(?r, 3)", "Book(3)"):
+        with pytest.raises(PatternError):
+            found(f"?r: Request [ {wrong} ]", TURTLE)
+
+
+NEVER = [
+    ("hasPrice(?r, ?p) ∧ greaterThan(?p, ?q)", "?q"),
+    ("greaterThan(?p, 3)", "?p"),
+    ("Book(?b) ∧ add(?x, ?y, 1) ∧ add(?y, ?x, 1)", "?x and ?y"),
+    ("Book(?b) ∧ add(3, ?y, 1)", "?y"),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), NEVER)
+def test_variables_that_nothing_can_bind(text: str, names: str) -> None:
+    """A filter that never holds is warned of, in patterns and in questions."""
+    message = (
+        f"the filter {text!r} never holds: nothing binds {names}, as only built-ins have it. Use it in another atom"
+    )
+    for ask in (lambda: found(f"?r: Request [ {text} ]"), lambda: KNOWLEDGE.holds(text)):
+        with pytest.warns(CepheidWarning) as caught:
+            ask()
+        assert [str(one.message) for one in caught] == [message]
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hasPrice(?r, ?p) ∧ add(?x, ?p, 1) ∧ add(?y, ?x, 1) ∧ lessThan(?y, 9)",
+        "sameAs(?r, ?x)",
+        "add(?x, 1, 2) ∧ Book(?b)",
+    ],
+)
+def test_variables_that_something_binds(text: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found(f"?r: Request [ {text} ]")
+        KNOWLEDGE.holds(text)
+        KNOWLEDGE.holds("greaterThan(?p, ?q)" if "add" not in text else text, {"p": "http://x/p", "q": "http://x/q"})
+
+
+EXCLUSIVE: list[tuple[EventMapping, str | None]] = [
+    (
+        EventMapping("http://e.example/{id}", type="kind", classes={"in": "LogIn"}, properties={"hasPrice": "price"}),
+        "an event of class <http://shop.example/LogIn> that has <http://shop.example/hasPrice>",
+    ),
+    (
+        EventMapping("http://e.example/{id}", properties={"a": [constant("LogIn"), constant("Buy")]}),
+        "every event",
+    ),
+    (
+        EventMapping("http://e.example/{id}", type="kind", properties={"a": constant("LogIn")}),
+        "every event of class <http://shop.example/Request>",
+    ),
+    (MAPPED, None),
+]
+
+
+@pytest.mark.parametrize(("mapping", "what"), EXCLUSIVE)
+def test_classes_that_exclude_each_other(mapping: EventMapping, what: str | None) -> None:
+    """A mapping that gives an event two classes that exclude each other is warned of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found("Request", mapping)
+    given = [str(one.message) for one in caught]
+    classes = "<http://shop.example/LogIn> and <http://shop.example/Request>"
+    expected = f"{what} is of classes that exclude each other: {classes}. Correct the mapping or the knowledge"
+    assert given == ([] if what is None else [expected])
