@@ -1,14 +1,13 @@
-"""Patterns of stages and intervals with semantic filters on Spark, in batch and in streams."""
+"""Patterns of stages and intervals with semantic filters on Spark."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.hosts.semantic_shop import BUYERS, REQUESTS, SUPPLIERS, buyers, log, numbers, requests, suppliers
 
-from cepheid import detect, detect_stream
+from cepheid import detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -35,6 +35,8 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.kernel.arrays import FOREVER, Visits
+from cepheid.knowledge.events.mapping import EventMapping
+from cepheid.knowledge.knowledge import Knowledge
 from cepheid.lang.duration import LONGEST
 from cepheid.matchers.occurrences.detector import OccurrenceDetector
 from cepheid.plan.occurrences.build import build_occurrence_plans
@@ -314,6 +316,22 @@ def test_a_condition_of_a_restricted_type_that_fails() -> None:
     message = "'1 / price > 0' (type 'Cheap'), at the event {'price': 0, 'type': 'A'}"
     with pytest.raises(ConditionError, match=re.escape(message)):
         detect(shop([(1, "A", "ann", 5), (2, "A", "ann", 0)]), pattern, time="at", columns=["price"])
+
+
+SHOP = "http://shop.example/"
+
+
+def test_types_by_column_and_by_knowledge() -> None:
+    """Patterns that are found together have the type of an event in one column, or all of them in none."""
+    known = Knowledge.read(f"<{SHOP}Login> a <http://www.w3.org/2002/07/owl#Class> .", prefixes={"": SHOP})
+    mapping = EventMapping(f"{SHOP}event/{{price}}", type="type")
+    patterns = {
+        "a": OccurrencePattern.of("Login", knowledge=known, mapping=mapping),
+        "b": OccurrencePattern.of("Login").taxonomy("type"),
+    }
+    message = "the type of an event is in 'type' here, and in no column in pattern 'a'"
+    with pytest.raises(PatternError, match=re.escape(message)):
+        detect(shop(), patterns, time="at", columns=["price"])
 
 
 @pytest.mark.parametrize(

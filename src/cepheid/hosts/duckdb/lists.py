@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from cepheid.hosts.duckdb.fragment import Fragment
+from cepheid.hosts.duckdb.operators import NotInProcess
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.plan.conditions.types import is_integer, is_string
+from cepheid.plan.semantics.name_lists import MARK
 
 LONG = 100
 """Lists with more constants become tables."""
@@ -28,21 +30,22 @@ class Lists:
 
     def moved(self, expression: Expression) -> Expression:
         """The expression with tables in place of its long lists."""
-        if not isinstance(expression, Call):
-            return expression
-        if (
-            expression.function == "in"
-            and len(expression.args) > LONG
-            and (found := self._table(expression)) is not None
-        ):
-            name = f"list{len(self.tables)}"
-            self.tables[name] = found
-            return Call(IN_LIST, (expression.args[0], Literal(name, pa.string(), expression.span)), expression.span)
-        return replace(expression, args=tuple(map(self.moved, expression.args)))
+        match expression:
+            case Call("array_contains", (Call("split", (Literal(str(text)), Literal(mark))), value)) if mark == MARK:
+                return self._moved(expression, value, pa.table({"v": text.split(MARK)}))
+            case Call("in", (value, *options)) if len(options) > LONG and (found := self._table(value, options)):
+                return self._moved(expression, value, found)
+            case Call():
+                return replace(expression, args=tuple(map(self.moved, expression.args)))
+        return expression
 
-    def _table(self, call: Call) -> pa.Table | None:
+    def _moved(self, expression: Call, value: Expression, constants: pa.Table) -> Call:
+        name = f"list{len(self.tables)}"
+        self.tables[name] = constants
+        return Call(IN_LIST, (value, Literal(name, pa.string(), expression.span)), expression.span)
+
+    def _table(self, value: Expression, options: Sequence[Expression]) -> pa.Table | None:
         """The constants, if they are of the kind of the value that is looked for: texts or integers."""
-        value, *options = call.args
         looked_for = self.translate(value)
         # DuckDB makes a join, which computes the value for all events. So it must not fail for some.
         kinds = [] if looked_for.raises else [kind for kind in (is_string, is_integer) if kind(looked_for.type)]
@@ -63,3 +66,19 @@ def in_list(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
     assert name.literal is not None
     query = f"SELECT v FROM {name.literal.value!s}"  # noqa: S608 - the name is made in `Lists`
     return Fragment(f"({value.text} IN ({query}))", pa.bool_(), raises=value.raises)
+
+
+def split(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
+    """The array of a long list of names."""
+    text, mark = (arg.literal for arg in args)
+    if text is None or mark is None or mark.value != MARK:
+        raise NotInProcess("'split'")
+    return Fragment(f"string_split({args[0].text}, {args[1].text})", pa.list_(pa.string()))
+
+
+def array_contains(call: Call, args: Sequence[Fragment], __: str) -> Fragment:
+    """Whether a long list of names has the value."""
+    array, value = args
+    if not (isinstance(call.args[0], Call) and call.args[0].function == "split" and is_string(value.type)):
+        raise NotInProcess("'array_contains'")
+    return Fragment(f"list_contains({array.text}, {value.text})", pa.bool_(), raises=value.raises)

@@ -16,7 +16,7 @@ from cepheid.hosts.duckdb.calendar_units import date_trunc, trunc
 from cepheid.hosts.duckdb.casts import Mode, cast
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, local, of_literal, widened
 from cepheid.hosts.duckdb.functions import BY_NAME, Function
-from cepheid.hosts.duckdb.lists import IN_LIST, in_list
+from cepheid.hosts.duckdb.lists import IN_LIST, array_contains, in_list, split
 from cepheid.hosts.duckdb.operators import OPERATORS, NotInProcess, Rule, guarded
 from cepheid.hosts.duckdb.text_patterns import like, rlike
 from cepheid.lang.expression import Call, Expression, Literal, Name
@@ -55,6 +55,8 @@ RULES: dict[str, Rule] = {
     "date_trunc": date_trunc,
     "trunc": trunc,
     IN_LIST: in_list,
+    "split": split,
+    "array_contains": array_contains,
 }
 _SPELLED = {
     "INT": pa.int32(),

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from cepheid.errors import Problem
+from cepheid.hosts.spark.lists import with_short_lists
 from cepheid.hosts.spark.shipping import IN_UTC
 from cepheid.plan.engine import Question
 
@@ -72,7 +73,7 @@ class SparkEngine:
         """
         frame = self._events if columns.equals(self._columns) else self._of_types(columns)
         with _quiet():
-            return self._answers(frame, [sql for _, sql in questions])
+            return self._answers(frame, [with_short_lists(sql) for _, sql in questions])
 
     def _of_types(self, columns: pa.Schema) -> DataFrame:
         nulls = (F.lit(None).cast(from_arrow_type(f.type, prefer_timestamp_ntz=True)).alias(f.name) for f in columns)

@@ -17,6 +17,7 @@ from cepheid.events import batch as names
 from cepheid.events.batch import mask_column
 from cepheid.events.time import arrow_zone, microseconds
 from cepheid.hosts.spark.engine import expression
+from cepheid.hosts.spark.lists import Lists
 from cepheid.lang.expression import Name
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import LiftedFor, words_of
@@ -182,6 +183,7 @@ class Lift:
     layout: dict[str, str] = field(default_factory=dict)
     """A matcher's column → the shipped column that holds it. Several matcher's columns may share a shipped one."""
     _sources: dict[str, str] = field(default_factory=dict)
+    _lists: Lists = field(default_factory=Lists)
 
     def add(self, name: str, column: Column, source: str | None = None) -> None:
         """Adds a column. If it is an unchanged event column (`source`), it is shipped only once."""
@@ -205,7 +207,15 @@ class Lift:
             if value.type == side.type and not pa.types.is_floating(side.type):
                 self.layout[name] = self.layout[f"{names.VALUE_PREFIX}{side.column}"]
             else:
-                self.add(name, compared(expression(value.sql), side))
+                self.add(name, compared(self.expression(value.sql), side))
+
+    def expression(self, sql: str) -> Column:
+        """The SQL as a column of `select`."""
+        return expression(self._lists.moved(sql))
+
+    def select(self, events: DataFrame, *more: Column) -> DataFrame:
+        """The shipped columns of the events, and others."""
+        return self._lists.joined(events).select(*self.shipped, *more)
 
 
 def compared(value: Column, side: Side) -> Column:
@@ -227,13 +237,13 @@ def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
     for i, name in enumerate(schema.sequence):
         lift.add(f"{names.SEQUENCE_PREFIX}{i}", named(name), name)
     for word, bits in enumerate(words_of(plan.bits)):
-        lift.add(mask_column(word), mask_of(bits))
+        lift.add(mask_column(word), mask_of(lift.expression(bit.sql) for bit in bits))
     for name in plan.columns:
         lift.add(names.EVENT_PREFIX + name, named(name), name)
     for name in schema.columns.names if plan.functions else ():
         lift.add(names.ROW_PREFIX + name, named(name), name)
     for i, value in enumerate(plan.values):
-        lift.add(f"{names.VALUE_PREFIX}{i}", expression(value.sql), _plain_column(value, plan))
+        lift.add(f"{names.VALUE_PREFIX}{i}", lift.expression(value.sql), _plain_column(value, plan))
     return lift
 
 
@@ -246,7 +256,7 @@ def _plain_column(value: Lifted, plan: LiftedFor) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def mask_of(bits: Sequence[Lifted]) -> Column:
+def mask_of(bits: Iterable[Column]) -> Column:
     """Bit i is set where bits[i] is true, not where it is NULL."""
-    words = [F.when(expression(bit.sql), F.lit(1 << i)).otherwise(F.lit(0)).cast("long") for i, bit in enumerate(bits)]
+    words = [F.when(bit, F.lit(1 << i)).otherwise(F.lit(0)).cast("long") for i, bit in enumerate(bits)]
     return reduce(lambda mask, word: mask.bitwiseOR(word), words, F.lit(0).cast("long"))

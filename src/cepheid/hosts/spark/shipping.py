@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
+from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,12 @@ from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
 from cepheid.errors import PatternError, Problem, in_pattern
+from cepheid.knowledge.knowledge import Knowledge
+from cepheid.lang.expression import Literal
 from cepheid.matchers.protocols import PatternRunner
+from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import PatternPlan, PlanSet
+from cepheid.plan.semantics.explain import Answer
 from cepheid.requests.request import ERROR
 
 IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_type).parameters else {}
@@ -28,18 +33,47 @@ def packed(sent: PlanSet[Any] | PatternRunner) -> bytes:
     Raises:
         PatternError: a function cannot be pickled.
     """
-    if isinstance(sent, PlanSet):
-        for plan in sent.each:
-            with in_pattern(plan.pattern.name, named=sent.named):
-                _check(plan)
-        functions = sent.functions
-    else:
-        _check(sent.plan)
-        functions = sent.plan.functions
-    if not functions:
-        return pickle.dumps(sent)
-    packed_: bytes = cloudpickle.dumps(sent)  # type: ignore[no-untyped-call]
-    return packed_
+    plans = sent.each if isinstance(sent, PlanSet) else (sent.plan,)
+    named = isinstance(sent, PlanSet) and sent.named
+    for plan in plans:
+        with in_pattern(plan.pattern.name, named=named):
+            _check(plan)
+    if any(plan.functions for plan in plans):
+        packed_: bytes = cloudpickle.dumps(sent)  # type: ignore[no-untyped-call]
+        return packed_
+    stored = BytesIO()
+    knows = any(getattr(plan, "semantics", None) is not None for plan in plans)
+    _Pickler(stored, knows=knows).dump(sent)
+    return stored.getvalue()
+
+
+class _Pickler(pickle.Pickler):
+    """Leaves out what workers do not need: lifted columns have only types there, and knowledge that SQL stands for is
+    not asked. Both may be large, and Spark fails where a stream's function has more than a megabyte.
+    """
+
+    def __init__(self, file: BytesIO, *, knows: bool) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._knows = knows
+
+    def reducer_override(self, given: object) -> Any:
+        match given:
+            case Lifted() if len(given.sql) > _LONG:
+                nothing = Literal(None, pa.null(), (0, 0))
+                return Lifted, ("NULL", nothing, given.type)
+            case Knowledge() if not self._knows:
+                return _nothing, ()
+            case Answer():
+                return Answer, (given.filter, "")
+        return NotImplemented
+
+
+_LONG = 10_000
+"""Longer SQL is left out."""
+
+
+def _nothing() -> None:
+    """What stands for knowledge that is not needed."""
 
 
 def _check(plan: PatternPlan) -> None:

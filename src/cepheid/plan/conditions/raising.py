@@ -19,8 +19,8 @@ _TOTAL_FUNCTIONS = """
     initcap split_part regexp_replace regexp_like regexp_count year month day dayofmonth dayofweek weekday dayofyear
     quarter hour minute second weekofyear extract date_trunc trunc last_day date_format datediff isnull isnotnull
     isnan nanvl sqrt exp ln log log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh cbrt power pow degrees
-    radians sign signum get_json_object size cardinality array_contains array map struct named_struct md5 sha1 sha2
-    crc32 hash xxhash64 soundex levenshtein ascii exists forall filter transform
+    radians sign signum get_json_object size cardinality array_contains split array map struct named_struct md5 sha1
+    sha2 crc32 hash xxhash64 soundex levenshtein ascii exists forall filter transform
 """
 _TOTAL = frozenset(_TOTAL_FUNCTIONS.split())
 """Functions that give a value or NULL for all operands, so that they never fail. A function that is missing here is

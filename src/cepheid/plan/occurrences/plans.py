@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.lang.occurrences.pattern import Policy
 from cepheid.plan.condition_bits import MAX_CONDITIONS
@@ -119,7 +121,7 @@ def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
     first_plan = plans[0]
     first_known = next((plan for plan in plans if plan.semantics is not None), None)
     for plan in plans:
-        if plan.type_column != first_plan.type_column:
+        if _type_column(plan) != _type_column(first_plan):
             message = f"the type of an event is in {_shown(plan)} here"
             other = f"and in {_shown(first_plan)} in pattern {first_plan.pattern.name!r}"
             hint = "Patterns that are found together have it in one column. Find these in several calls."
@@ -143,6 +145,10 @@ def _disagreements(plans: Sequence[OccurrencePlan]) -> Iterator[Problem]:
                 message = f"{name!r} is {type_} here, and {same!r} is {first} in pattern {pattern!r}"
                 hint = "A column has one name and one type: choose another name for one of them."
                 yield Problem(message, hint=hint).of_pattern(plan.pattern.name)
+
+
+def _type_column(plan: OccurrencePlan) -> tuple[str, pa.DataType] | None:
+    return None if plan.type_column is None else (plan.type_column.name, plan.type_column.type)
 
 
 def _shown(plan: OccurrencePlan) -> str:

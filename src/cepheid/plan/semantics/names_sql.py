@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias, TypeVar
 from urllib.parse import unquote
 
@@ -14,8 +15,11 @@ from cepheid.knowledge.terms import Iri
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.conditions.types import is_integer, is_string
 from cepheid.plan.semantics.inert import NotLifted
+from cepheid.plan.semantics.name_lists import BETWEEN, LONG, in_list, joined
 
 _T = TypeVar("_T")
+MOST_PARTS = 1000
+"""The most pairs of lists of which one must be true."""
 
 
 def quoted(column: str) -> str:
@@ -56,6 +60,8 @@ def in_rows(listed: Sequence[Listed[_T]], rows: Collection[tuple[_T, ...]]) -> s
     groups = defaultdict[frozenset[tuple[_T, ...]], list[_T]](list)
     for one, tails in rest.items():
         groups[frozenset(tails)].append(one)
+    if len(groups) > MOST_PARTS:
+        raise NotLifted(f"more than {MOST_PARTS:,} pairs of names make it true")
     parts = [f"({first(heads)} AND ({in_rows(others, tails)}))" for tails, heads in groups.items()]
     return f"({' OR '.join(sorted(parts))})" if parts else "FALSE"
 
@@ -80,15 +86,17 @@ class Names:
 
     def among(self, names: Collection[Iri], prefix: str) -> str:
         """SQL: whether the event has one of these names. `prefix` comes before the columns."""
-        return in_rows(
-            [_one_of(f"{prefix}{quoted(column)}") for column in self.columns],
-            {values for one in names for values in self._rows(one)},
-        )
+        rows = {values for one in names for values in self._rows(one)}
+        columns = [f"{prefix}{quoted(column)}" for column in self.columns]
+        if len(columns) > 1 and len(rows) > LONG and not any(BETWEEN in value for row in rows for value in row):
+            return in_list(joined(columns, self._are_texts), {BETWEEN.join(row) for row in rows}, of_texts=True)
+        each = zip(columns, self._are_texts, strict=True)
+        return in_rows([partial(in_list, column, of_texts=of_texts) for column, of_texts in each], rows)
 
     def _rows(self, name: Iri) -> Iterator[tuple[str, ...]]:
-        """The values of the columns that give the name, as SQL."""
+        """The values of the columns that give the name."""
         if self._around is None:
-            yield from ((string_literal(way),) for way in written_names(name, self._prefixes))
+            yield from ((way,) for way in written_names(name, self._prefixes))
             return
         first, *others = self._around
         if name.value.startswith(first):
@@ -99,7 +107,7 @@ class Names:
 
     def _values(self, name: Iri) -> Iterator[str]:
         """The values of the one column that give the name, as SQL."""
-        return (value for (value,) in self._rows(name))
+        return (string_literal(value) if self._is_text else value for (value,) in self._rows(name))
 
     def equal(self, prefix: str, other: Names, others_prefix: str, aliases: Mapping[Iri, Iri]) -> str:
         """SQL: whether two events have the same name here and there; `aliases` has for names of one individual the
@@ -174,10 +182,6 @@ class Names:
         return f"CASE WHEN {column} LIKE '%:%' THEN {colon} ELSE {column} END"
 
 
-def _one_of(column: str) -> Listed[str]:
-    return lambda values: f"{column} IN ({', '.join(sorted(values))})" if values else "FALSE"
-
-
 def _parts(written: str, prefixes: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The texts before, between and after the columns of a template, and the columns."""
     around, columns = [""], list[str]()
@@ -206,12 +210,12 @@ def _split(text: str, after: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _value(given: str, is_text_: bool) -> str | None:  # noqa: FBT001 - an element of a tuple
-    """The value of a column that is so in a name, as SQL; None if there is none."""
+    """The value of a column that is so in a name; None if there is none."""
     value = unquote(given)
     if encoded(value) != given:
         return None
     if is_text_:
-        return string_literal(value)
+        return value
     digits = value.removeprefix("-")
     return value if digits.isascii() and digits.isdigit() and str(int(value)) == value else None
 

@@ -27,10 +27,6 @@ from cepheid.plan.semantics.values import (
 Computation = Callable[[Sequence[SqlValue]], SqlValue | None]
 """The result of a built-in; None: it fails for all values of these kinds. NotLifted: it has no SQL."""
 _ZERO = Literal("0", f"{XSD}integer")
-_BEYOND_PRODUCTS = 9_190_000_000_000_000_000
-"""A product of doubles of at least 9.2e18 is that of integers with a product of more than this. A lesser one is that of
-integers with a product in BIGINT.
-"""
 
 
 def _folded(operator: str) -> Computation:
@@ -92,17 +88,31 @@ def _bounds(operator: str, one: tuple[int, int], other: tuple[int, int]) -> tupl
 def _excess(operator: str, one: SqlValue, other: SqlValue) -> Excess:
     """When the result is outside of BIGINT, without computing it."""
     left, right = _bigint(one), _bigint(other)
-    if operator == "*":
-        product = f"{as_double(one)} * {as_double(other)}"
-        return Excess(f"{product} >= 9.2E18", f"{product} <= -9.2E18", _BEYOND_PRODUCTS)
     least, most = BIGINT
+    if operator == "*":
+        return _excess_of_product(one, other) if one.literal is None else _excess_of_product(other, one)
     if operator == "+":
         above = f"({right} > 0 AND {left} > {most} - {_if(right, '>')})"
         below = f"({right} < 0 AND {left} < {least} - {_if(right, '<')})"
     else:
         above = f"({right} < 0 AND {left} > {most} + {_if(right, '<')})"
         below = f"({right} > 0 AND {left} < {least} + {_if(right, '>')})"
-    return Excess(above, below, most)
+    return Excess(above, below)
+
+
+def _excess_of_product(one: SqlValue, factor: SqlValue) -> Excess:
+    """Whether the other factor is outside of the quotients of BIGINT's ends. -1 alone has no such quotients."""
+    value, (least, most) = _bigint(one), BIGINT
+    if factor.literal is not None:
+        by = factor.bounds[0]
+        ends = sorted((most // by if by > 0 else -(most // -by), -(-least // by) if by > 0 else least // by))
+        low, high = (f"{value} < {ends[0]}", f"{value} > {ends[1]}")
+        return Excess(high, low) if by > 0 else Excess(low, high)
+    by_ = _bigint(factor)
+    opposite = f"WHEN {by_} = -1 THEN {value} < -{most}"
+    above = f"WHEN {by_} > 0 THEN {value} > {most} div {by_} WHEN {by_} < 0 THEN {value} < {most} div {by_}"
+    below = f"WHEN {by_} > 0 THEN {value} < {least} div {by_} WHEN {by_} < 0 THEN {value} > {least} div {by_}"
+    return Excess(f"CASE {opposite} {above} ELSE FALSE END", f"CASE WHEN {by_} = -1 THEN FALSE {below} ELSE FALSE END")
 
 
 def _if(sql: str, sign: str) -> str:
@@ -182,7 +192,7 @@ def _absolute(given: Sequence[SqlValue]) -> SqlValue | None:
     sql, most = _bigint(value), max(map(abs, value.bounds))
     found = replace(value, sql=f"abs({sql})", type=pa.int64(), bounds=(0, min(most, BIGINT[1])))
     # Only the least BIGINT has no opposite.
-    return found if most <= BIGINT[1] else replace(found, excess=Excess(f"{sql} < -{most - 1}", "FALSE", most - 1))
+    return found if most <= BIGINT[1] else replace(found, excess=Excess(f"{sql} < -{most - 1}", "FALSE"))
 
 
 def _signed(value: SqlValue, change: Callable[[str], str]) -> SqlValue | None:

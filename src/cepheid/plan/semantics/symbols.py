@@ -13,8 +13,8 @@ from cepheid.knowledge.filters.syntax import Argument, Atom, Variable
 from cepheid.knowledge.terms import STRING, XSD, Iri, Literal, Term
 from cepheid.plan.conditions.types import is_integer, is_string
 from cepheid.plan.semantics.inert import NotLifted, Related
+from cepheid.plan.semantics.name_lists import in_list
 from cepheid.plan.semantics.names_sql import Names, quoted
-from cepheid.plan.semantics.values import of_literal
 
 _INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 """How an integer of a column is written."""
@@ -68,8 +68,8 @@ class Valued:
         """
         if not (is_string(self.type) or is_integer(self.type)):
             raise NotLifted("literals of the knowledge are those of events, and neither texts nor integers")
-        values = [of_literal(one) for one in terms if isinstance(one, Literal) and self._has(one)]
-        return f"{self.sql} IN ({', '.join(sorted(value.sql for value in values))})" if values else "FALSE"
+        values = {one.text for one in terms if isinstance(one, Literal) and self._has(one)}
+        return in_list(self.sql, values, of_texts=is_string(self.type))
 
     def _has(self, literal: Literal) -> bool:
         """Whether a value of the column may be the literal."""

@@ -39,10 +39,9 @@ class Excess:
     """When an integer is outside of BIGINT, so that its SQL must not be computed."""
 
     above: str
-    """SQL: whether it is greater than `beyond`."""
+    """SQL: whether it is greater than all of BIGINT."""
     below: str
-    """SQL: whether it is less than `-beyond`."""
-    beyond: int
+    """SQL: whether it is less."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         lift.add_sub_keys(plans, (link.value for link in tiers[0].links))
     read_events = events if until is None else events.where(times[0].until(until))
     usable_events = counted(read_events, request, times, read_counts)
-    shipped = with_any(usable_events.select(*lift.shipped), lift, relevant_to_any(family.compile(plans).relevant_to))
+    shipped = with_any(lift.select(usable_events), lift, relevant_to_any(family.compile(plans).relevant_to))
     rows = rows_of_all(family, plans)
     ended = None if until is None else microseconds(until)
     task = Task(family.kind, packed(plans), tuple(lift.layout.items()), ended, zone)

@@ -262,13 +262,13 @@ def _watermarked(source: StreamSource) -> DataFrame:
     for name in source.places.labels:
         events = events.observe(f"{READ}.{name}", *seen)
     usable_events = usable(events, request.key, source.times, request.nulls)
-    shipped = [*lift.shipped, _shard(source).alias(SHARD)]
+    more = [_shard(source).alias(SHARD)]
     column, times = source.watermarked
     time = lift.layout[column]
     if times.zone is not None:
         time = _WATERMARK
-        shipped.append(times.watermarked.alias(time))
-    lifted = usable_events.select(*shipped)
+        more.append(times.watermarked.alias(time))
+    lifted = lift.select(usable_events, *more)
     if request.lateness is None:
         return lifted
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
