@@ -14,8 +14,11 @@ from cepheid.lang.document.marked_text import MarkedText
 from cepheid.lang.document.problems import is_valid, place, refused
 
 
-def meaning_problems(document: dict[str, Any], marked: MarkedText, schema: str) -> Iterator[Problem]:
+def meaning_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
     """The problems of `knowledge` and `mapping` before the knowledge is read; `schema` is that of the document."""
+    document = marked.value
+    if not isinstance(document, dict):
+        return
     yield from _knowledge_problems(document, marked)
     if is_valid(mapping := document.get("mapping"), "mapping", schema):
         assert isinstance(mapping, dict)

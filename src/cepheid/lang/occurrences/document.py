@@ -34,7 +34,7 @@ def document_problems(marked: MarkedText) -> Iterator[Problem]:
     for name, text in declared.items() if isinstance(declared, dict) else ():
         yield from text_problems(partial(parse_restricted, name, semantic=semantic), text, ("types", name), marked)
     yield from text_problems(partial(parse_occurrences, semantic=semantic), document[KEY], (KEY,), marked)
-    yield from meaning_problems(document, marked, SCHEMA)
+    yield from meaning_problems(marked, SCHEMA)
 
 
 def read_document(marked: MarkedText) -> OccurrencePattern:

@@ -45,7 +45,7 @@ _FLAGS = {
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
     """The problems that the schema cannot find."""
     yield from value_problems(marked)
-    yield from meaning_problems(cast("dict[str, Any]", marked.value), marked, SCHEMA)
+    yield from meaning_problems(marked, SCHEMA)
 
 
 def read_document(marked: MarkedText) -> Pattern:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.knowledge.filters.syntax import Atom, Variable
-from cepheid.lang.occurrences.expression import SemanticFilter
 from cepheid.lang.occurrences.pattern import OccurrencePattern
+from cepheid.lang.semantic import SemanticFilter
 from cepheid.plan.occurrences.semantic import PlannedFilter, PlannedType
 from cepheid.plan.occurrences.variables import Scopes
 from cepheid.plan.semantics.explain import Answer

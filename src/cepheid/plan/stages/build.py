@@ -216,7 +216,7 @@ def _text(condition: Condition, where: str) -> _Text:
 
 
 def _with_sql(written: _Written, semantics: SemanticConditions) -> _Written:
-    """The same with SQL in place of semantic filters; those without SQL are left out, as their problems are reported."""
+    """The same with SQL in place of semantic filters. Those without SQL, whose problems are reported, are left out."""
     texts = []
     for text in written.texts:
         if not text.is_semantic:

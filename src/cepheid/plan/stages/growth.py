@@ -9,7 +9,7 @@ the next event.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from cepheid.lang.sql.tokens import Kind, Token, tokenize
@@ -74,14 +74,14 @@ def _is_semantic(condition: Condition | Subtype) -> bool:
     return isinstance(condition, Condition) and condition.is_semantic
 
 
-def compares(condition: Condition | Subtype, stages: Set[str]) -> bool:
+def compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
     """Whether the condition refers to one of the stages, whose names are in lower case."""
     if isinstance(condition, Subtype):
         return False
     if condition.function is not None:
         return condition.function.iterative
     if condition.is_semantic:
-        return not stages.isdisjoint(name.lower() for name in _VARIABLE.findall(condition.text))
+        return any(name.lower() in stages for name in _VARIABLE.findall(condition.text))
     tokens = [Token(Kind.SYMBOL, "", 0, 0), *tokenize(condition.text)]
     return any(
         token.kind in (Kind.WORD, Kind.QUOTED)
