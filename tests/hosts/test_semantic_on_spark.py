@@ -1,4 +1,4 @@
-"""Patterns of stages and intervals with semantic filters on Spark, in batch and in streams."""
+"""Patterns of stages and intervals with semantic filters on Spark."""
 
 from __future__ import annotations
 

@@ -8,7 +8,16 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, KnowledgeError, OccurrencePattern, PatternError, detect
+from cepheid import (
+    CepheidWarning,
+    IntervalPattern,
+    KnowledgeError,
+    OccurrencePattern,
+    Pattern,
+    PatternError,
+    detect,
+    semantic,
+)
 from cepheid.knowledge import EventMapping, Knowledge, constant, individual
 
 SHOP = "http://shop.example/"
@@ -151,6 +160,26 @@ def test_variables_that_nothing_can_bind(text: str, names: str) -> None:
             ask()
         assert [str(one.message) for one in caught] == [message]
     assert caught[0].filename == __file__
+
+
+PLAIN = Knowledge.read(
+    """
+@prefix : <http://shop.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+:Request a owl:Class . :about a owl:ObjectProperty . :hasPrice a owl:DatatypeProperty .
+""",
+    prefixes={"": SHOP},
+)
+
+
+def test_patterns_of_stages_and_intervals() -> None:
+    """Other kinds of patterns are warned of, too."""
+    condition = semantic("hasPrice(?r, ?p) ∧ lessThan(?p, ?q)")
+    stages = Pattern.begin("r", knowledge=PLAIN, mapping=MAPPED).where(condition)
+    intervals = IntervalPattern.pal(r="Request").with_knowledge(PLAIN, MAPPED).where(condition)
+    log = LOG.append_column("end", LOG["at"])
+    for pattern, time in ((stages, "at"), (intervals, ("at", "end"))):
+        with pytest.warns(CepheidWarning, match=r"never holds: nothing binds \?q"):
+            assert not len(detect(log, pattern, time=time))
 
 
 @pytest.mark.parametrize(

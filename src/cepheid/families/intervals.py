@@ -54,6 +54,9 @@ class Intervals(Family):
     def types(self, pattern: IntervalPattern) -> Iterable[str]:
         return types_of_variables(pattern).values()
 
+    def warnings(self, plan: IntervalPlan) -> Iterable[str]:
+        return plan.odd
+
     def growth(self, plan: IntervalPlan, late_by: LateBy) -> Iterable[str]:
         return interval_growth(plan.pattern, End(late_by))
 

@@ -53,7 +53,7 @@ class Stages(Family):
         return (name for _, name in asked_types(pattern))
 
     def warnings(self, plan: Plan) -> Iterable[str]:
-        return taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern))
+        return (*plan.odd, *taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern)))
 
     def steps_in_words(self, pattern: Pattern) -> Iterable[StepInWords]:
         from cepheid.compile.stages.steps_in_words import steps_in_words

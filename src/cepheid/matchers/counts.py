@@ -89,11 +89,8 @@ class EventCounts(ReadCounts):
 
     @property
     def over_limits(self) -> str:
-        return in_words(
-            (self.dropped_partial_matches, "partial matches"),
-            (self.dropped_matches, "matches"),
-            (self.dropped_facts, "facts of events"),
-        )
+        found = in_words((self.dropped_partial_matches, "partial matches"), (self.dropped_matches, "matches"))
+        return " and ".join(filter(None, [found, in_words((self.dropped_facts, "facts of events"))]))
 
 
 @dataclass(frozen=True)

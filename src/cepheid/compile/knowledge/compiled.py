@@ -74,13 +74,16 @@ class CompiledRules:
         self._same, self._type = base.same, base.type
         self._unknown: npt.NDArray[np.int64] = np.full(self.shared + 1, NONE, np.int64)
         self._of_predicate, self._of_class = self._unknown.copy(), self._unknown.copy()
-        self._kinds: list[tuple[int, ...]] = []
+        self._kinds: dict[tuple[int, int], tuple[int, ...]] = {}
+        """The fields of KINDs by predicate and class, in their order."""
         self._heads: list[tuple[int, ...]] = []
         self._joins: list[tuple[int, ...]] = []
         self._patterns: list[tuple[int, ...]] = []
         self.sources: list[tuple[str, tuple[Fact, ...]]] = []
         """For each join the name of its rule, and the shared facts that match others of its patterns."""
         self._bits_of: dict[tuple[int, int], int] = {(self._same, NONE): 0}
+        self._wanted: dict[tuple[int | None, int | None], int] = {}
+        """The lookups by which patterns with a predicate and a class ask for facts, as bits; None: a variable."""
         self._steps: dict[tuple[int, int], list[Head]] = {}
         self.tables = self._listed()
 
@@ -98,19 +101,36 @@ class CompiledRules:
                 self._add(rule)
         numbers = (first_head, len(self._heads), first_join, len(self._joins), self._bit(*kind), int(states))
         target[term] = len(self._kinds)
-        self._kinds.append(numbers)
+        self._kinds[kind] = numbers
         self.tables = self._listed()
 
     def _listed(self) -> RuleTables:
         return RuleTables(
             self._of_predicate,
             self._of_class,
-            np.array(self._kinds, KIND),
+            np.array([(*numbers, self._lookups_of(*kind)) for kind, numbers in self._kinds.items()], KIND),
             np.array(self._heads, HEAD),
             np.array(self._joins, JOIN),
             np.array(self._patterns, PATTERN),
             np.array([(self._type, self._same, self.shared)], SETTINGS),
         )
+
+    def want(self, pattern: Pattern, lookup: Lookup) -> bool:
+        """Notes that facts for a pattern are found so. Returns whether that is new: `tables` do not say it yet."""
+        _, predicate, object_ = pattern
+        of_class = min(object_, self.shared) if predicate == self._type and object_ >= 0 else None
+        asked = None if predicate < 0 else min(predicate, self.shared), of_class
+        before = self._wanted.get(asked, 0)
+        self._wanted[asked] = before | 1 << lookup
+        return self._wanted[asked] != before
+
+    def _lookups_of(self, predicate: int, class_: int) -> int:
+        wanted = self._wanted.get
+        return wanted((None, None), 0) | wanted((predicate, None), 0) | wanted((predicate, class_), 0)
+
+    def list_wanted(self) -> None:
+        """Puts what `want` noted into the tables."""
+        self.tables = self._listed()
 
     def _kind(self, predicate: int, object_: int) -> tuple[int, int]:
         """Its predicate and class; all that the knowledge does not have are one kind. NONE: no class."""
@@ -255,6 +275,7 @@ def pattern_row(rules: CompiledRules, pattern: Pattern, numbers: dict[int, int])
             numbers[part] = len(numbers)
             binds |= 1 << place
     coded = [_coded(part, numbers) for part in pattern]
+    rules.want(pattern, lookup)
     return (*coded, binds, int(lookup), rules.bits(pattern), int(rules.in_base(pattern)))
 
 

@@ -41,6 +41,7 @@ KIND = np.dtype(
         ("joins_end", np.int64),
         ("bit", np.int64),  # of Session.bits
         ("states", np.int64),  # whether such facts say something of classes and properties
+        ("wanted", np.int64),  # the lookups by which patterns ask for such facts, as bits
     ]
 )
 """Facts with the same predicate or, if that is the type, with the same class."""

@@ -15,6 +15,7 @@ import numpy as np
 from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.knowledge.compiled import CompiledRules
 from cepheid.compile.knowledge.programs import Filter, Programs, compile_programs
+from cepheid.compile.knowledge.tables import LOOKUPS, Lookup
 from cepheid.kernel.arrays import Int32s, grown
 from cepheid.kernel.knowledge.asking import ask_each
 from cepheid.kernel.knowledge.layout import (
@@ -24,6 +25,7 @@ from cepheid.kernel.knowledge.layout import (
     Knowing,
     Said,
     Store,
+    Verdict,
     new_agenda,
     new_closure_cursor,
     new_matching,
@@ -31,11 +33,13 @@ from cepheid.kernel.knowledge.layout import (
     new_store,
     with_facts,
     with_sessions,
+    with_slots,
 )
+from cepheid.kernel.knowledge.remaining import passing
 from cepheid.kernel.knowledge.step import close_sessions, times_of
-from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all
+from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all, room_for
 from cepheid.kernel.knowledge.view import SessionView
-from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction
+from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction, Pattern
 from cepheid.knowledge.closure.limits import FactLimits, TooManyFacts, WhichLimit
 from cepheid.knowledge.filters.solving import Closed
 from cepheid.knowledge.terms import Terms, Triple
@@ -57,7 +61,7 @@ class SessionClosures:
         self._shared = len(base.terms)
         self._literal = np.array([base.terms.is_literal(number) for number in range(self._shared)], np.bool_)
         self._base = _stored(base)
-        self._store = new_store(_SESSIONS, _ROOM)
+        self._store = new_store(_SESSIONS, _ROOM, 4 * _ROOM, np.zeros(0, np.int64))
         self._agenda, self._matching = new_agenda(_ROOM), new_matching(_SESSIONS)
         self._cursor = new_closure_cursor()
         self._sessions = self._dead = 0
@@ -70,6 +74,8 @@ class SessionClosures:
         self._programs: Programs | None = None
         self._renewed: dict[int, int] = {}
         """The numbers of sessions that have passed a limit, by their former numbers."""
+        self._rules.want((-1, base.same, -2), Lookup.SUBJECT_PREDICATE)  # names are counted so
+        self._rules.list_wanted()
         self.limit(limits or Limits())
 
     def limit(self, limits: Limits) -> None:
@@ -123,7 +129,10 @@ class SessionClosures:
                     break
                 case ClosureStatus.MORE_FACTS:
                     self._store = with_facts(self._store, 2 * len(self._store.facts))
-                    place_all(self._store, int(cursor.facts))
+                case ClosureStatus.MORE_SLOTS:
+                    self._store = with_slots(
+                        self._store, 2 * self._store.slots.shape[1] + room_for(2 * int(cursor.facts))
+                    )
                 case ClosureStatus.MORE_AGENDA:
                     more = 2 * len(self._agenda.time)
                     self._agenda = self._agenda._replace(
@@ -131,6 +140,7 @@ class SessionClosures:
                     )
                 case ClosureStatus.UNPREPARED:
                     self._rules.prepare(int(cursor.predicate), int(cursor.object))
+                    self._take_wanted()
                 case ClosureStatus.TOO_MANY_FACTS:
                     self._leave_out("max_facts", sessions, end)
                 case ClosureStatus.TOO_MANY_NAMES:
@@ -177,6 +187,22 @@ class SessionClosures:
         self._store.sessions[fresh]["brought"] = self._store.sessions[session]["brought"]
         self.end(session)
         cursor.visit, cursor.stated = visit, end[visit - 1] if visit else 0  # the visit is passed over and counted
+
+    def _take_wanted(self) -> None:
+        """Makes chains anew where patterns ask for more facts than before."""
+        store, wanted = self._store, self._rules.tables.kinds["wanted"].copy()
+        gained = np.bitwise_or.reduce(wanted[: len(store.wanted)] & ~store.wanted)
+        for lookup in range(LOOKUPS):
+            if lookup and gained >> lookup & 1:
+                store.slots[lookup] = store.linked[:, lookup] = NONE
+        self._store = store._replace(wanted=wanted)
+
+    def _stored(self, pattern: Pattern, lookup: Lookup) -> Store:
+        """The store, with chains for a pattern."""
+        if self._rules.want(pattern, lookup):
+            self._rules.list_wanted()
+            self._take_wanted()
+        return self._store
 
     def _make_room(self, sessions: int) -> None:
         room = len(self._store.sessions)
@@ -227,11 +253,15 @@ class SessionClosures:
         self.terms = self.terms.kept((shared + np.flatnonzero(used[shared:])).tolist())
         self._literal = self._literal[used]
         moved = np.zeros(len(store.facts), np.int32)
-        kept = new_store(0, max(_ROOM, count, 2 * (count - self._dead)))._replace(
-            sessions=store.sessions.copy(), linked=np.full_like(store.linked, NONE)
+        sessions = store.sessions.copy()
+        slots = sum(map(room_for, sessions["count"][(sessions["count"] > 0) & (sessions["ended"] == 0)].tolist()))
+        room = max(_ROOM, count, 2 * (count - self._dead))
+        kept = new_store(0, room, max(int(self._cursor.slots), 2 * slots) + 1, store.wanted)._replace(
+            sessions=sessions, linked=np.full_like(store.linked, NONE)
         )
-        kept.sessions["last"], kept.sessions["count"] = NONE, 0
-        self._cursor.facts = keep_facts(store, count, kept, terms, moved)
+        sessions["last"], sessions["count"], sessions["slots"], sessions["room"] = NONE, 0, 0, 1
+        self._cursor.slots = 1
+        keep_facts(store, count, kept, self._cursor, terms, moved)
         for session in self._ended:
             kept.sessions[session : session + 1] = new_sessions(1)
         against = self._matching.against
@@ -337,7 +367,7 @@ class SessionClosures:
         """What a session knows, until something is added."""
         if (closure := self._left.get(session)) is not None:
             return closure
-        return SessionView(self._closure, self.terms, self._store, session)
+        return SessionView(self._closure, self.terms, self._stored, session)
 
     def knowing(self, sessions: Int32s, individuals: Int32s) -> Knowing:
         """What is known until something is added, for programs: the session of each visit, the individual of each
@@ -345,8 +375,12 @@ class SessionClosures:
         """
         if self._programs is None:
             self._programs = compile_programs(self._filters, self._rules, self.terms)
-        programs, rules, _ = self._programs
-        return Knowing(programs, rules, self._base, self._store, self._matching, sessions, individuals)
+            self._rules.list_wanted()
+            self._take_wanted()
+        programs = self._programs
+        return Knowing(
+            programs.programs, programs.rules, self._base, self._store, self._matching, sessions, individuals
+        )
 
     def asked(self, number: int, sessions: Int32s, individuals: Int32s, times: Ints) -> Ints:
         """For each individual, in its session and at its time (microseconds), a Verdict on the filter with the number,
@@ -354,6 +388,22 @@ class SessionClosures:
         """
         found = np.zeros(len(times), np.int64)
         ask_each(self.knowing(sessions, individuals), number, times, found)
+        open_ = np.flatnonzero(found == Verdict.UNDECIDED)
+        bound = individuals[open_].reshape(-1, 1)[:, : len(self._filters[number].bound)]
+        found[open_] = self.tested(number, sessions[open_], bound, times[open_])
+        return found
+
+    def tested(self, number: int, sessions: Int32s, bound: Int32s, times: Ints) -> Ints:
+        """A Verdict on a filter for each question: its session, the terms (questions, variables) of the variables that
+        are bound, and its time (microseconds).
+        """
+        knowing, found = self.knowing(sessions, sessions), np.full(len(times), Verdict.UNDECIDED, np.int64)
+        assert self._programs is not None
+        remaining = self._programs.remaining[number]
+        if remaining is not None and len(times) and not self._store.sessions["left"][sessions].any():
+            passes = passing(knowing, number, remaining, bound, times, self.of(int(sessions[0])))
+            if passes is not None:
+                found[:] = np.where(passes, Verdict.HOLDS, Verdict.DOES_NOT_HOLD)
         return found
 
     def brought_by(self, session: int) -> int:
@@ -381,10 +431,11 @@ class SessionClosures:
 def _stored(closure: Closure) -> Store:
     """The facts of shared knowledge, with all their chains."""
     facts = np.array([*closure.facts], np.int32).reshape(-1, 3)
-    store = new_store(1, len(facts))
+    store = new_store(1, len(facts), 1 + room_for(len(facts)), np.full(1, -1, np.int64))
     store.facts["subject"], store.facts["predicate"], store.facts["object"] = facts.T
     store.facts["time"], store.facts["stated"] = ALWAYS, NEVER
+    store.facts["session"] = store.facts["kind"] = 0
     store.facts["previous"] = np.arange(-1, len(facts) - 1)
     store.sessions["last"], store.sessions["count"] = len(facts) - 1, len(facts)
-    place_all(store, len(facts))
+    place_all(store, new_closure_cursor(), len(facts))
     return store

@@ -36,6 +36,8 @@ SESSION = np.dtype(
     [
         ("last", np.int64),  # its last fact, NONE if it has none
         ("count", np.int64),  # number of its facts
+        ("slots", np.int64),  # the first of its slots
+        ("room", np.int64),  # how many slots it has, a power of two: more than twice as many as facts
         ("bits", np.int64),  # which kinds of facts it has: the bits of these
         ("left", np.int64),  # whether its events say something of classes and properties: facts are only stored
         ("full", np.int64),  # whether an event passed a limit: nothing more is taken
@@ -58,6 +60,7 @@ CLOSURE_CURSOR = np.dtype(
         ("dropped", np.int64),  # number of facts that were not taken, as their sessions are full
         ("most_facts", np.int64),  # the most facts of a session
         ("most_names", np.int64),  # the most names of an individual
+        ("slots", np.int64),  # number of slots that belong to sessions, or did so
     ]
 )
 
@@ -68,8 +71,9 @@ class ClosureStatus(IntEnum):
     MORE_AGENDA = 2
     UNPREPARED = 3
     """Facts of a kind came whose rules are not prepared."""
-    TOO_MANY_FACTS = 4
-    TOO_MANY_NAMES = 5
+    MORE_SLOTS = 4
+    TOO_MANY_FACTS = 5
+    TOO_MANY_NAMES = 6
 
 
 class Verdict(IntEnum):
@@ -88,8 +92,12 @@ class Store(NamedTuple):
     """(n,) FACT."""
     chains: Int32s
     """(n, 6) for each lookup the next fact with the same parts, NONE if it is the last."""
+    wanted: Ints
+    """For each kind of facts the lookups by which they may be asked for, as bits. Other chains do not have them."""
     slots: Int32s
-    """(6, m) for each lookup a hash table of the first fact with the parts; m is a power of two, at least 2 n."""
+    """(6, m) for each lookup the hash tables of sessions: the first fact with the parts. The first slot stays empty,
+    for sessions that have none.
+    """
     sessions: Records
     """(k,) SESSION."""
     linked: Int32s
@@ -133,30 +141,35 @@ class Knowing(NamedTuple):
     """By position in the working set: the number of the event's individual."""
 
 
-def new_store(sessions: int, facts: int) -> Store:
-    slots = 16
-    while slots < 2 * facts:
-        slots *= 2
-    return Store(
-        np.zeros(facts, FACT),
-        np.full((facts, LOOKUPS), NONE, np.int32),
-        np.full((LOOKUPS, slots), NONE, np.int32),
+def new_store(sessions: int, facts: int, slots: int, wanted: Ints) -> Store:
+    store = Store(
+        np.empty(facts, FACT),
+        np.empty((facts, LOOKUPS), np.int32),
+        wanted,
+        np.empty((LOOKUPS, slots), np.int32),
         new_sessions(sessions),
         np.full((sessions, LOOKUPS), NONE, np.int32),
     )
+    store.slots[:, 0] = NONE
+    return store
 
 
 def new_sessions(count: int) -> Records:
     sessions = np.zeros(count, SESSION)
-    sessions["last"], sessions["contradicted"] = NONE, NEVER
+    sessions["last"], sessions["contradicted"], sessions["room"] = NONE, NEVER, 1
     return sessions
 
 
 def with_facts(store: Store, count: int) -> Store:
-    """The store with room for more facts; their slots and chains are empty."""
-    larger = new_store(0, count)
-    larger.facts[: len(store.facts)] = store.facts
-    return larger._replace(sessions=store.sessions, linked=np.full_like(store.linked, NONE))
+    """The store with room for more facts."""
+    return store._replace(facts=grown(store.facts, count), chains=grown(store.chains, count))
+
+
+def with_slots(store: Store, count: int) -> Store:
+    """The store with more slots."""
+    larger = np.empty((LOOKUPS, count), np.int32)
+    larger[:, : store.slots.shape[1]] = store.slots
+    return store._replace(slots=larger)
 
 
 def with_sessions(store: Store, count: int) -> Store:
@@ -194,4 +207,6 @@ def concatenated(parts: Sequence[Said]) -> Said:
 
 
 def new_closure_cursor() -> ClosureCursor:
-    return np.zeros(1, CLOSURE_CURSOR).view(np.recarray)[0]
+    cursor: ClosureCursor = np.zeros(1, CLOSURE_CURSOR).view(np.recarray)[0]
+    cursor.slots = 1
+    return cursor

@@ -1,7 +1,10 @@
 """Facts in hash tables: found whole, by subject and predicate, and so on.
 
-A chain for a lookup is made when a rule or filter asks for it, from the facts that came since it was last asked for.
-Most are never asked for.
+Each session has slots of its own, next to each other: those of a small session fit into the fastest cache, whatever all
+others know. When they are half full, the session gets four times as many.
+
+A chain for a lookup is made when a rule or filter asks for it, from the facts that came since it was last asked for,
+and only of facts that may be asked for so. Most are never asked for.
 """
 
 from __future__ import annotations
@@ -11,17 +14,29 @@ from typing import Any
 import numpy as np
 
 from cepheid.compile.arrays import NONE, Ints
-from cepheid.compile.knowledge.tables import Lookup
+from cepheid.compile.knowledge.tables import LOOKUPS, Lookup
 from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.knowledge.layout import Store
+from cepheid.kernel.knowledge.layout import ClosureCursor, Store
+
+_FEWEST = 64
+"""The fewest slots of a session."""
 
 
 @inlined
-def hashed(session: int, one: int, two: int, three: int) -> int:
-    """Multiplied by odd numbers and folded, twice: terms that follow each other must not share slots."""
+def room_for(facts: int) -> int:
+    """How many slots a session with so many facts gets: a power of two, and more than twice as many."""
+    room = _FEWEST
+    while 2 * facts >= room - 1:
+        room *= 4
+    return room
+
+
+@inlined
+def hashed(one: int, two: int, three: int) -> int:
+    """Multiplied by odd numbers and folded: terms that follow each other must not share slots."""
     word = np.uint64(one) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(two) * np.uint64(0xBF58476D1CE4E5B9)
-    word += np.uint64(three) * np.uint64(0x94D049BB133111EB) + np.uint64(session) * np.uint64(0xD6E8FEB86659FD93)
+    word += np.uint64(three) * np.uint64(0x94D049BB133111EB)
     word = (word ^ (word >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     hash_: Any = np.int64(word >> np.uint64(20))
     return hash_
@@ -30,20 +45,14 @@ def hashed(session: int, one: int, two: int, three: int) -> int:
 @inlined
 def find(store: Store, session: int, subject: int, predicate: int, object_: int) -> int:
     """The slot of the fact: its number, or NONE, is in there."""
-    slots = store.slots
-    most = slots.shape[1] - 1
-    slot = hashed(session, subject, predicate, object_) & most
-    while slots[0, slot] != NONE:
-        fact = store.facts[slots[0, slot]]
-        if (
-            fact.subject == subject
-            and fact.object == object_
-            and fact.predicate == predicate
-            and fact.session == session
-        ):
+    begin, most = store.sessions[session].slots, store.sessions[session].room - 1
+    slot = hashed(subject, predicate, object_) & most
+    while store.slots[0, begin + slot] != NONE:
+        fact = store.facts[store.slots[0, begin + slot]]
+        if fact.subject == subject and fact.object == object_ and fact.predicate == predicate:
             break
         slot = (slot + 1) & most
-    return slot
+    return int(begin + slot)
 
 
 @inlined
@@ -61,20 +70,17 @@ def parts(store: Store, number: int, lookup: int) -> tuple[int, int]:
     return int(fact.predicate), int(NONE)
 
 
-@kernel
+@inlined
 def chain(store: Store, session: int, lookup: int, one: int, two: int) -> int:
     """The slot of the first fact with the parts."""
-    slots = store.slots
-    most = slots.shape[1] - 1
-    slot = hashed(session, one, two, lookup) & most
-    while slots[lookup, slot] != NONE:
-        number = slots[lookup, slot]
-        if store.facts[number].session == session:
-            left, right = parts(store, number, lookup)
-            if left == one and right == two:
-                break
+    begin, most = store.sessions[session].slots, store.sessions[session].room - 1
+    slot = hashed(one, two, lookup) & most
+    while store.slots[lookup, begin + slot] != NONE:
+        left, right = parts(store, store.slots[lookup, begin + slot], lookup)
+        if left == one and right == two:
+            break
         slot = (slot + 1) & most
-    return slot
+    return int(begin + slot)
 
 
 @kernel
@@ -83,14 +89,15 @@ def link(store: Store, session: int, lookup: int) -> None:
     number, linked = store.sessions[session].last, store.linked[session, lookup]
     store.linked[session, lookup] = number
     while number != linked:
-        one, two = parts(store, number, lookup)
-        slot = chain(store, session, lookup, one, two)
-        store.chains[number, lookup] = store.slots[lookup, slot]
-        store.slots[lookup, slot] = number
+        if store.wanted[store.facts[number].kind] >> lookup & 1:
+            one, two = parts(store, number, lookup)
+            slot = chain(store, session, lookup, one, two)
+            store.chains[number, lookup] = store.slots[lookup, slot]
+            store.slots[lookup, slot] = number
         number = int(store.facts[number].previous)
 
 
-@kernel
+@inlined
 def first(store: Store, session: int, lookup: int, one: int, two: int) -> int:
     """The first fact with the parts, NONE if there is none."""
     if lookup == Lookup.ALL:
@@ -120,34 +127,66 @@ def put(store: Store, slot: int, number: int, session: int, subject: int, predic
 
 
 @kernel
-def place_all(store: Store, count: int) -> None:
-    """Puts the first facts into the empty slots of a larger store."""
-    for number in range(count):
-        fact = store.facts[number]
-        slot = find(store, int(fact.session), int(fact.subject), int(fact.predicate), int(fact.object))
-        store.slots[0, slot] = number
+def make_slots(store: Store, cursor: ClosureCursor, session: int, facts: int) -> bool:
+    """Gives a session slots for so many facts. False if there is no room. Chains remain as they are: a rule may be
+    reading one.
+    """
+    of = store.sessions[session]
+    before, count, room = of.slots, of.room, room_for(facts)
+    if cursor.slots + room > store.slots.shape[1]:
+        return False
+    of.slots, of.room = cursor.slots, room
+    cursor.slots += room
+    for lookup in range(LOOKUPS):
+        for slot in range(of.slots, of.slots + room):
+            store.slots[lookup, slot] = NONE
+        if lookup and store.linked[session, lookup] == NONE:
+            continue
+        for slot in range(before, before + count):
+            number = store.slots[lookup, slot]
+            if number != NONE:
+                fact = store.facts[number]
+                one, two, three = int(fact.subject), int(fact.predicate), int(fact.object)
+                if lookup:
+                    one, two = parts(store, number, lookup)
+                    three = lookup
+                at = hashed(one, two, three) & (room - 1)
+                while store.slots[lookup, of.slots + at] != NONE:
+                    at = (at + 1) & (room - 1)
+                store.slots[lookup, of.slots + at] = number
+    return True
 
 
 @kernel
-def keep_facts(store: Store, count: int, kept: Store, terms: Int32s, moved: Int32s) -> int:
-    """Puts the facts of sessions that have not ended into an empty store, with other numbers for terms; returns their
-    number. `moved` gets their new numbers.
+def place_all(store: Store, cursor: ClosureCursor, count: int) -> None:
+    """Puts the first facts, which are all of one session, into its slots."""
+    make_slots(store, cursor, 0, count)
+    for number in range(count):
+        fact = store.facts[number]
+        store.slots[0, find(store, 0, int(fact.subject), int(fact.predicate), int(fact.object))] = number
+
+
+@kernel
+def keep_facts(store: Store, count: int, kept: Store, cursor: ClosureCursor, terms: Int32s, moved: Int32s) -> None:
+    """Puts the facts of sessions that have not ended into an empty store, with other numbers for terms. `moved` gets
+    the new numbers of facts. There is room.
     """
-    number = 0
+    cursor.facts = 0
     for old in range(count):
         fact = store.facts[old]
         session = int(fact.session)
         moved[old] = NONE
         if store.sessions[session].ended:
             continue
+        if kept.sessions[session].count == 0:
+            make_slots(kept, cursor, session, int(store.sessions[session].count))
         subject, predicate = int(terms[fact.subject]), int(terms[fact.predicate])
-        object_ = int(terms[fact.object])
+        object_, number = int(terms[fact.object]), int(cursor.facts)
         put(kept, find(kept, session, subject, predicate, object_), number, session, subject, predicate, object_)
         new = kept.facts[number]
         new.time, new.stated, new.kind = fact.time, fact.stated, fact.kind
         moved[old] = number
-        number += 1
-    return number
+        cursor.facts += 1
 
 
 @kernel

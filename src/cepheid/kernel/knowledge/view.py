@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
 from cepheid.compile.arrays import NONE
 from cepheid.compile.knowledge.compiled import LOOKUPS
+from cepheid.compile.knowledge.tables import Lookup
 from cepheid.kernel.knowledge.layout import Store
 from cepheid.kernel.knowledge.store import select
-from cepheid.knowledge.closure.closure import Closure
+from cepheid.knowledge.closure.closure import Closure, Pattern
 from cepheid.knowledge.closure.facts import Fact
 from cepheid.knowledge.terms import Term, Terms
 
 _ROOM = 64
 
+Stored: TypeAlias = Callable[[Pattern, Lookup], Store]
+"""The store, for one that finds the facts for a pattern so."""
+
 
 class ViewedFacts:
     """The facts of a session and those that are shared. A view: it is not used after something is added."""
 
-    def __init__(self, base: Closure, store: Store, session: int) -> None:
-        self._base, self._store, self._session = base.facts, store, session
+    def __init__(self, base: Closure, stored: Stored, session: int) -> None:
+        self._base, self._stored, self._session = base.facts, stored, session
         self._shared = len(base.terms)
         self._found = np.zeros((_ROOM, 4), np.int64)
         self._times: dict[Fact, int] = {}
@@ -57,8 +62,9 @@ class ViewedFacts:
     def _own(self, subject: int | None, predicate: int | None, object_: int | None) -> list[Fact]:
         parts = (subject, predicate, object_)
         asked = np.array([NONE if part is None else part for part in parts], np.int64)
-        lookup = int(LOOKUPS[subject is not None, predicate is not None, object_ is not None])
-        while (count := select(self._store, self._session, lookup, asked, self._found)) > len(self._found):
+        lookup = LOOKUPS[subject is not None, predicate is not None, object_ is not None]
+        store = self._stored(asked.tolist(), lookup)
+        while (count := select(store, self._session, lookup, asked, self._found)) > len(self._found):
             self._found = np.zeros((2 * count, 4), np.int64)
         found: list[Fact] = []
         for s, p, o, time in self._found[:count].tolist():
@@ -70,9 +76,9 @@ class ViewedFacts:
 class SessionView:
     """What a session knows."""
 
-    def __init__(self, base: Closure, terms: Terms, store: Store, session: int) -> None:
+    def __init__(self, base: Closure, terms: Terms, stored: Stored, session: int) -> None:
         self.terms = terms
-        self.facts = ViewedFacts(base, store, session)
+        self.facts = ViewedFacts(base, stored, session)
         self._base = base
 
     def lists_of(self, predicate: Term, kind: Term) -> Iterator[tuple[tuple[Term, ...], int]]:

@@ -274,13 +274,19 @@ class Sessions:
 
     def _answer(self, now: int, number: int, visit: int, *individuals: int) -> int:
         asked, session = self._filters[number], self._of_visit[visit]
+        bound = [position for position in individuals[: len(asked.variables)] if position != UNBOUND]
+        if len(bound) == len(asked.variables):
+            terms = self._individuals[bound].reshape(1, -1)
+            (verdict,) = self._closures.tested(number, np.array([session.number], np.int32), terms, np.array([now]))
+            if verdict == Verdict.HOLDS:
+                return now  # it is asked for no earlier instant
         bindings = {
             name: self._closures.terms.term(int(self._individuals[position]))
             for (name, _), position in zip(asked.variables, individuals, strict=False)
             if position != UNBOUND
         }
         if self._holds(session.number, asked.atoms, bindings, now):
-            return now  # it is asked for no earlier instant
+            return now
         if not self._holds(session.number, asked.atoms, bindings, NEVER):
             return NEVER
         # What holds once holds from then on, so halving finds the first of the times.

@@ -107,7 +107,11 @@ def _plan_or_problems(
             problems += error.problems
     if problems or not sound:
         return problems
-    plan = replace(_lifted(pattern, schema, parts, lifting, options), answers=tuple(semantics.lifted.answers))
+    plan = replace(
+        _lifted(pattern, schema, parts, lifting, options),
+        answers=tuple(semantics.lifted.answers),
+        odd=tuple(semantics.lifted.texts.warnings),
+    )
     if len(plan.bits) > MAX_CONDITIONS:
         message = f"a pattern can have at most {MAX_CONDITIONS} different conditions on single events"
         raise LimitExceeded(f"{message}, this has {len(plan.bits)}. Split it into several")

@@ -44,6 +44,8 @@ class IntervalPlan(PlanOf[IntervalPattern], Measured, InSql):
     """None: the output has the events of the variables."""
     outputs: tuple[OutputName, ...] | None = None
     """The requested outputs for input that does not end; None: all of them."""
+    odd: tuple[str, ...] = ()
+    """What is odd in semantic filters, to warn of."""
     answers: tuple[Answer, ...] = ()
     """The semantic filters, and the SQL in their place."""
 

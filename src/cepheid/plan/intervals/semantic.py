@@ -46,7 +46,7 @@ class SemanticConditions:
 
     def filter(self, text: str, where: str, allowed: Collection[int]) -> str | None:
         """SQL of a filter, which may use the variables with the numbers `allowed`; None if there is none."""
-        atoms = self.lifted.texts.atoms(text, where)
+        atoms = self.lifted.texts.atoms(text, where, self.pattern.variables)
         if atoms is None:
             return None
         used = variables_of(atoms)

@@ -111,6 +111,7 @@ def plan_or_problems(
         promoted=built_of_open,
         columns=options.chosen(schema),
         answers=found.answers,
+        odd=found.odd,
     )
 
 
@@ -130,6 +131,7 @@ class _Resolved(NamedTuple):
     measures: list[ResolvedMeasure]
     promoted: list[ResolvedMeasure]
     answers: tuple[Answer, ...]
+    odd: tuple[str, ...]
     """The semantic filters, and the SQL in their place."""
 
 
@@ -152,7 +154,8 @@ def _resolved(
     resolved = resolve_measures(names, measures, columns, parameters, problems)
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
-    return _Resolved(conditions, resolved, of_open, tuple(semantics.lifted.answers))
+    lifted = semantics.lifted
+    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), tuple(lifted.texts.warnings))
 
 
 # Conditions

@@ -49,6 +49,8 @@ class Plan(PlanOf[Pattern], Measured):
     limits: Limits = field(default_factory=Limits)
     promoted: tuple[Measure, ...] = ()
     """Columns of open partial matches, where these are stored as rows."""
+    odd: tuple[str, ...] = ()
+    """What is odd in semantic filters, to warn of."""
     answers: tuple[Answer, ...] = ()
     """The semantic filters, and the SQL in their place."""
 

@@ -42,7 +42,7 @@ class SemanticConditions:
             current: The name under which it has the current event; None: it has no name there.
             visible: How many stages come before or are the current one.
         """
-        atoms = self.lifted.texts.atoms(text, where, [leaf.name for leaf in self.pattern.leaves])
+        atoms = self.lifted.texts.atoms(text, where, [current or "", *(leaf.name for leaf in self.pattern.leaves)])
         if atoms is None:
             return None
         used = variables_of(atoms)
