@@ -32,6 +32,7 @@ PREFIXES = {
 }
 MAPPING: EventMapping = service_mapping(
     "http://shop.example/call/{call}/{type}",
+    time="at",
     process=individual("shop:{process}"),
     inputs={"shop:user": individual("user:{user}"), "shop:item": individual("item:{item}")},
     outputs={"shop:ok": "ok"},
@@ -56,6 +57,8 @@ TYPES = f"""
     Purchase = ?e: Done [process(?e, ?p) ^ shop:Purchase(?p)]
     Logout = ?e: Done [process(?e, shop:Logout)]
 """
+LONGER = """timeStamp(?l, ?t) ^ timeStamp(?o, ?u) ^ subtractDateTimesYieldingDayTimeDuration(?d, ?u, ?t)
+    ^ greaterThan(?d, "PT20M"^^xsd:dayTimeDuration)"""
 OF_USERS = {
     "1a": "Logout",
     "1b": "LoginFailed",
@@ -64,7 +67,7 @@ OF_USERS = {
 }
 OF_SESSIONS = {
     "2b": "(Login; Logout)_1d - Purchase",
-    "2c": "(?l: Login; ?o: Logout)_1d [sql: end(o) - start(l) > INTERVAL '20' MINUTE]",
+    "2c": f"(?l: Login; ?o: Logout)_1d [{LONGER}]",
     "2c alarm": "(Login; (Login + 20min))_20min - Logout",
 }
 EXPRESSIONS = OF_USERS | OF_SESSIONS

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from examples import shop
 from examples.shop_log import CATEGORIES, ITEMS, shop_log
@@ -94,6 +95,18 @@ def test_while_it_arrives(log: pa.Table, known: Knowledge, name: str) -> None:
     matcher = shop.while_it_arrives(log, name, known, lateness="1 minute")
     assert matcher.counts.late == 0
     assert matcher.counts.matches == len(expected if name in shop.WITHOUT_RECENT else of_latest_start(expected))
+
+
+def test_alarm_while_the_session_runs(log: pa.Table, known: Knowledge) -> None:
+    """Twenty minutes after the login of a long session there is an alarm, of events that came by then."""
+    long = shop.afterwards(log, "2c", known, Policy.UNRESTRICTED).to_pylist()
+    assert len(long) > 3
+    for session in long:
+        at = session["match_start"] + timedelta(minutes=20)
+        alarm = Matcher(shop.pattern("2c alarm", known, Policy.RECENT), log.schema, key="session", time="at")
+        alarm.process(log.filter((pc.field("session") == session["session"]) & (pc.field("at") <= at)))
+        assert alarm.advance_time(at - timedelta(seconds=1)).num_rows == 0
+        assert alarm.advance_time(at)["match_end"].to_pylist() == [at] < [session["match_end"]]
 
 
 @pytest.mark.parametrize("name", shop.NAMES)
