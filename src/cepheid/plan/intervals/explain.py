@@ -11,6 +11,7 @@ from cepheid.plan.intervals.growth import interval_warnings
 from cepheid.plan.intervals.join_order import join_order
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.mermaid import label
+from cepheid.plan.semantics.explain import shortened
 
 
 def explain_interval_pattern(pattern: IntervalPattern) -> str:
@@ -28,7 +29,7 @@ def explain_intervals(
     lines = [*_query(pattern), "Events:"]
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
-        lines.append(f"  {negated}{variable}: {plan.bits[bit].sql}")
+        lines.append(f"  {negated}{variable}: {shortened(plan.bits[bit].sql)}")
     lines.append("Joins:")
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]

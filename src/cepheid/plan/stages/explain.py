@@ -28,6 +28,7 @@ from cepheid.plan.conditions.script import (
     StageValue,
 )
 from cepheid.plan.lifted import Lifted, Measure, PlannedCondition, Slot
+from cepheid.plan.semantics.explain import shortened
 from cepheid.plan.stages.cautions import cautions
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
@@ -181,7 +182,7 @@ def _asked(function: Function) -> str:
 
 def _planned_condition(condition: PlannedCondition, plan: Plan) -> Iterator[str]:
     if condition.bit is not None:
-        yield f"lifted: bit {condition.bit}, {plan.bits[condition.bit].sql}"
+        yield f"lifted: bit {condition.bit}, {shortened(plan.bits[condition.bit].sql)}"
     if condition.script is not None:
         yield f"script: {script_text(condition.script, plan)}"
     if condition.bit is None and condition.script is None:
@@ -195,7 +196,7 @@ def _lifted(plan: Plan) -> Iterator[str]:
     yield "Lifted columns (computed for every event by the SQL engine of the host)"
     names = [f"bit {number}" for number in range(len(plan.bits))]
     names += [f"value {number}" for number in range(len(plan.values))]
-    rows = [(lifted.sql, str(lifted.type)) for lifted in (*plan.bits, *plan.values)]
+    rows = [(shortened(lifted.sql), str(lifted.type)) for lifted in (*plan.bits, *plan.values)]
     widest = max(map(len, names))
     for name, (sql, kind) in zip(names, rows, strict=True):
         yield f"  {name:<{widest}}  {sql}  ({kind})"
