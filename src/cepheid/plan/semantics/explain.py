@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from cepheid.knowledge.knowledge import Knowledge
 
-_MOST = 300
-
 
 class Answer(NamedTuple):
     """A semantic filter, and the SQL in its place."""
@@ -32,9 +30,9 @@ def answered(answers: Sequence[Answer]) -> Iterator[str]:
             holds = "holds" if one.sql == "TRUE" else "never holds"
             yield f"Filter {one.filter}: constant, no event matters; it {holds}"
         else:
-            yield f"Filter {one.filter}: lifted, {shortened(one.sql)}"
+            yield f"Filter {one.filter}: lifted, {shortened(one.sql, 300)}"
 
 
-def shortened(sql: str) -> str:
-    """The SQL, without the middle if it is long."""
-    return sql if len(sql) <= _MOST else f"{sql[: _MOST // 2]} … {sql[-_MOST // 2 :]}"
+def shortened(sql: str, most: int = 2000) -> str:
+    """The SQL, without the middle if it has more than `most` characters."""
+    return sql if len(sql) <= most else f"{sql[: most // 2]} … {sql[-(most // 2) :]}"
