@@ -17,8 +17,6 @@ import fcntl
 import hashlib
 import os
 import re
-import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -31,6 +29,8 @@ from numba import config as numba_config
 from numba import njit
 from numba.core.caching import FunctionCache
 from numpy import __version__ as numpy_version
+
+from cepheid.knowledge import caches
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -60,33 +60,10 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 def cache_folder() -> Path | None:
-    """The folder for compiled code, which is made if it is missing. None if no folder of the user's own can be written.
-
-    It is below NUMBA_CACHE_DIR if that is set, else below XDG_CACHE_HOME or ~/.cache, else below the folder for
-    temporary files.
+    """The folder for compiled code, below NUMBA_CACHE_DIR if that is set. None if no folder of the user's own can be
+    written.
     """
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    temporary = Path(tempfile.gettempdir()) / f"cepheid-{os.getuid()}"
-    for root in [Path(chosen)] if chosen else [home, temporary]:
-        folder = root / "cepheid" / fingerprint()
-        try:
-            if root == temporary:
-                root.mkdir(mode=0o700, exist_ok=True)
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK) and (root != temporary or _is_private(root)):
-            return folder
-    return None
-
-
-def _is_private(folder: Path) -> bool:
-    """Whether the folder belongs to the user and no other user can access it. Cached code is executed, so it must be
-    safe.
-    """
-    status = folder.lstat()
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+    return caches.cache_folder(fingerprint(), chosen=os.environ.get("NUMBA_CACHE_DIR"))
 
 
 def fingerprint(package: Path = _PACKAGE) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import SAME
+from cepheid.knowledge.closure.stored import closure_of
 from cepheid.knowledge.column import AnswerColumn, Source, answer_column
 from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Variable, parsed
@@ -63,9 +64,7 @@ class Knowledge:
     @cached_property
     def closure(self) -> Closure:
         """The facts and all that follows from them by the rules of OWL 2 RL."""
-        closure = Closure()
-        closure.add(self.facts)
-        return closure
+        return closure_of(self.facts, lambda: self.fingerprint)
 
     @cached_property
     def names(self) -> frozenset[Iri]:

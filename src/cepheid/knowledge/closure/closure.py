@@ -37,6 +37,7 @@ _Asked: TypeAlias = tuple[int | None, int, int | None]
 """Facts with these parts."""
 
 FIRST, REST, NIL = map(name, ("rdf:first", "rdf:rest", "rdf:nil"))
+_OF_LISTS = dict.fromkeys((FIRST, REST, *LISTS))
 _OF_INDIVIDUALS = {SAME, DIFFERENT, TYPE, *map(name, ("owl:Thing", "owl:Nothing"))}
 """What rules name, but for what the ontology says of classes and properties."""
 VOCABULARY: tuple[Term, ...] = tuple(
@@ -96,7 +97,7 @@ class Closure:
         self._lists: dict[tuple[Term, Term, tuple[Term, ...]], int] = {}
         self.same, self.type = self.terms.number(SAME), self.terms.number(TYPE)
         self._vocabulary = frozenset(map(self.terms.number, VOCABULARY))
-        self._of_lists = frozenset(map(self.terms.number, (FIRST, REST, *LISTS)))
+        self._of_lists = frozenset(map(self.terms.number, _OF_LISTS))
         self._prepared: dict[_Kind, list[Join]] = {}
         self._asked: dict[_Asked, set[_Kind]] = defaultdict(set)
         """For the statements that were looked up, the kinds of facts whose joins were prepared with them."""
@@ -110,14 +111,26 @@ class Closure:
         """Adds facts that hold from a time (microseconds) on; without one, always."""
         is_list = False
         for subject, predicate, object_ in triples:
-            if predicate in LISTS or predicate in (FIRST, REST):
+            if predicate in _OF_LISTS:
                 self._stated[predicate].append((subject, object_, time))
                 is_list = True
             self._learn((self.terms.number(subject), self.terms.number(predicate), self.terms.number(object_)), time)
         self._follow()
         if is_list:
-            self._read_lists()
+            for rule, since in self._rules_of_lists():
+                self._add_rule(rule, since)
+                self._apply_to_all(rule, since)
             self._follow()
+
+    def take_over(self, triples: Iterable[Triple], closed: Iterable[Fact]) -> None:
+        """Adds facts that always hold, and all that follows from them, as another closure found it."""
+        for subject, predicate, object_ in triples:
+            if predicate in _OF_LISTS:
+                self._stated[predicate].append((subject, object_, ALWAYS))
+        for fact in closed:
+            self.facts.put(fact, ALWAYS)
+        for rule, since in self._rules_of_lists():
+            self._add_rule(rule, since)
 
     # Rules
 
@@ -149,11 +162,12 @@ class Closure:
         body, head = self._in_numbers(rule)
         whole = Join(rule.name, (0, 0, 0), _in_order(body, frozenset()), head, since)
         for bindings, facts in self._matches(whole.others, {}):
-            self._conclude(whole, bindings, facts)
+            self._conclude(whole, bindings, self._since(facts), facts)
 
     # Lists
 
-    def _read_lists(self) -> None:
+    def _rules_of_lists(self) -> Iterator[tuple[Rule, int]]:
+        """The rules of the lists that were not read before, each with the time since when it holds."""
         for predicate, rules_of in LISTS.items():
             for owner, head, since in self._all_stated(predicate):
                 for items, stated in self._items(head, frozenset()):
@@ -161,9 +175,7 @@ class Closure:
                     if self._lists.get(key, time + 1) <= time:
                         continue
                     self._lists[key] = time
-                    for rule in rules_of(owner, items):
-                        self._add_rule(rule, time)
-                        self._apply_to_all(rule, time)
+                    yield from ((rule, time) for rule in rules_of(owner, items))
 
     def _all_stated(self, predicate: Term) -> Iterator[tuple[Term, Term, int]]:
         if self._base is not None:
@@ -220,9 +232,13 @@ class Closure:
                 if not self._may_match(join.others):
                     continue
                 bindings = _matched(join.first, fact, {})
-                if bindings is not None:
-                    for found, facts in [*self._matches(join.others, bindings)]:
-                        self._conclude(join, found, (fact, *join.given, *facts))
+                if bindings is None:
+                    continue
+                if not join.others:  # most joins: what they need of the ontology is given
+                    self._conclude(join, bindings, time, (fact,))
+                    continue
+                for found, facts in [*self._matches(join.others, bindings)]:
+                    self._conclude(join, found, max(time, self._since(facts)), (fact, *facts))
 
     def _may_match(self, patterns: tuple[Pattern, ...]) -> bool:
         """Whether there are facts with the predicate of each pattern: most rules are of things that no fact is of."""
@@ -323,16 +339,20 @@ class Closure:
                 for bound, facts in self._matches(patterns[1:], found):
                     yield bound, (fact, *facts)
 
-    def _conclude(self, join: Join, bindings: Bindings, facts: Sequence[Fact]) -> None:
-        times = (self.facts.time(fact) for fact in facts)
-        time = max((ALWAYS if one is None else one for one in times), default=ALWAYS)
+    def _since(self, facts: Iterable[Fact]) -> int:
+        """Since when all of the facts hold."""
+        times = map(self.facts.time, facts)
+        return max((ALWAYS if one is None else one for one in times), default=ALWAYS)
+
+    def _conclude(self, join: Join, bindings: Bindings, time: int, facts: Sequence[Fact]) -> None:
+        """Learns what follows from facts that match the join, and all hold from the time on."""
         time = max(time, join.since)
         if join.head is not None:
-            subject, predicate, object_ = (part if part >= 0 else bindings[part] for part in join.head)
+            subject, predicate, object_ = _filled(join.head, bindings)
             if predicate != self.same or subject != object_:  # that everything is the same as itself is known
                 self._learn((subject, predicate, object_), time)
         elif self.contradiction is None or time < self.contradiction.time:
-            shown = tuple(self._triple(fact) for fact in facts)
+            shown = tuple(self._triple(fact) for fact in (*facts[:1], *join.given, *facts[1:]))
             self.contradiction = Contradiction(time, join.name, shown)
 
     def _triple(self, fact: Fact) -> Triple:
@@ -342,8 +362,8 @@ class Closure:
 
 def _filled(pattern: Pattern, bindings: Bindings) -> Pattern:
     """The pattern with terms in place of bound variables."""
-    subject, predicate, object_ = (bindings.get(part, part) for part in pattern)
-    return subject, predicate, object_
+    subject, predicate, object_ = pattern
+    return bindings.get(subject, subject), bindings.get(predicate, predicate), bindings.get(object_, object_)
 
 
 def _matched(pattern: Pattern, fact: Fact, bindings: Bindings) -> Bindings | None:
@@ -354,7 +374,9 @@ def _matched(pattern: Pattern, fact: Fact, bindings: Bindings) -> Bindings | Non
             if part != value:
                 return None
         elif (known := found.get(part)) is None:
-            found = {**found, part: value}
+            if found is bindings:
+                found = {**bindings}
+            found[part] = value
         elif known != value:
             return None
     return found
