@@ -9,6 +9,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 # A folder of its own, so that nothing imports what is there.
 FLINKCEP := .venv/flinkcep
+BRICK := .venv/brick
 KAFKA := .venv/kafka
 # What Java options short queries have, and where it keeps Spark's classes for them.
 SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
@@ -17,7 +18,7 @@ CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql conformance soak kafka lint bench bench-flinkcep docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql ontologies conformance soak kafka brick lint bench bench-flinkcep bench-brick docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,7 +47,7 @@ quick: $(READY) kernels ## style, types and all tests that need no Spark, but th
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 -m "not spark and not slow"
 
 # What tests need besides the environment, once a clone. Without the jars and the classes they still run.
-ready-to-test: jars classes kernels postgresql
+ready-to-test: jars classes kernels postgresql ontologies
 
 jars: $(READY)
 	-@$(MAKE) --no-print-directory kafka
@@ -57,6 +58,9 @@ classes: kernels
 
 postgresql:
 	-@scripts/postgresql.sh
+
+ontologies: $(READY)
+	-@$(MAKE) --no-print-directory brick
 
 kernels: $(READY)
 	@$(BIN)/python scripts/compile_kernels.py
@@ -88,6 +92,13 @@ $(KAFKA)/.ready: kafka/pom.xml scripts/kafka_jars.sh | $(READY)
 	@scripts/kafka_jars.sh $(KAFKA)
 	@touch $@
 
+brick: $(BRICK)/.ready ## install the ontology Brick 1.4, 14 MB from PyPI
+	@:
+
+$(BRICK)/.ready: requirements-brick.txt | $(READY)
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(BRICK) --requirement requirements-brick.txt
+	@touch $@
+
 lint: $(READY) ## style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -102,6 +113,9 @@ bench-flinkcep: $(READY) $(FLINKCEP)/.ready ## measure beside FlinkCEP 2.3, whic
 $(FLINKCEP)/.ready: requirements-bench.txt | $(READY)
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(FLINKCEP) --requirement requirements-bench.txt
 	@touch $@
+
+bench-brick: $(READY) brick ## measure the building of docs/how_to/building.md: Brick 1.4, 5,000 points, ten million readings
+	@PYTHONPATH=. $(BIN)/python benchmarks/building.py
 
 docs: $(READY) ## write the generated pages of docs/ anew
 	@$(BIN)/python scripts/build_docs.py
