@@ -1,6 +1,6 @@
 """Complex event processing for Python and Spark."""
 
-from cepheid.detect import detect, leaf_types
+from cepheid.detect import add_column, detect, leaf_types
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -19,8 +19,9 @@ from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.intervals import IntervalMatcher
 from cepheid.lang.documents import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.occurrences.expression import Occurrence, event, semantic
+from cepheid.lang.occurrences.expression import Occurrence, event
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
+from cepheid.lang.semantic import semantic
 from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
@@ -57,6 +58,7 @@ __all__ = [
     "SnapshotError",
     "Subscriber",
     "Switch",
+    "add_column",
     "deliver",
     "detect",
     "event",

@@ -1,4 +1,4 @@
-"""detect: finds a pattern in events, in process or on Spark."""
+"""detect: finds a pattern in events, in process or on Spark; and columns of answers for events."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of
+from cepheid.knowledge.column import AnswerColumn
+from cepheid.lang.arguments import shown
 from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.occurrences.expression import event
@@ -154,6 +156,36 @@ def leaf_types(
     each = {name: replace(pattern, expression=event(name), chosen=Policy.UNRESTRICTED) for name in names}
     options: dict[str, Any] = {"sequence": sequence, "columns": columns, "time_zone": time_zone, "nulls": nulls}
     return detect(events, each, key=key, time=time, **options)
+
+
+def add_column(events: Events, column: AnswerColumn, *, name: str | None = None) -> Events:
+    """The events with one more column: what the knowledge answers for each of them. An event with several answers has
+    several rows, one with none has NULL.
+
+    Args:
+        events: As for `detect`.
+        column: What to ask, from `Knowledge.column`.
+        name: The name of the new column (default: that of the variable).
+
+    Returns:
+        A table of the same kind, with the new column as the last. For individuals it has their names (IRIs), of several
+        for one individual the least; for literals their values. In process the events are in the same order. A Spark
+        DataFrame, also a streaming one, is joined with the answers; nothing runs before the query does, unless the
+        filter must be asked for values that events have.
+
+    Raises:
+        SchemaError: the events have a column of the name, or not the columns that the answers depend on.
+        KnowledgeError: the answers are of several types.
+    """
+    if not isinstance(column, AnswerColumn):
+        raise SchemaError(f"column: a column that knowledge.column(…) makes is expected, got {shown(column)}")
+    if is_spark(events):
+        from cepheid.hosts.spark.answers import with_answers_on_spark
+
+        return cast("Events", with_answers_on_spark(events, column, name))
+    from cepheid.hosts.in_process.answers import with_answers
+
+    return cast("Events", with_answers(events, column, name))
 
 
 def plan_of(events: object, request: Request) -> Any:

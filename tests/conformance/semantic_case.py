@@ -16,7 +16,7 @@ from cepheid import Occurrence, OccurrencePattern, detect, event
 from cepheid.detect import leaf_types
 from cepheid.knowledge.events.mapping import EventMapping
 from cepheid.knowledge.knowledge import Knowledge
-from cepheid.lang.occurrences.expression import semantic
+from cepheid.lang.semantic import semantic
 
 IRI, FACTS, KEY = "event iri", "event facts", "event key"
 MAPPING = EventMapping(IRI, turtle=FACTS)

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cepheid import CepheidWarning, Pattern, Report, SchemaError, Skip, detect
-from cepheid.lang.stages.pattern import Condition, Stage
+from cepheid.lang.stages.conditions import Condition
+from cepheid.lang.stages.pattern import Stage
 from kernel.strategies import patterns
 
 if TYPE_CHECKING:

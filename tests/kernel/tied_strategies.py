@@ -24,7 +24,8 @@ from tests.kernel.strategies import (
 
 from cepheid.events.batch import Schema
 from cepheid.lang.expression import Name
-from cepheid.lang.stages.pattern import BeginWithout, Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Times
+from cepheid.lang.stages.conditions import Condition
+from cepheid.lang.stages.pattern import BeginWithout, Contiguity, Pattern, Quantifier, Skip, Stage, Times
 from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,

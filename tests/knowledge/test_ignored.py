@@ -48,6 +48,11 @@ UNION = "[ owl:unionOf ( :B :C ) ]"
             why.COUNTS,
         ),
         (
+            ":A rdfs:subClassOf [ owl:onProperty :p ; owl:maxCardinality 1 ] .",
+            ":A rdfs:subClassOf (:p max 1)",
+            why.COUNT_TYPE,
+        ),
+        (
             "[ owl:onProperty :p ; owl:allValuesFrom :B ] rdfs:subClassOf :A .",
             "(:p only :B) rdfs:subClassOf :A",
             why.ON_THE_LEFT,

@@ -16,6 +16,7 @@ from cepheid.errors import EventError, PatternError
 from cepheid.knowledge.events.facts import EventFacts
 from cepheid.knowledge.events.literals import literals
 from cepheid.knowledge.events.mapping import EventMapping, Individual, Properties, constant, individual, node
+from cepheid.knowledge.events.names import Template, encoded, may_be_alike
 from cepheid.knowledge.filters.values import Duration, Moment, value_of
 from cepheid.knowledge.reading import triples
 from cepheid.knowledge.terms import Iri, Triple
@@ -74,6 +75,41 @@ def stated(turtle: str) -> set[Triple]:
 def test_names(template: str, column: pa.Array, name: str) -> None:
     """A template percent-encodes values as R2RML does; a column holds names as they are written elsewhere."""
     assert said(EventMapping(template), id=column) == [(name, [])]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("call/{call}/{type}", "{process}", False),
+        ("call/{call}/{type}", "call/{id}", False),
+        ("call/{call}", "call/{id}", True),
+        ("{call}", "{a}-{b}", True),
+        ("call/{call}/x", "call/{a}/{b}", True),
+        ("call/{call}/x", "call/{a}/{b}y", False),
+        ("call/{call}", "call/a b", False),
+        ("call/{call}", "call/a%20b", True),
+        ("call/{call}", "user/a", False),
+    ],
+)
+def test_templates_with_common_names(one: str, other: str, *, alike: bool) -> None:
+    """A column has no characters that divide names, so templates with other divisions have no name in common."""
+    parts = [Template(text).whole(PREFIXES) if "{" in text else [(SHOP + text, False)] for text in (one, other)]
+    assert may_be_alike(*parts) is may_be_alike(*reversed(parts)) is alike
+
+
+templates = st.lists(st.sampled_from(["a", "b", "ab", "/", "{x}", "{y}"]), min_size=1, max_size=5).map("".join)
+values = st.text("ab/ ", max_size=3)
+
+
+@given(templates, templates, st.tuples(values, values), st.tuples(values, values))
+def test_equal_names_are_alike(one: str, other: str, first: tuple[str, str], second: tuple[str, str]) -> None:
+    """Templates that make the same name of some values may be alike."""
+    parts = [Template(text).whole(PREFIXES) for text in (one, other)]
+    names = [
+        "".join(encoded(dict(zip("xy", given, strict=True))[text]) if is_column else text for text, is_column in some)
+        for some, given in zip(parts, (first, second), strict=True)
+    ]
+    assert names[0] != names[1] or may_be_alike(*parts)
 
 
 def test_name_of_several_columns() -> None:

@@ -287,6 +287,7 @@ foo: 1
     units += "microseconds (us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks"
     length = f"a length of time: whole numbers with units ({units.partition('units: ')[2]}), as in '12 hours' or "
     skips = "no_skip, to_next, past_last_event, 'to_first: STAGE' or 'to_last: STAGE'"
+    item = "SQL text, 'semantic: FILTER', 'or: CONDITION' or 'subtype: TYPE'"
     later = "'next: NAME', 'followed_by: NAME', 'followed_by_any: NAME', 'not_next: NAME' or 'not_followed_by: NAME'"
     assert problems_of(document) == [
         f"not a length of time: '12 ours'. {units} (p.yaml, line 1, column 9)",
@@ -296,9 +297,8 @@ foo: 1
         "'next' must be text that is not empty, or a list of stages, got 1 (p.yaml, line 7, column 9)",
         f"times(3, 1) is not possible: write {call} (p.yaml, line 8, column 10)",
         "item 1 of 'where' has no key 'or' (p.yaml, line 9, column 12)",
-        "item 1 of 'where' needs the key 'subtype' (p.yaml, line 9, column 12)",
-        "item 2 of 'where' must be SQL text, 'or: SQL text' or 'subtype: TYPE', got 5 (p.yaml, line 9, column 20)",
-        "item 3 of 'where' must be SQL text, 'or: SQL text' or 'subtype: TYPE', got ' ' (p.yaml, line 9, column 23)",
+        f"item 2 of 'where' must be {item}, got 5 (p.yaml, line 9, column 20)",
+        f"item 3 of 'where' must be {item}, got ' ' (p.yaml, line 9, column 23)",
         "'one_or_more' is left out where 'times' is given, as a stage has one quantifier (p.yaml, line 12, column 3)",
         f"'window' must be {length}'1 minute 30 seconds', got 5 (p.yaml, line 15, column 27)",
         f"'begin' is for the first stage: a later one is {later} (p.yaml, line 16, column 5)",
@@ -307,7 +307,7 @@ foo: 1
         "'times_or_more' must be a whole number of at least 1, got 1.5 (p.yaml, line 18, column 18)",
         '\'not_next\' must be text that is not empty, got [{"begin": "f"}] (p.yaml, line 19, column 13)',
         "a length of time must be positive, got '0 days' (p.yaml, line 20, column 20)",
-        "'until' must be SQL text that is not empty, got [\"x\"] (p.yaml, line 21, column 10)",
+        "'until' must be SQL text that is not empty, or 'semantic: FILTER', got [\"x\"] (p.yaml, line 21, column 10)",
         "a pattern has no key 'foo' (p.yaml, line 22, column 1)",
     ]
     with pytest.raises(PatternError, match=f"Did you mean 'where'\\? {known}"):
@@ -327,8 +327,8 @@ STAGE = "stages: [{begin: a}]"
         (
             "- a",
             (
-                "a pattern must be a mapping with the keys name, version, parameters, taxonomy, within, max_gap, skip "
-                "and stages"
+                "a pattern must be a mapping with the keys name, version, parameters, taxonomy, knowledge, mapping, within, "
+                "max_gap, skip and stages"
             ),
         ),
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
@@ -387,7 +387,7 @@ STAGE = "stages: [{begin: a}]"
         ),
         (
             "stages: [{begin: a, where: }]",
-            "'where' must be SQL text, or a list of conditions, got nothing (p.yaml, col",
+            "'where' must be SQL text, 'semantic: FILTER', or a list of conditions, got nothing (p.yaml, col",
         ),
         ("stages: [{begin: a, optional: 1}]", "'optional' must be true or false, got 1 (p.yaml, column 31)"),
         (STAGE + "\nwithin: 0 hours", "a length of time must be positive, got '0 hours' (p.yaml, line 2, column 9)"),

@@ -15,7 +15,8 @@ from cepheid.lang.duration import format_duration, parse_duration
 from cepheid.lang.intervals.parser import interval_pattern
 from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.pattern import OccurrencePattern
-from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
+from cepheid.lang.stages.conditions import Condition
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 ANY: Any = Pattern.begin("a")
 """Typed so that wrong arguments can be given."""
@@ -173,14 +174,14 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (
             lambda: ANY.where(5),
             (
-                "a condition is SQL text or a function, got int: 5 (stage 'a', where)\n"
+                "a condition is SQL text, semantic(…) or a function, got int: 5 (stage 'a', where)\n"
                 'Write it as text, as in where("price > 100").'
             ),
         ),
         (
             lambda: ANY.where("x").or_where(None),
             (
-                "a condition is SQL text or a function, got None (stage 'a', or_where)\n"
+                "a condition is SQL text, semantic(…) or a function, got None (stage 'a', or_where)\n"
                 'Write it as text, as in or_where("price > 100").'
             ),
         ),
@@ -230,14 +231,14 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (
             lambda: ANY.next(ANY.within(HOUR)),
             (
-                "next: within, max_gap, begin_without, skip, taxonomy and with_parameters "
+                "next: within, max_gap, begin_without, skip, taxonomy, with_parameters and knowledge "
                 "belong to the whole pattern, not to a group in it"
             ),
         ),
         (
             lambda: ANY.begin(ANY.skip(Skip.to_next())),
             (
-                "begin: within, max_gap, begin_without, skip, taxonomy and with_parameters "
+                "begin: within, max_gap, begin_without, skip, taxonomy, with_parameters and knowledge "
                 "belong to the whole pattern, not to a group in it"
             ),
         ),

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from cepheid.errors import PatternError
-from cepheid.lang.stages.pattern import Pattern, Subtype
+from cepheid.lang.stages.conditions import Subtype
+from cepheid.lang.stages.pattern import Pattern
 from cepheid.lang.taxonomy import make_taxonomy, subtypes
 
 ANY = Pattern.begin("a")
@@ -90,7 +91,7 @@ def test_subtypes_stand_in_the_order_of_the_calls() -> None:
         (lambda: ANY.taxonomy("t").taxonomy("t"), "taxonomy: the pattern has one already, of column 't'"),
         (
             lambda: ANY.next(ANY.taxonomy("t")),
-            "next: within, max_gap, begin_without, skip, taxonomy and with_parameters belong to the whole",
+            "next: within, max_gap, begin_without, skip, taxonomy, with_parameters and knowledge belong to the whole",
         ),
     ],
 )

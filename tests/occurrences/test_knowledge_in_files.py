@@ -28,7 +28,7 @@ from cepheid.lang.document.knowledge import mapping_document, mapping_of
 from cepheid.lang.document.problems import schema_of
 from cepheid.lang.fingerprint import pattern_fingerprint
 from cepheid.lang.occurrences.document import SCHEMA
-from cepheid.lang.occurrences.expression import semantic
+from cepheid.lang.semantic import semantic
 
 SHOP = "http://shop.example/"
 ONTOLOGY = """

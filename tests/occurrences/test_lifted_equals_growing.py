@@ -16,7 +16,7 @@ from cepheid.detect import plan_of
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.events.mapping import EventMapping, Properties, constant, individual, node
 from cepheid.knowledge.knowledge import Knowledge
-from cepheid.lang.occurrences.expression import semantic
+from cepheid.lang.semantic import semantic
 from cepheid.requests.request_of import request_of
 from occurrences.shop import at
 
@@ -29,6 +29,9 @@ HEAD = """
     :agent a owl:ObjectProperty .
     :part a owl:ObjectProperty . :Book a owl:Class . :Thing a owl:Class . :suppliedBy a owl:ObjectProperty .
     :Novel rdfs:subClassOf :Book . :dune a :Novel . :pen a :Tool . :dune :suppliedBy :acme . :pen :suppliedBy :acme .
+    :dune :cost 2 . :duna :cost 3 . :pen :cost 2 . :tin :cost 1, "1" . :cost a owl:DatatypeProperty .
+    :Corner a owl:Class . :place a owl:ObjectProperty .
+    <http://shop.example/place/ann/1> a :Corner . <http://shop.example/place/a%20b/3> a :Corner .
     :acme :weight 5 . :Fiction a owl:Class . :Vip a owl:Class . :Stuff a owl:Class . :weight a owl:DatatypeProperty .
 """
 PLAIN = [
@@ -36,6 +39,7 @@ PLAIN = [
     ":Request rdfs:subClassOf :Event .",
     ":item rdfs:domain :Request .",
     ":item rdfs:range :Thing .",
+    ":pen a :Thing . :ink a :Thing .",
     ":user rdfs:subPropertyOf :agent .",
     ":agent rdfs:domain :Event .",
     ":user rdfs:label 'who' .",
@@ -44,6 +48,8 @@ PLAIN = [
     "<http://shop.example/user/ann> a :Vip .",
     ":Thing rdfs:subClassOf :Stuff .",
     ":dune owl:differentFrom :pen .",
+    "<http://shop.example/place/ann/1> owl:sameAs <http://shop.example/place/bob/2> .",
+    "<http://shop.example/place/ann/1> owl:sameAs :place1 .",
 ]
 MORE = [
     ":item a owl:FunctionalProperty .",
@@ -69,6 +75,8 @@ FILTERS = [
     "price(?v0, ?p) ∧ price(?v1, ?q) ∧ lessThan(?p, ?q)",
     "price(?v0, ?p) ∧ price(?v1, ?p)",
     "Thing(?i) ∧ item(?v0, ?i)",
+    "Thing(ink) ∧ Request(?v0)",
+    "Thing(?i) ∧ sameAs(?i, pen) ∧ Request(?v0)",
     "Stuff(?i) ∧ item(?v0, ?i) ∧ Tool(?i)",
     "item(?v0, ?i) ∧ suppliedBy(?i, ?s) ∧ weight(?s, ?w) ∧ greaterThan(?w, 4)",
     "item(?v0, ?i) ∧ suppliedBy(?i, ?s) ∧ weight(?s, ?w) ∧ greaterThan(?w, 5)",
@@ -81,6 +89,18 @@ FILTERS = [
     "sameAs(?v0, ?v1)",
     "Fiction(?v0)",
     'price(?v0, "3")',
+    "place(?v0, ?x) ∧ Corner(?x)",
+    "place(?v0, ?x) ∧ place(?v1, ?x)",
+    "place(?v0, ?x) ∧ sameAs(?x, place1)",
+    "item(?v0, ?i) ∧ cost(?i, ?c) ∧ price(?v0, ?p) ∧ greaterThan(?p, ?c)",
+    "item(?v0, ?i) ∧ cost(?i, ?c) ∧ price(?v1, ?p) ∧ add(?s, ?c, ?p) ∧ greaterThan(?s, 4)",
+    "item(?v0, ?i) ∧ cost(?i, ?p) ∧ price(?v0, ?p)",
+    "price(?v0, ?p) ∧ cost(?i, ?p) ∧ item(?v1, ?i)",
+    "price(?v0, ?p) ∧ price(?v1, ?q) ∧ subtract(?d, ?q, ?p) ∧ weight(acme, ?w) ∧ add(?s, ?d, ?w) ∧ greaterThan(?s, 5)",
+    "price(?v0, ?p) ∧ mod(0, ?p, 2) ∧ multiply(?x, ?p, ?p) ∧ lessThan(?x, 9)",
+    "item(?v0, ?i) ∧ add(?s, ?i, 1)",
+    "price(?v0, ?p) ∧ sameAs(?p, ?p)",
+    "cost(?i, ?c) ∧ price(?v0, ?p) ∧ equal(?c, ?p) ∧ Tool(?i)",
 ]
 TYPES = ["Event", "Login", "Request", "Buy", "Mine"]
 
@@ -112,7 +132,9 @@ filters = st.sampled_from(FILTERS).map(semantic)
 def mappings(draw: st.DrawFn) -> dict[str, Any]:
     """The arguments of a mapping."""
     properties: Properties = {"item": individual("item"), "user": individual("http://shop.example/user/{user}")}
-    properties = {**properties, **draw(st.sampled_from([{}, {"price": "price"}]))}
+    properties = {**properties, **draw(st.sampled_from([{}, {"price": "price"}, {"price": "price"}]))}
+    place: Properties = {"place": individual("http://shop.example/place/{user}/{price}")}
+    properties = {**properties, **draw(st.sampled_from([{}, place]))}
     part = node({"a": constant("Novel"), "price": "price"})
     properties = {**properties, **draw(st.sampled_from([{}, {}, {"part": part}, {"a": constant("Event")}]))}
     classes = draw(st.sampled_from([None, None, {"Login": "Login", "Buy": "Buy", ":Buy": "Request"}]))

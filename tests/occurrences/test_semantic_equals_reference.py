@@ -22,7 +22,7 @@ from cepheid.kernel.reference_events import Event
 from cepheid.knowledge.events.facts import EventFacts
 from cepheid.knowledge.events.mapping import EventMapping
 from cepheid.knowledge.knowledge import Knowledge
-from cepheid.lang.occurrences.expression import semantic
+from cepheid.lang.semantic import semantic
 from cepheid.requests.request_of import request_of
 from occurrences.shop import at
 

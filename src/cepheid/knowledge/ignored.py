@@ -38,6 +38,7 @@ _CONSTRUCTORS = (_SOME, _ALL, _VALUE, _AND, _OR, _NOT, _ONE_OF, _SELF, *_NUMBERS
 NO_NEW = "someValuesFrom as a superclass: no individuals are made up"
 NO_CHOICE = "unionOf or oneOf as a superclass: which of them is not concluded"
 COUNTS = "a cardinality other than at most 0 or 1 as a superclass"
+COUNT_TYPE = 'the number of a cardinality must be written as "1"^^xsd:nonNegativeInteger'
 ON_THE_LEFT = "allValuesFrom, complementOf or a cardinality as a subclass: nothing is concluded from what is not known"
 SELF = "hasSelf"
 DISJOINT_UNION = "disjointUnionOf"
@@ -185,8 +186,7 @@ class _Axioms:
             elif constructor == _SELF:
                 yield SELF
             elif constructor in _NUMBERS:
-                if constructor not in (_MAX, _MAX_OF) or value not in _AT_MOST_ONE:
-                    yield COUNTS
+                yield from _problem_of_number(constructor, value)
                 for class_ in self._of[node].get(_ON_CLASS, ()):
                     yield from self._left(class_)
 
@@ -244,6 +244,14 @@ class _Axioms:
 
 
 _AT_MOST_ONE = tuple(Literal(text, f"{XSD}nonNegativeInteger") for text in "01")
+
+
+def _problem_of_number(constructor: Term, value: Term) -> Iterator[str]:
+    """Why a superclass may not have this cardinality."""
+    if constructor not in (_MAX, _MAX_OF) or not isinstance(value, Literal) or value.text not in ("0", "1"):
+        yield COUNTS
+    elif value not in _AT_MOST_ONE:
+        yield COUNT_TYPE
 
 
 def _is_made_up(node: Term) -> bool:

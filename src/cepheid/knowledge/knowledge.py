@@ -11,6 +11,7 @@ from pathlib import Path
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import SAME
+from cepheid.knowledge.column import AnswerColumn, Source, answer_column
 from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Variable, parsed
 from cepheid.knowledge.ignored import Ignored, ignored_in
@@ -143,6 +144,30 @@ class Knowledge:
             raise KnowledgeError(f"variables: no class or property atom has {', '.join(unknown)}. There are {known}")
         found = solutions(atoms, self.closure, _individuals(bindings))
         return sorted({tuple(self._shown(one[name]) for name in variables) for one in found})
+
+    def column(
+        self,
+        filter: str,  # noqa: A002 - it is one
+        variable: str,
+        bindings: Mapping[str, Source],
+    ) -> AnswerColumn:
+        """A column of answers for events, as the room of a sensor; `cepheid.add_column` adds it to them.
+
+        Args:
+            filter: As for `holds`.
+            variable: The variable of the filter whose values are the answers.
+            bindings: What other variables are for an event: a column, whose values are literals, or `individual(…)` for
+                the individual that columns name, as in `{"point": individual("bldg:{point}")}`.
+
+        Raises:
+            KnowledgeError: the filter cannot be read or can never hold, or names are unknown; the message has all such
+                faults.
+        """
+        return answer_column(self, filter, variable, bindings)
+
+    def least_name(self, individual: Iri) -> str:
+        """The name (IRI) that stands for the individual: the least one among those of the same individual."""
+        return self._shown(individual)
 
     def _shown(self, term: Term) -> str:
         """The literal, or the least name among those of the same individual."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from cepheid.compile.stages.automaton import Action, build_automaton
 from cepheid.compile.step_in_words import StepInWords
 from cepheid.lang.duration import format_duration
-from cepheid.lang.stages.pattern import Condition, Pattern, Stage, Subtype
+from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.pattern import Pattern, Stage
 
 
 def steps_in_words(pattern: Pattern) -> Iterator[StepInWords]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from cepheid.errors import ConditionError, PatternError, Problem
 from cepheid.events.batch import row_shown
 from cepheid.hosts.duckdb.columns import EventColumns, viewed
 from cepheid.hosts.duckdb.fragment import Fragment
+from cepheid.hosts.duckdb.lists import Lists
 from cepheid.hosts.duckdb.translate import translate
 from cepheid.lang.expression import Expression
 from cepheid.plan.lifted import Lifted
@@ -57,6 +58,7 @@ class _Translation(NamedTuple):
     schema: pa.Schema
     columns: EventColumns
     fragments: list[Fragment]
+    lists: Mapping[str, pa.Table]
 
 
 class DuckDbEngine:
@@ -129,8 +131,14 @@ class DuckDbEngine:
         latest = self._latest
         if latest is None or latest.bits is not bits or latest.values is not values or latest.schema != schema:
             columns = EventColumns(schema)
-            fragments = [translate(c.expression, columns.resolve, self.time_zone) for c in (*bits, *values)]
-            self._latest = latest = _Translation(bits, values, schema, columns, fragments)
+            lists = Lists(lambda one: translate(one, columns.resolve, self.time_zone))
+            expressions = [lists.moved(one.expression) for one in (*bits, *values)]
+            fragments = [translate(one, columns.resolve, self.time_zone) for one in expressions]
+            for name in () if latest is None else latest.lists:
+                self._connection.unregister(name)
+            for name, table in lists.tables.items():
+                self._connection.register(name, table)
+            self._latest = latest = _Translation(bits, values, schema, columns, fragments, lists.tables)
         return latest.columns, latest.fragments
 
     def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:

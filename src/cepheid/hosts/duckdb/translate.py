@@ -16,6 +16,7 @@ from cepheid.hosts.duckdb.calendar_units import date_trunc, trunc
 from cepheid.hosts.duckdb.casts import Mode, cast
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, local, of_literal, widened
 from cepheid.hosts.duckdb.functions import BY_NAME, Function
+from cepheid.hosts.duckdb.lists import IN_LIST, in_list
 from cepheid.hosts.duckdb.operators import OPERATORS, NotInProcess, Rule, guarded
 from cepheid.hosts.duckdb.text_patterns import like, rlike
 from cepheid.lang.expression import Call, Expression, Literal, Name
@@ -53,6 +54,7 @@ RULES: dict[str, Rule] = {
     "regexp_like": rlike,
     "date_trunc": date_trunc,
     "trunc": trunc,
+    IN_LIST: in_list,
 }
 _SPELLED = {
     "INT": pa.int32(),

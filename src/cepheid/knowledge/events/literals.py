@@ -47,7 +47,7 @@ def fits(type_: pa.DataType, reading: Reading) -> bool:
     if is_array(type_):
         type_, single = type_.value_type, {Reading.TEXTS: Reading.TEXT, Reading.VALUES: Reading.VALUE}.get(reading)
         return single is not None and not is_array(type_) and fits(type_, single)
-    return is_text(type_) if reading in (Reading.TEXT, Reading.TEXTS) else _datatype(type_) is not None
+    return is_text(type_) if reading in (Reading.TEXT, Reading.TEXTS) else datatype_of(type_) is not None
 
 
 def literals(values: pa.Array) -> list[Literal | None]:
@@ -59,7 +59,7 @@ def literals(values: pa.Array) -> list[Literal | None]:
 
 def literal_terms(values: pa.Array) -> Coded:
     """The same as terms of events."""
-    datatype = _datatype(values.type)
+    datatype = datatype_of(values.type)
     assert datatype is not None, values.type
     before = literal_text(datatype)
     return of_distinct(values, lambda distinct: joined(before, texts(distinct)))
@@ -107,7 +107,7 @@ def of_distinct(values: pa.Array, converted: Callable[[pa.Array], pa.Array | Seq
     return Coded(codes, known)
 
 
-def _datatype(type_: pa.DataType) -> str | None:
+def datatype_of(type_: pa.DataType) -> str | None:
     """The type of literals, as XML Schema names it; None if there is none."""
     if is_text(type_):
         return STRING

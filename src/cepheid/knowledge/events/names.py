@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import quote
@@ -105,6 +105,52 @@ class Template:
         if _NOT_IN_NAMES.search("".join(text for text, is_column in rest if not is_column)):
             raise KnowledgeError(f'{self.text!r} makes no names: they have no spaces and none of <>"{{}}|^`\\')
         return ((head, False), *rest)
+
+
+_COLUMN = None
+"""Where a name has the value of a column."""
+
+
+def may_be_alike(one: Sequence[tuple[str, bool]], other: Sequence[tuple[str, bool]]) -> bool:
+    """Whether some values of the columns make a name of both; the parts are those of `Template.whole`, or a text alone.
+    As values are encoded, a column never has the characters that divide names, such as `/`, `:` and `#`.
+    """
+    left, right = _characters(one), _characters(other)
+    reached = {(0, 0)}
+    open_ = [(0, 0)]
+    while open_:
+        at, there = open_.pop()
+        if (at, there) == (len(left), len(right)):
+            return True
+        for place in _next(left, right, at, there):
+            if place not in reached:
+                reached.add(place)
+                open_.append(place)
+    return False
+
+
+def _characters(parts: Sequence[tuple[str, bool]]) -> list[str | None]:
+    return [one for text, is_column in parts for one in ((_COLUMN,) if is_column else text)]
+
+
+def _next(left: Sequence[str | None], right: Sequence[str | None], at: int, there: int) -> Iterator[tuple[int, int]]:
+    """The places that are reached when both names have the same next character, or a column ends."""
+    one = left[at] if at < len(left) else ""
+    other = right[there] if there < len(right) else ""
+    if one is _COLUMN:
+        yield at + 1, there
+    if other is _COLUMN:
+        yield at, there + 1
+    if one and one == other:
+        yield at + 1, there + 1
+    elif one is _COLUMN and other and _in_value(other):
+        yield at, there + 1
+    elif other is _COLUMN and one and _in_value(one):
+        yield at + 1, there
+
+
+def _in_value(character: str) -> bool:
+    return character == "%" or encoded(character) == character
 
 
 def is_template(text: str) -> bool:

@@ -115,7 +115,7 @@ class _Solving:
             if time is None or time > self._at:
                 continue
             ends = self._closure.terms.term(fact[0]), self._closure.terms.term(fact[2])
-            if by_value and not _equal(ends[1], other):
+            if by_value and not is_equal(ends[1], other):
                 continue
             found = _bound(known, (subject, ends[0]), (object_, ends[1]))
             if found is not None:
@@ -241,7 +241,7 @@ def _bound(known: Solution, *pairs: tuple[Argument, Term]) -> Solution | None:
     return found
 
 
-def _equal(term: Term, constant: Term | None) -> bool:
+def is_equal(term: Term, constant: Term | None) -> bool:
     """Whether a literal has the value of a constant. Literals of types without a meaning here are equal by term."""
     if term == constant:
         return True

@@ -103,3 +103,10 @@ def _related_document(related: Related) -> Value:
         case Node(properties):
             return {"node": _properties_document(properties)}
     return related
+
+
+def meaning_document(knowledge: Knowledge | None, mapping: EventMapping | None) -> dict[str, Value]:
+    """The keys `knowledge` and `mapping` of a pattern's document; none if there is no knowledge."""
+    if knowledge is None or mapping is None:
+        return {}
+    return {"knowledge": knowledge_document(knowledge), "mapping": mapping_document(mapping)}

@@ -7,13 +7,25 @@ from functools import partial
 from typing import Any
 
 from cepheid.errors import KnowledgeError, PatternError, Problem
+from cepheid.knowledge.events.mapping import EventMapping
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.lang.document.knowledge import knowledge_of, mapping_of
 from cepheid.lang.document.marked_text import MarkedText
 from cepheid.lang.document.problems import is_valid, place, refused
 
 
-def knowledge_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
+def meaning_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
+    """The problems of `knowledge` and `mapping` before the knowledge is read; `schema` is that of the document."""
+    document = marked.value
+    if not isinstance(document, dict):
+        return
+    yield from _knowledge_problems(document, marked)
+    if is_valid(mapping := document.get("mapping"), "mapping", schema):
+        assert isinstance(mapping, dict)
+        yield from refused(partial(mapping_of, mapping), ("mapping",), marked)
+
+
+def _knowledge_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
     """The problems of `knowledge` before it is read."""
     knowledge = document.get("knowledge")
     if not isinstance(knowledge, dict):
@@ -30,20 +42,15 @@ def knowledge_problems(document: dict[str, Any], marked: MarkedText) -> Iterator
         yield marked.problem(message, marked.key_spans["knowledge", "files"], hint)
 
 
-def mapping_problems(document: dict[str, Any], marked: MarkedText, schema: str) -> Iterator[Problem]:
-    """The problems of `mapping`, if its structure is valid by the schema."""
-    if is_valid(mapping := document.get("mapping"), "mapping", schema):
-        assert isinstance(mapping, dict)
-        yield from refused(partial(mapping_of, mapping), ("mapping",), marked)
-
-
-def read_knowledge(document: dict[str, Any], marked: MarkedText) -> Knowledge:
-    """The knowledge of a document without problems.
+def read_meaning(document: dict[str, Any], marked: MarkedText) -> tuple[Knowledge | None, EventMapping | None]:
+    """The knowledge and the mapping of a document without problems; None if it has none.
 
     Raises:
-        PatternError: it cannot be read, or contradicts itself; with its place in the document.
+        PatternError: the knowledge cannot be read, or contradicts itself; with its place in the document.
     """
+    if "knowledge" not in document:
+        return None, None
     try:
-        return knowledge_of(document["knowledge"], marked.folder)
+        return knowledge_of(document["knowledge"], marked.folder), mapping_of(document["mapping"])
     except KnowledgeError as error:
         raise PatternError(marked.problem(str(error), marked.key_spans["knowledge",])) from None

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.document.knowledge import knowledge_document, mapping_document, mapping_of
-from cepheid.lang.document.knowledge_problems import knowledge_problems, mapping_problems, read_knowledge
+from cepheid.lang.document.knowledge import meaning_document
+from cepheid.lang.document.knowledge_problems import meaning_problems, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Value
 from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
@@ -34,8 +34,7 @@ def document_problems(marked: MarkedText) -> Iterator[Problem]:
     for name, text in declared.items() if isinstance(declared, dict) else ():
         yield from text_problems(partial(parse_restricted, name, semantic=semantic), text, ("types", name), marked)
     yield from text_problems(partial(parse_occurrences, semantic=semantic), document[KEY], (KEY,), marked)
-    yield from knowledge_problems(document, marked)
-    yield from mapping_problems(document, marked, SCHEMA)
+    yield from meaning_problems(marked, SCHEMA)
 
 
 def read_document(marked: MarkedText) -> OccurrencePattern:
@@ -45,14 +44,11 @@ def read_document(marked: MarkedText) -> OccurrencePattern:
         PatternError: its knowledge cannot be read, or contradicts itself.
     """
     document = cast("dict[str, Any]", marked.value)
-    known = "knowledge" in document
-    pattern = OccurrencePattern.of(
-        document[KEY],
-        knowledge=read_knowledge(document, marked) if known else None,
-        mapping=mapping_of(document["mapping"]) if known else None,
-    ).named(document.get("name", "pattern"))
+    knowledge, mapping = read_meaning(document, marked)
+    pattern = OccurrencePattern.of(document[KEY], knowledge=knowledge, mapping=mapping)
+    pattern = pattern.named(document.get("name", "pattern"))
     types: tuple[RestrictedType, ...] = tuple(
-        parse_restricted(name, text, semantic=known) for name, text in document.get("types", {}).items()
+        parse_restricted(name, text, semantic=knowledge is not None) for name, text in document.get("types", {}).items()
     )
     pattern = replace(pattern, restricted=(*types, *pattern.restricted), version=version_of(marked))
     if "policy" in document:
@@ -72,9 +68,7 @@ def write_document(pattern: OccurrencePattern) -> dict[str, Value]:
     if pattern.types is None and not semantic:
         raise PatternError(Problem("a pattern file of occurrences must name the column of the types", "taxonomy"))
     document = head_document(pattern)
-    if pattern.knowledge is not None and pattern.mapping is not None:
-        document["knowledge"] = knowledge_document(pattern.knowledge)
-        document["mapping"] = mapping_document(pattern.mapping)
+    document |= meaning_document(pattern.knowledge, pattern.mapping)
     if pattern.restricted:
         document["types"] = {one.name: restricted_text(one, semantic=semantic) for one in pattern.restricted}
     if pattern.chosen is not None:

@@ -11,26 +11,10 @@ from cepheid.errors import PatternError
 from cepheid.lang.arguments import shown
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.occurrences.variables import plain_condition, variable_name
-
-
-@dataclass(frozen=True)
-class SemanticFilter:
-    """A condition on what events mean, such as `Book(?c) ∧ hasPrice(?c, ?p) ∧ greaterThan(?p, 1000)`. Variables of the
-    pattern are the individuals of their events.
-    """
-
-    text: str
-
+from cepheid.lang.semantic import SemanticFilter
 
 Condition: TypeAlias = str | SemanticFilter
 """A condition over variables: SQL, or a semantic filter."""
-
-
-def semantic(text: object) -> SemanticFilter:
-    """A semantic filter, for `where`, `minus_if` and `restrict` of a pattern with knowledge."""
-    if not isinstance(text, str) or not text.strip():
-        raise PatternError(f"a semantic filter is text, as in 'Book(?c) ∧ hasPrice(?c, ?p)', got {shown(text)}")
-    return SemanticFilter(text.strip())
 
 
 class Occurrence:

@@ -43,14 +43,13 @@ from cepheid.lang.occurrences.expression import (
     Occurrence,
     OfTwo,
     RestrictedType,
-    SemanticFilter,
     Then,
     Within,
     Without,
     depth_of,
-    semantic,
 )
 from cepheid.lang.occurrences.variables import plain_condition
+from cepheid.lang.semantic import SemanticFilter, semantic
 
 _T = TypeVar("_T")
 

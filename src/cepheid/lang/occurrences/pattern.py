@@ -26,6 +26,7 @@ from cepheid.lang.occurrences.expression import (
 from cepheid.lang.occurrences.parser import parse_occurrences
 from cepheid.lang.occurrences.variables import variable_name
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.semantic import check_given_together
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
@@ -92,8 +93,7 @@ class OccurrencePattern:
         Raises:
             PatternError: the text is not valid; with the places of the problems.
         """
-        if (knowledge is None) != (mapping is None):
-            raise PatternError("knowledge= and mapping= are given together: what is known, and how events come into it")
+        check_given_together(knowledge, mapping)
         if isinstance(expression, str):
             declared = parse_occurrences(expression, semantic=knowledge is not None)
             return OccurrencePattern(

@@ -9,6 +9,7 @@ from cepheid.lang.occurrences import expression as algebra
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.parser import PLAIN_NAME, SQL
 from cepheid.lang.occurrences.pattern import OccurrencePattern
+from cepheid.lang.semantic import SemanticFilter
 
 _UNITS = (("d", "days"), ("h", "hours"), ("min", "minutes"), ("s", "seconds"), ("ms", "milliseconds"))
 _SIGNS = {algebra.Then: ";", algebra.Both: " &", algebra.Either: " |"}
@@ -29,7 +30,7 @@ def restricted_text(restricted: algebra.RestrictedType, *, semantic: bool = Fals
 
 def condition_text(condition: algebra.Condition, *, semantic: bool = False) -> str:
     """The text between brackets. `semantic` as for the parser."""
-    if isinstance(condition, algebra.SemanticFilter):
+    if isinstance(condition, SemanticFilter):
         return condition.text
     return f"{SQL} {condition}" if semantic else condition
 

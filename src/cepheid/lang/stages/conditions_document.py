@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cepheid.lang.document.marked_text import Value
-from cepheid.lang.stages.pattern import Condition, Pattern, Subtype
+from cepheid.lang.semantic import SemanticFilter, semantic
+from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.pattern import Pattern
 
 
 def with_conditions(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
@@ -16,18 +18,18 @@ def with_conditions(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
     the last condition if `where` has an `or`, and otherwise the first, as in `begin(…).subtype(…).where(…)`.
     """
     where = stage.get("where", [])
-    items = [where] if isinstance(where, str) else list(where)
+    items = list(where) if isinstance(where, list) else [where]
     if "subtype" in stage:
         last = any(isinstance(item, dict) and "or" in item for item in items)
         items.insert(len(items) if last else 0, {"subtype": stage["subtype"]})
     for item in items:
         match item:
-            case {"or": text}:
-                pattern = pattern.or_where(text)
+            case {"or": condition}:
+                pattern = pattern.or_where(given_condition(condition))
             case {"subtype": type_}:
                 pattern = pattern.subtype(type_)
             case _:
-                pattern = pattern.where(item)
+                pattern = pattern.where(given_condition(item))
     return pattern
 
 
@@ -41,8 +43,13 @@ def condition_document(conditions: Sequence[Condition | Subtype]) -> dict[str, V
         del rest[-1 if alternatives else 0]
     items: list[Value] = [_condition_item(condition) for condition in rest]
     if items:
-        document["where"] = items[0] if len(items) == 1 and isinstance(items[0], str) else items
+        document["where"] = items[0] if len(items) == 1 and _stands_alone(items[0]) else items
     return document
+
+
+def _stands_alone(item: Value) -> bool:
+    """Whether `where` may be the item itself, in place of a list of one."""
+    return isinstance(item, str) or (isinstance(item, dict) and "semantic" in item)
 
 
 def _condition_item(condition: Condition | Subtype) -> Value:
@@ -56,4 +63,15 @@ def condition_value(condition: Condition) -> Value:
     """The condition as a value in a document: SQL as text, a function as its name. The name only serves to compare
     patterns (see `pattern_form`) and is never read.
     """
+    if condition.is_semantic:
+        return {"semantic": condition.text}
     return condition.text if condition.function is None else {"function": condition.text}
+
+
+def given_condition(value: Any) -> str | SemanticFilter:
+    """The condition that a document has as this value."""
+    match value:
+        case {"semantic": text}:
+            return semantic(text)
+    sql: str = value
+    return sql

@@ -13,12 +13,19 @@ from itertools import chain
 from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.document.knowledge import meaning_document
+from cepheid.lang.document.knowledge_problems import meaning_problems, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
 from cepheid.lang.document.problems import NAME_KEYS, PATTERN_SCHEMA, place
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
-from cepheid.lang.stages.conditions_document import condition_document, condition_value, with_conditions
+from cepheid.lang.stages.conditions_document import (
+    condition_document,
+    condition_value,
+    given_condition,
+    with_conditions,
+)
 from cepheid.lang.stages.document_problems import stages_in, value_problems
 from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
@@ -37,12 +44,19 @@ _FLAGS = {
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
     """The problems that the schema cannot find."""
-    return value_problems(marked)
+    yield from value_problems(marked)
+    yield from meaning_problems(marked, SCHEMA)
 
 
 def read_document(marked: MarkedText) -> Pattern:
-    """The pattern of a document without problems."""
-    return replace(_pattern(cast("dict[str, Any]", marked.value)), version=version_of(marked))
+    """The pattern of a document without problems.
+
+    Raises:
+        PatternError: its knowledge cannot be read, or contradicts itself.
+    """
+    document = cast("dict[str, Any]", marked.value)
+    knowledge, mapping = read_meaning(document, marked)
+    return replace(_pattern(document), version=version_of(marked), knowledge=knowledge, mapping=mapping)
 
 
 def write_document(pattern: Pattern) -> dict[str, Value]:
@@ -63,7 +77,7 @@ def write_document(pattern: Pattern) -> dict[str, Value]:
 
 def pattern_form(pattern: Pattern) -> dict[str, Value]:
     """The document of any pattern, with names in place of functions. Patterns are compared by this document."""
-    document = head_document(pattern)
+    document = head_document(pattern) | meaning_document(pattern.knowledge, pattern.mapping)
     if pattern.window is not None:
         document["within"] = format_duration(pattern.window)
     if pattern.gap is not None:
@@ -87,6 +101,8 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
     if where.startswith("begin_without "):
         path: Path = ("stages", 0, "begin_without")
         return _span_in(marked, (*path, "where"), problem) if problem.text else place((*path, "name"), marked)
+    if where.split(",")[0] == "mapping":
+        return place(("mapping",), marked)
     if where == "taxonomy":  # the problem is about its column, as the kinds do not depend on the events
         return place(("taxonomy", "column"), marked)
     for path, stage in stages_in(document["stages"], ("stages",)):
@@ -165,11 +181,14 @@ def _with_stage(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
     for flag in _FLAGS:
         if stage.get(flag):
             pattern = getattr(pattern, flag)()
-    for call in ("until", "within_previous"):
-        if call in stage:
-            pattern = getattr(pattern, call)(stage[call])
+    if "until" in stage:
+        pattern = pattern.until(given_condition(stage["until"]))
+    if "within_previous" in stage:
+        pattern = pattern.within_previous(stage["within_previous"])
     if "begin_without" in stage:
-        pattern = pattern.begin_without(**stage["begin_without"])
+        without = stage["begin_without"]
+        where = given_condition(without["where"]) if "where" in without else None
+        pattern = pattern.begin_without(without["name"], within=without["within"], where=where)
     return pattern
 
 

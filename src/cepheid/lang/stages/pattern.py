@@ -8,19 +8,26 @@ quantified as one. Names and texts are only collected here; they are checked whe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import check_times, check_times_or_more, pattern_name, shown, stage_name, version_text
 from cepheid.lang.duration import parse_duration, shorter
-from cepheid.lang.function import Function, make_function
+from cepheid.lang.function import Function
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.semantic import check_given_together
+from cepheid.lang.stages.conditions import Condition, GivenCondition, Subtype, condition_of
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
+
+if TYPE_CHECKING:
+    from cepheid.knowledge.events.mapping import EventMapping
+    from cepheid.knowledge.knowledge import Knowledge
 
 
 class Contiguity(Enum):
@@ -91,29 +98,6 @@ class Skip:
     def to_last(stage: str, *, error_on_miss: bool = False) -> Skip:
         """As `to_first`, but with the last event of `stage`."""
         return Skip(SkipTo.LAST, stage, error_on_miss)
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One call of `where`, `or_where` or `until`: SQL text in Spark's dialect, or a function."""
-
-    text: str
-    """For a function, its name."""
-    alternative: bool = False
-    """True: OR with all conditions before it; False: AND."""
-    function: Function | None = None
-
-
-@dataclass(frozen=True)
-class Subtype:
-    """One call of `subtype`, which is ANDed with all conditions before it."""
-
-    type: str
-
-    @property
-    def text(self) -> str:
-        """The name of the condition in messages."""
-        return f"subtype {self.type}"
 
 
 @dataclass(frozen=True)
@@ -224,6 +208,10 @@ class Pattern:
     """Set by `taxonomy`."""
     parameters: tuple[Parameter, ...] = ()
     """Set by `with_parameters` and by pattern files, each name once."""
+    knowledge: Knowledge | None = None
+    """Set by `begin`: what semantic filters ask. The types of `subtype` are then its classes."""
+    mapping: EventMapping | None = None
+    """Set by `begin`: how events are individuals. There if and only if there is knowledge."""
 
     @property
     def leaves(self) -> tuple[Stage, ...]:
@@ -251,9 +239,21 @@ class Pattern:
         )
 
     @staticmethod
-    def begin(stage: str | Pattern, *, name: str = "pattern", version: str | int | None = None) -> Pattern:
-        """Begins a pattern with one stage, a name or a group; any event may start it. For `version` see `named`."""
-        begun = Pattern((_stage("begin", stage, Contiguity.STRICT),))
+    def begin(
+        stage: str | Pattern,
+        *,
+        name: str = "pattern",
+        version: str | int | None = None,
+        knowledge: Knowledge | None = None,
+        mapping: EventMapping | None = None,
+    ) -> Pattern:
+        """Begins a pattern with one stage, a name or a group; any event may start it. For `version` see `named`.
+
+        `knowledge` is what the conditions `semantic(…)` ask, and `mapping` says how events are its individuals; they
+        are given together. The types of `subtype` are then classes of the knowledge.
+        """
+        check_given_together(knowledge, mapping)
+        begun = Pattern((_stage("begin", stage, Contiguity.STRICT),), knowledge=knowledge, mapping=mapping)
         return begun.named(name, version=version)
 
     def next(self, stage: str | Pattern) -> Pattern:
@@ -280,21 +280,24 @@ class Pattern:
         """
         return self._append(stage, Contiguity.NOT_FOLLOWED_BY)
 
-    def where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
+    def where(self, condition: GivenCondition, *, name: str | None = None) -> Pattern:
         """Adds a condition to the last stage, ANDed with those before it.
 
-        `condition` is a SQL expression in Spark's dialect, or a function. In SQL, a plain column belongs to the current
-        event, and `stage.column` to the last event that the stage has so far; first, last, count, sum, avg, min and max
-        look over all events that it has so far.
+        `condition` is a SQL expression in Spark's dialect, `semantic(…)`, or a function. In SQL, a plain column belongs
+        to the current event, and `stage.column` to the last event that the stage has so far; first, last, count, sum,
+        avg, min and max look over all events that it has so far.
 
         A function has one or two arguments. The first is the event, as a mapping of its columns. The second maps each
         stage's name to the events that the partial match has for that stage so far. The function returns True, False or
         None, which counts as not true. Such a pattern is slower, because it runs in Python. `name` identifies the
         function in messages and when patterns are compared; a function that is defined by `def` does not need one.
+
+        `semantic("…")` asks the pattern's knowledge. In it the variable with the name of this stage is the current
+        event, and that with the name of an earlier stage its event, if that stage always has exactly one.
         """
         return self._with_condition(self._condition("where", condition, name))
 
-    def or_where(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
+    def or_where(self, condition: GivenCondition, *, name: str | None = None) -> Pattern:
         """Adds a condition to the last stage, ORed with all those before it."""
         if not self.stages[-1].conditions:
             last = self.stages[-1].label
@@ -312,7 +315,7 @@ class Pattern:
             raise PatternError(Problem(message, f"{self.stages[-1].label}, subtype", hint=hint))
         return self._with_condition(Subtype(type_))
 
-    def until(self, condition: str | Callable[..., object], *, name: str | None = None) -> Pattern:
+    def until(self, condition: GivenCondition, *, name: str | None = None) -> Pattern:
         """Ends the last stage's loop at the first event for which `condition` is true; the loop does not take it."""
         last = self.stages[-1]
         if last.until is not None:
@@ -383,9 +386,7 @@ class Pattern:
         """
         return replace(self, gap=shorter("max_gap", self.gap, length))
 
-    def begin_without(
-        self, name: str, *, within: timedelta | str, where: str | Callable[..., object] | None = None
-    ) -> Pattern:
+    def begin_without(self, name: str, *, within: timedelta | str, where: GivenCondition | None = None) -> Pattern:
         """An event starts a match only if no event that fits `where` came before it, exactly `within` ago or later.
 
         Of events of the same time, those that come first in the order count as before. The events must be of the same
@@ -397,7 +398,7 @@ class Pattern:
         if self.without is not None:
             raise PatternError(f"begin_without: the pattern has one already, {self.without.name!r}")
         name = stage_name("begin_without", name)
-        condition = None if where is None else _condition("where", where, None, f"begin_without {name!r}, where")
+        condition = None if where is None else condition_of("where", where, None, f"begin_without {name!r}, where")
         return replace(self, without=BeginWithout(name, condition, parse_duration(within)))
 
     def skip(self, strategy: Skip) -> Pattern:
@@ -459,25 +460,7 @@ class Pattern:
         return self._with_quantifier(replace(last.quantifier, times=times, window=duration))
 
     def _condition(self, call: str, condition: object, name: str | None) -> Condition:
-        return _condition(call, condition, name, f"{self.stages[-1].label}, {call}")
-
-
-def _condition(call: str, condition: object, name: str | None, where: str) -> Condition:
-    """The condition that is given at the place `where`, by the argument or method `call`."""
-    if callable(condition):
-        function = make_function(condition, name, where)
-        return Condition(function.name, function=function)
-    if name is not None:
-        hint = "Leave name out: the text says what the condition is."
-        raise PatternError(Problem("a name is for a function, not for SQL text", where, hint=hint))
-    if not isinstance(condition, str):
-        hint = f'Write it as text, as in {call}("price > 100").'
-        message = f"a condition is SQL text or a function, got {shown(condition)}"
-        raise PatternError(Problem(message, where, hint=hint))
-    if not condition.strip():
-        hint = "Leave the call out: a stage without conditions takes any event."
-        raise PatternError(Problem("a condition must not be empty", where, hint=hint))
-    return Condition(condition)
+        return condition_of(call, condition, name, f"{self.stages[-1].label}, {call}")
 
 
 def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
@@ -485,7 +468,7 @@ def _stage(call: str, given: str | Pattern, contiguity: Contiguity) -> Stage:
     if not isinstance(given, Pattern):
         return Stage(stage_name(call, given), contiguity)
     if replace(given, stages=(), name="", version=None) != Pattern((), name=""):
-        calls = "within, max_gap, begin_without, skip, taxonomy and with_parameters"
+        calls = "within, max_gap, begin_without, skip, taxonomy, with_parameters and knowledge"
         whole = f"{calls} belong to the whole pattern, not to a group in it"
         raise PatternError(f"{call}: {whole}")
     if contiguity.negated:

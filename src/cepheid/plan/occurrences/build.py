@@ -12,8 +12,9 @@ from cepheid.events.batch import Schema
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call
 from cepheid.lang.occurrences import expression as algebra
-from cepheid.lang.occurrences.expression import Occurrence, SemanticFilter, has_delays
+from cepheid.lang.occurrences.expression import Occurrence, has_delays
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
+from cepheid.lang.semantic import SemanticFilter
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions import resolve
@@ -40,7 +41,7 @@ from cepheid.plan.occurrences.conditions import (
     variable_condition,
 )
 from cepheid.plan.occurrences.constants import Kind
-from cepheid.plan.occurrences.lifted import lifted_texts
+from cepheid.plan.occurrences.lifted import LiftedTexts, lifted_texts
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.plans import OccurrencePlans
 from cepheid.plan.occurrences.semantic import (
@@ -49,13 +50,13 @@ from cepheid.plan.occurrences.semantic import (
     Semantics,
     SemanticTexts,
     outputs_problems,
-    semantic_problems,
 )
 from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import refusal, schema_faults
+from cepheid.plan.semantics.filters import mapping_problems
 from cepheid.plan.semantics.inert import NotLifted
 
 
@@ -127,6 +128,7 @@ def _plan_or_problems(
         columns=with_types(pattern, options.chosen(schema)),
         policy=policy,
         semantics=semantics,
+        answers=found.lifted.answers,
         by_operator=recent and not built.scripted,
         warnings=(*misread_types(pattern), *(map(costly, built.scripted[:1]) if recent else ())),
     )
@@ -150,7 +152,7 @@ class _Resolved:
         self.problems: list[Problem] = []
         self.scopes = scopes_of(pattern.expression, self.problems)
         self.problems += occurrence_problems(pattern, self.scopes, [] if columns is None else columns.names)
-        self.problems += semantic_problems(pattern, columns)
+        self.problems += mapping_problems(pattern.knowledge, pattern.mapping, columns)
         self.chains = type_chains(pattern, columns, self.problems)
         self.parameters = Parameters(pattern.parameters)
         self.semantic = SemanticTexts(pattern, self.scopes.names, self.problems)
@@ -165,6 +167,7 @@ class _Resolved:
         self.conditions = {number: self._condition(number) for number in range(len(self.scopes.conditions))}
         self.grows: str | None = None
         """Why what is known grows with the events; None: SQL on their columns says what events mean."""
+        self.lifted = LiftedTexts({}, {}, ())
         if pattern.knowledge is not None and columns is not None and not self.problems:
             self._lift(columns)
         visible = frozenset(number for number, s in enumerate(self.scopes.each) if s.in_output)
@@ -194,7 +197,7 @@ class _Resolved:
         """Puts SQL in place of what events mean, where that is possible."""
         filters = {number: one for number, one in self.conditions.items() if isinstance(one, PlannedFilter)}
         try:
-            lifted = lifted_texts(self.pattern, self.meanings, filters, self.scopes, columns)
+            lifted = self.lifted = lifted_texts(self.pattern, self.meanings, filters, self.scopes, columns)
         except NotLifted as reason:
             self.grows = str(reason)
             return

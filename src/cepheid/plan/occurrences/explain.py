@@ -17,6 +17,7 @@ from cepheid.plan.mermaid import label
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.types import misread_types
+from cepheid.plan.semantics.explain import answered, shortened
 
 _NAMES = {
     Kind.LEAF: "event",
@@ -72,7 +73,7 @@ def explain_occurrence_plan(plan: OccurrencePlan) -> str:
     lines += ["Operators, equal ones once:", *(f"  {row:>2}  {text}" for row, text in enumerate(_rows(plan)))]
     if plan.values:
         lines += ["Columns for conditions and measures:"]
-        lines += [f"  {value.sql}: {sql_name(value.type)}" for value in plan.values]
+        lines += [f"  {shortened(value.sql)}: {sql_name(value.type)}" for value in plan.values]
     return "\n".join(lines) + "\n"
 
 
@@ -82,9 +83,10 @@ def _meanings(plan: OccurrencePlan) -> Iterator[str]:
         return
     yield f"Knowledge: {plan.pattern.knowledge}"
     if plan.semantics is None:
-        yield "What events mean: SQL on their columns says it, as each says all that matters."
+        yield "What events mean: lifted, SQL on their columns says it, as each says all that matters."
+        yield from answered(plan.answers)
     else:
-        yield f"What events mean: asked of what each key's events say by then, because {plan.semantics.why}."
+        yield f"What events mean: growing, asked of what each key's events say by then, because {plan.semantics.why}."
 
 
 def occurrence_mermaid(plan: OccurrencePlan) -> str:
@@ -136,7 +138,7 @@ def _named(plan: OccurrencePlan, operator: Operator) -> str:
     name = _NAMES[operator.kind]
     match operator.kind:
         case Kind.LEAF:
-            sql = plan.bits[operator.number].sql if operator.number >= 0 else ""
+            sql = shortened(plan.bits[operator.number].sql) if operator.number >= 0 else ""
             means = "" if operator.type is None else f"of {operator.type}"
             return " ".join(filter(None, [name, means, sql]))
         case Kind.WITHIN | Kind.DELAYED:

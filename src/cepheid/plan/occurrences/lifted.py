@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from cepheid.knowledge.filters.syntax import Atom, Variable
 from cepheid.lang.occurrences.pattern import OccurrencePattern
+from cepheid.lang.semantic import SemanticFilter
 from cepheid.plan.occurrences.semantic import PlannedFilter, PlannedType
 from cepheid.plan.occurrences.variables import Scopes
+from cepheid.plan.semantics.explain import Answer
 from cepheid.plan.semantics.inert import NotLifted
 from cepheid.plan.semantics.lifted import Lifting
 
@@ -22,6 +24,8 @@ class LiftedTexts(NamedTuple):
     """By the names of types: conditions on columns."""
     conditions: Mapping[int, str]
     """By the numbers of semantic filters in `Scopes.conditions`: conditions on columns of variables."""
+    answers: tuple[Answer, ...]
+    """The filters, each with its SQL."""
 
 
 def lifted_texts(
@@ -46,7 +50,9 @@ def lifted_texts(
             if name not in certain or not scopes.each[variable].is_event:
                 raise NotLifted(f"the variable {name!r} is not always an event")
         conditions[number] = lifting.condition(one.atoms, {name: f"{name}." for name, _ in one.variables})
-    return LiftedTexts({name: _type_sql(lifting, one) for name, one in types.items()}, conditions)
+    texts = ((scopes.conditions[number].condition, sql) for number, sql in conditions.items())
+    answers = tuple(Answer(one.text, sql) for one, sql in texts if isinstance(one, SemanticFilter))
+    return LiftedTexts({name: _type_sql(lifting, one) for name, one in types.items()}, conditions, answers)
 
 
 def _type_sql(lifting: Lifting, type_: PlannedType) -> str:

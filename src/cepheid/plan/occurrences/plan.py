@@ -16,6 +16,7 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.semantic import PlannedFilter, PlannedType, Semantics
 from cepheid.plan.plan_set import InSql, Measured, PlanOf
+from cepheid.plan.semantics.explain import Answer
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class OccurrencePlan(PlanOf[OccurrencePattern], Measured, InSql):
     """Notes on what works, but perhaps not as intended, or at a high cost."""
     limits: Limits
     semantics: Semantics | None = None
-    """None: the pattern has no knowledge."""
+    """None: the pattern has no knowledge, or SQL says what events mean."""
+    answers: tuple[Answer, ...] = ()
+    """The semantic filters, and the SQL in their place."""
     beside_delays: bool = False
     """Whether a pattern detected together with this one has temporal events; rows of both have the same columns."""
     named: bool = False

@@ -15,7 +15,7 @@ from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.closure.rules import name
 from cepheid.knowledge.events.mapping import Constant, EventMapping, Individual, Node, Value
-from cepheid.knowledge.events.names import Template, is_template, name_of, property_of
+from cepheid.knowledge.events.names import Template, is_template, may_be_alike, name_of, property_of
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri, Literal, Term
 
@@ -110,15 +110,16 @@ class _Reading:
 
     def _check_names(self) -> None:
         """Events have names that nothing else has."""
-        head = _head(self._mapping.name, self._knowledge)
-        if any(one.value.startswith(head) for one in self._knowledge.names):
-            raise NotLifted(f"the knowledge has names that begin with {head}, as those of events do")
+        prefixes = self._knowledge.prefixes
+        events = Template(self._mapping.name).whole(prefixes)
+        head = events[0][0]
+        for known in self._knowledge.names:
+            if known.value.startswith(head) and may_be_alike(events, [(known.value, False)]):
+                raise NotLifted(f"the knowledge has the name {known}, which an event ({self._mapping.name}) may have")
         for value in _values(self._mapping.properties):
-            if isinstance(value, Individual):
-                if not is_template(value.name):
-                    continue  # names of what is known, which are not those of events
-                other = _head(value.name, self._knowledge)
-                if other.startswith(head) or head.startswith(other):
+            # A column of names has those of what is known, which are not those of events.
+            if isinstance(value, Individual) and is_template(value.name):
+                if may_be_alike(events, Template(value.name).whole(prefixes)):
                     raise NotLifted(f"individuals ({value.name}) may have the names of events ({self._mapping.name})")
 
     def _classes(self) -> list[Iri]:
@@ -128,7 +129,7 @@ class _Reading:
         if self._mapping.type is None:
             return []
         kinds = [self._subjects(TYPE, kind) for kind in _KINDS_OF_CLASSES]
-        found = {one for some in [*kinds, self._subjects(_SUB_CLASS, None)] for one in some}
+        found = {one for some in [*kinds, self._subjects(_SUB_CLASS, None)] for one in some} | self._knowledge.classes
         named = (one for one in found if not (one.is_made_up or one.value.startswith(_VOCABULARIES)))
         return sorted(named, key=lambda one: one.value)
 
@@ -196,6 +197,7 @@ class _Reading:
             if not predicate.value.startswith(_VOCABULARIES):
                 continue  # an annotation
             plain = predicate in said or (predicate == TYPE and subject == one and object_ in kinds)
+            plain = plain or (predicate == TYPE and object_ == one)  # a member of the class
             if predicate in (_DOMAIN, _RANGE):
                 plain = plain or object_ == one
             if not plain or (predicate in (_SUB_CLASS, _EQUIVALENT_CLASS) and _is_made_up(subject, object_)):
@@ -224,11 +226,6 @@ def _values(properties: tuple[tuple[str, Value], ...]) -> Iterator[Value]:
         yield value
         if isinstance(value, Node):
             yield from _values(value.properties)
-
-
-def _head(written: str, knowledge: Knowledge) -> str:
-    """The text with which all names of a template begin."""
-    return Template(written).whole(knowledge.prefixes)[0][0]
 
 
 def _iris(terms: Iterator[Term]) -> frozenset[Iri]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -11,7 +12,10 @@ import pyarrow as pa
 from cepheid.knowledge.events.names import Template, encoded, is_template, name_of
 from cepheid.knowledge.terms import Iri
 from cepheid.lang.parameters import string_literal
+from cepheid.plan.conditions.types import is_integer, is_string
 from cepheid.plan.semantics.inert import NotLifted
+
+_T = TypeVar("_T")
 
 
 def quoted(column: str) -> str:
@@ -37,58 +41,90 @@ def _reads_as(text: str, name: Iri, prefixes: Mapping[str, str]) -> bool:
         return False
 
 
+Listed: TypeAlias = Callable[[Collection[_T]], str]
+"""SQL of whether a value is one of these."""
+
+
+def in_rows(listed: Sequence[Listed[_T]], rows: Collection[tuple[_T, ...]]) -> str:
+    """SQL: whether the values are together in one of the rows."""
+    first, *others = listed
+    if not others:
+        return first([one for (one,) in rows])
+    rest = defaultdict[_T, set[tuple[_T, ...]]](set)
+    for one, *more in rows:
+        rest[one].add(tuple(more))
+    groups = defaultdict[frozenset[tuple[_T, ...]], list[_T]](list)
+    for one, tails in rest.items():
+        groups[frozenset(tails)].append(one)
+    parts = [f"({first(heads)} AND ({in_rows(others, tails)}))" for tails, heads in groups.items()]
+    return f"({' OR '.join(sorted(parts))})" if parts else "FALSE"
+
+
 class Names:
-    """Names that a column has, or that a template makes of one column."""
+    """Names that a column has, or that a template makes of columns."""
 
     def __init__(self, written: str, columns: pa.Schema, prefixes: Mapping[str, str]) -> None:
-        """NotLifted if it is made of several columns, or of one whose values cannot be compared as names."""
+        """NotLifted if it is made of columns whose values cannot be compared as parts of names."""
         self._prefixes = prefixes
-        self._around: tuple[str, str] | None = None
-        """The texts before and after the column in a template; None: the column has names."""
-        self.column = written
+        self.columns: tuple[str, ...] = (written,)
+        self._around: tuple[str, ...] | None = None
+        """The texts before, between and after the columns of a template; None: the column has names."""
         if is_template(written):
-            parts = Template(written).whole(prefixes)
-            named = [text for text, is_column in parts if is_column]
-            if len(named) != 1:
-                raise NotLifted(f"{written} is made of several columns")
-            at = parts.index((named[0], True))
-            before, after = ("".join(text for text, _ in some) for some in (parts[:at], parts[at + 1 :]))
-            self._around, self.column = (before, after), named[0]
-        type_ = columns.field(self.column).type
-        self._is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
-        if not (self._is_text or pa.types.is_integer(type_)):
-            raise NotLifted(f"the column {self.column!r} of names is neither STRING nor a whole number")
+            self._around, self.columns = _parts(written, prefixes)
+        types = [columns.field(column).type for column in self.columns]
+        self._are_texts = tuple(map(is_string, types))
+        for column, type_ in zip(self.columns, types, strict=True):
+            if not (is_string(type_) or is_integer(type_)):
+                raise NotLifted(f"the column {column!r} of names is neither STRING nor a whole number")
+        self.column, self._is_text = self.columns[0], self._are_texts[0]
 
     def among(self, names: Collection[Iri], prefix: str) -> str:
-        """SQL: whether the event has one of these names. `prefix` comes before the column."""
-        values = sorted({value for one in names for value in self._values(one)})
-        return f"{prefix}{quoted(self.column)} IN ({', '.join(values)})" if values else "FALSE"
+        """SQL: whether the event has one of these names. `prefix` comes before the columns."""
+        return in_rows(
+            [_one_of(f"{prefix}{quoted(column)}") for column in self.columns],
+            {values for one in names for values in self._rows(one)},
+        )
+
+    def _rows(self, name: Iri) -> Iterator[tuple[str, ...]]:
+        """The values of the columns that give the name, as SQL."""
+        if self._around is None:
+            yield from ((string_literal(way),) for way in written_names(name, self._prefixes))
+            return
+        first, *others = self._around
+        if name.value.startswith(first):
+            for values in _split(name.value[len(first) :], others):
+                found = [*map(_value, values, self._are_texts)]
+                if None not in found:
+                    yield tuple(map(str, found))
 
     def _values(self, name: Iri) -> Iterator[str]:
-        """The values of the column that give the name, as SQL."""
-        if self._around is None:
-            yield from map(string_literal, written_names(name, self._prefixes))
-            return
-        before, after = self._around
-        inner = name.value[len(before) : len(name.value) - len(after)]
-        if not (name.value.startswith(before) and name.value.endswith(after)) or len(inner) == 0:
-            return
-        value = unquote(inner)
-        if encoded(value) != inner:
-            return
-        if self._is_text:
-            yield string_literal(value)
-        elif value.removeprefix("-").isascii() and value.removeprefix("-").isdigit() and str(int(value)) == value:
-            yield value
+        """The values of the one column that give the name, as SQL."""
+        return (value for (value,) in self._rows(name))
 
     def equal(self, prefix: str, other: Names, others_prefix: str, aliases: Mapping[Iri, Iri]) -> str:
         """SQL: whether two events have the same name here and there; `aliases` has for names of one individual the
         one that stands for all.
+
+        Raises:
+            NotLifted: it has no SQL.
         """
         sides = (self, prefix), (other, others_prefix)
-        if self._around == other._around is not None and self._is_text == other._is_text:
+        alike = self._around == other._around is not None and self._are_texts == other._are_texts
+        if len(self.columns) > 1 or len(other.columns) > 1:
+            if not (alike and self._is_unambiguous) or any(next(self._rows(one), None) for one in aliases):
+                raise NotLifted("names that templates make of several columns are compared")
+            pairs = zip(*([f"{before}{quoted(one)}" for one in names.columns] for names, before in sides), strict=True)
+            return " AND ".join(f"{one} = {two}" for one, two in pairs)
+        if alike:
             return " = ".join(names.value(before, aliases) for names, before in sides)
         return " = ".join(names.whole(before, aliases) for names, before in sides)
+
+    @property
+    def _is_unambiguous(self) -> bool:
+        """Whether different values give different names: between two columns is what no value has."""
+        return self._around is not None and all(
+            any(encoded(char) != char and char != "%" for char in between) for between in self._around[1:-1]
+        )
 
     def value(self, prefix: str, aliases: Mapping[Iri, Iri]) -> str:
         """SQL: the value of the column, of several for one individual always the same."""
@@ -109,7 +145,7 @@ class Names:
         ]
         whens = "".join(f" WHEN {column} = {value} THEN {string_literal(known)}" for value, known in renamed)
         if self._around is not None:
-            before, after = self._around
+            before, after = self._around[0], self._around[-1]
             if self._is_text:
                 raise NotLifted(f"names that a template makes of texts ({self.column!r}) are compared with others")
             before = string_literal(before.removeprefix(default))
@@ -136,6 +172,48 @@ class Names:
         own = string_literal(f"{_like(default)}%")
         colon = f"CASE WHEN {whole} LIKE {own} THEN substring({whole}, {len(default) + 1}) ELSE {whole} END"
         return f"CASE WHEN {column} LIKE '%:%' THEN {colon} ELSE {column} END"
+
+
+def _one_of(column: str) -> Listed[str]:
+    return lambda values: f"{column} IN ({', '.join(sorted(values))})" if values else "FALSE"
+
+
+def _parts(written: str, prefixes: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts before, between and after the columns of a template, and the columns."""
+    around, columns = [""], list[str]()
+    for text, is_column in Template(written).whole(prefixes):
+        if is_column:
+            columns.append(text)
+            around.append("")
+        else:
+            around[-1] += text
+    if len({*columns}) < len(columns):
+        raise NotLifted(f"{written} has a column twice")
+    return tuple(around), tuple(columns)
+
+
+def _split(text: str, after: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The values, encoded, that give the text with these texts after them."""
+    mark, *others = after
+    if not others:
+        if text.endswith(mark):
+            yield (text[: len(text) - len(mark)],)
+        return
+    at = text.find(mark)
+    while at >= 0:
+        yield from ((text[:at], *rest) for rest in _split(text[at + len(mark) :], others))
+        at = text.find(mark, at + 1)
+
+
+def _value(given: str, is_text_: bool) -> str | None:  # noqa: FBT001 - an element of a tuple
+    """The value of a column that is so in a name, as SQL; None if there is none."""
+    value = unquote(given)
+    if encoded(value) != given:
+        return None
+    if is_text_:
+        return string_literal(value)
+    digits = value.removeprefix("-")
+    return value if digits.isascii() and digits.isdigit() and str(int(value)) == value else None
 
 
 def _like(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -12,7 +12,8 @@ from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events.batch import Schema
 from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.function import Function
-from cepheid.lang.stages.pattern import BeginWithout, Condition, Pattern, Stage, Subtype
+from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.pattern import BeginWithout, Pattern, Stage
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
@@ -29,6 +30,7 @@ from cepheid.plan.reserved import CAUSE, RESERVED, RESERVED_OPEN
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
 from cepheid.plan.stages.names import asked_types, names_of, starts_with_first
 from cepheid.plan.stages.plan import Plan
+from cepheid.plan.stages.semantic import SemanticConditions
 from cepheid.plan.taxonomy import subtype_conditions
 
 PROMOTED = "promoted column"
@@ -127,11 +129,13 @@ def _resolved(
     """The plan's conditions, measures and promoted columns, with names, types and parameters filled in. `columns` None:
     the columns are not known.
     """
-    parameters, types = (
-        Parameters(pattern.parameters),
-        subtype_conditions(pattern.types, asked_types(pattern), columns, problems),
-    )
-    conditions = [_parts(pattern, written, columns, parameters, problems) for written in _written(pattern, types)]
+    parameters, semantics = Parameters(pattern.parameters), SemanticConditions.of(pattern, columns, problems)
+    if pattern.knowledge is None:
+        types = subtype_conditions(pattern.types, asked_types(pattern), columns, problems)
+    else:
+        types = semantics.classes(asked_types(pattern))
+    texts = [_with_sql(written, semantics) for written in _written(pattern, types)]
+    conditions = [_parts(pattern, written, columns, parameters, problems) for written in texts]
     names = [leaf.name for leaf in pattern.leaves]
     resolved = resolve_measures(names, measures, columns, parameters, problems)
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
@@ -158,6 +162,7 @@ class _Text:
     where: str
     alternative: bool = False
     function: Function | None = None
+    is_semantic: bool = False
 
 
 @dataclass(frozen=True)
@@ -167,17 +172,22 @@ class _Written:
     texts: tuple[_Text, ...]
     visible: int
     """The texts may refer to the first `visible` stages."""
+    current: str | None
+    """The name of the current event in semantic filters; None: it has none."""
 
 
 def _written(pattern: Pattern, types: Mapping[str, str]) -> list[_Written]:
     """The conditions in the order of `Plan.conditions`; `types` are the SQL texts of subtypes."""
     visible = list(_visible(pattern.stages, 0, None))
     last = {id(part): number for number, leaf in enumerate(pattern.leaves) for part in (leaf,)}
-    written = [_Written(tuple(_texts(leaf, types)), visible[number]) for number, leaf in enumerate(pattern.leaves)]
+    written = [
+        _Written(tuple(_texts(leaf, types)), visible[number], leaf.name) for number, leaf in enumerate(pattern.leaves)
+    ]
     for loop in pattern.loops_until:
         assert loop.until is not None
         end = last[id(loop.leaves[-1])]
-        written.append(_Written((_text(loop.until, f"{loop.label}, until"),), visible[end]))
+        texts = (_text(loop.until, f"{loop.label}, until"),)
+        written.append(_Written(texts, visible[end], loop.name or None))
     if pattern.without is not None:
         written.append(_written_without(pattern.without, first_is_certain=starts_with_first(pattern)))
     return written
@@ -185,7 +195,7 @@ def _written(pattern: Pattern, types: Mapping[str, str]) -> list[_Written]:
 
 def _written_without(without: BeginWithout, *, first_is_certain: bool) -> _Written:
     texts = () if without.condition is None else (_text(without.condition, f"{without.label}, where"),)
-    return _Written(texts, int(first_is_certain))
+    return _Written(texts, int(first_is_certain), without.name)
 
 
 def _texts(stage: Stage, types: Mapping[str, str]) -> Iterator[_Text]:
@@ -202,7 +212,18 @@ def _texts(stage: Stage, types: Mapping[str, str]) -> Iterator[_Text]:
 
 
 def _text(condition: Condition, where: str) -> _Text:
-    return _Text(condition.text, where, condition.alternative, condition.function)
+    return _Text(condition.text, where, condition.alternative, condition.function, condition.is_semantic)
+
+
+def _with_sql(written: _Written, semantics: SemanticConditions) -> _Written:
+    """The same with SQL in place of semantic filters. Those without SQL, whose problems are reported, are left out."""
+    texts = []
+    for text in written.texts:
+        if not text.is_semantic:
+            texts.append(text)
+        elif (sql := semantics.filter(text.sql, text.where, written.current, written.visible)) is not None:
+            texts.append(replace(text, sql=sql))
+    return replace(written, texts=tuple(texts))
 
 
 def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iterator[int]:

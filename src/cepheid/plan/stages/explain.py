@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cepheid.lang.duration import format_duration
 from cepheid.lang.function import Function
-from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, Quantifier, Skip, Stage, Subtype
+from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Quantifier, Skip, Stage
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.conditions.script import (

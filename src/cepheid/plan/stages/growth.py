@@ -8,11 +8,13 @@ the next event.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from cepheid.lang.sql.tokens import Kind, Token, tokenize
-from cepheid.lang.stages.pattern import Condition, Contiguity, Pattern, SkipTo, Stage, Subtype
+from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.pattern import Contiguity, Pattern, SkipTo, Stage
 
 _WAITS = "partial matches wait for it until an event matches, however long that takes"
 _WAITS_FOR_EVER = (
@@ -25,6 +27,9 @@ _RUN = "partial matches stay in its loop for as long as events match, and each o
 
 _WITHIN_OR_PREVIOUS = "Add within(…), or within_previous(…) to this stage"
 _WITHIN_OR_UNTIL = "Add within(…), or until(…) to this stage"
+_VARIABLE = re.compile(r"\?(\w+)")
+"""A variable in a semantic filter."""
+
 _SKIP = "; or a skip strategy, which drops them once a match is emitted"
 
 
@@ -57,7 +62,16 @@ class _Whole:
         another does not take.
         """
         names = {leaf.name.lower() for leaf in self.pattern.leaves}
-        return any(compares(condition, names) for leaf in stage.leaves for condition in leaf.conditions)
+        return any(
+            compares(condition, names - {leaf.name.lower()} if _is_semantic(condition) else names)
+            for leaf in stage.leaves
+            for condition in leaf.conditions
+        )
+
+
+def _is_semantic(condition: Condition | Subtype) -> bool:
+    """Whether the condition is a semantic filter, in which the name of its own stage is the current event."""
+    return isinstance(condition, Condition) and condition.is_semantic
 
 
 def compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
@@ -66,6 +80,8 @@ def compares(condition: Condition | Subtype, stages: Collection[str]) -> bool:
         return False
     if condition.function is not None:
         return condition.function.iterative
+    if condition.is_semantic:
+        return any(name.lower() in stages for name in _VARIABLE.findall(condition.text))
     tokens = [Token(Kind.SYMBOL, "", 0, 0), *tokenize(condition.text)]
     return any(
         token.kind in (Kind.WORD, Kind.QUOTED)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cepheid.lang.stages.pattern import Pattern, Stage, Subtype
+from cepheid.lang.stages.conditions import Subtype
+from cepheid.lang.stages.pattern import Pattern, Stage
 from cepheid.plan.conditions.names import Names
 
 
@@ -13,6 +14,12 @@ def names_of(pattern: Pattern) -> Names:
     leaves = zip(pattern.leaves, _skippable(pattern.stages), strict=True)
     certain = (0 if skip or leaf.contiguity.negated else leaf.quantifier.minimum for leaf, skip in leaves)
     return Names(tuple(leaf.name for leaf in pattern.leaves), tuple(certain), len(pattern.leaves))
+
+
+def always_one(pattern: Pattern) -> Iterator[bool]:
+    """For each leaf, whether every match has exactly one event for it."""
+    leaves = zip(pattern.leaves, _skippable(pattern.stages), _looping(pattern.stages), strict=True)
+    return (not (skip or loops or leaf.contiguity.negated) for leaf, skip, loops in leaves)
 
 
 def starts_with_first(pattern: Pattern) -> bool:
@@ -25,6 +32,13 @@ def _skippable(stages: Sequence[Stage]) -> Iterator[bool]:
     for stage in stages:
         for optional in _skippable(stage.group) if stage.group else (False,):
             yield optional or stage.quantifier.optional
+
+
+def _looping(stages: Sequence[Stage]) -> Iterator[bool]:
+    """For each leaf, whether it or a group around it loops."""
+    for stage in stages:
+        for loops in _looping(stage.group) if stage.group else (False,):
+            yield loops or stage.quantifier.loops
 
 
 def asked_types(pattern: Pattern) -> list[tuple[str, str]]:

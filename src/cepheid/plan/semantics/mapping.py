@@ -1,10 +1,8 @@
-"""What is wrong with a mapping of events: its columns, its names, and names that the knowledge does not have."""
+"""What is wrong with a mapping of events: its columns and its names."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -13,8 +11,7 @@ from cepheid.knowledge.events.literals import fits
 from cepheid.knowledge.events.mapping import Constant, EventMapping, Individual, Node, Value
 from cepheid.knowledge.events.names import Template, is_template, name_of, property_of
 from cepheid.knowledge.knowledge import Knowledge
-from cepheid.knowledge.terms import Iri
-from cepheid.knowledge.vocabulary import KNOWN_PREFIXES
+from cepheid.knowledge.unknown import unknown_names
 from cepheid.plan.conditions.types import sql_name
 
 WHERE = "mapping"
@@ -48,29 +45,6 @@ def name_problems(mapping: EventMapping, knowledge: Knowledge) -> Iterator[Probl
             continue
         if kind != "individual" and not mapping.brings_any_facts:
             yield from unknown_names(knowledge, [name], f"{WHERE}, {written!r}")
-
-
-def unknown_names(knowledge: Knowledge, names: Iterable[Iri], where: str | None) -> Iterator[Problem]:
-    """The classes and properties among these that the knowledge does not have."""
-    vocabularies = tuple(KNOWN_PREFIXES.values())
-    for name in names:
-        if name not in knowledge.names and not name.value.startswith(vocabularies):
-            hint = _names_like(name, knowledge)
-            yield Problem(f"the knowledge has no class or property {name}", where, hint=hint)
-
-
-def _names_like(name: Iri, knowledge: Knowledge) -> str | None:
-    """Names of the knowledge whose last part is like that of the name."""
-    by_last: dict[str, list[str]] = {}
-    for one in knowledge.names:
-        by_last.setdefault(_last(one), []).append(one.value)
-    near = [full for last in get_close_matches(_last(name), by_last, cutoff=0.75) for full in sorted(by_last[last])]
-    return f"Names like it: {', '.join(near)}" if near else None
-
-
-def _last(name: Iri) -> str:
-    """The part of the name that the prefix does not have."""
-    return re.split("[/#:]", name.value)[-1]
 
 
 def _names(mapping: EventMapping) -> Iterator[tuple[str, str]]:

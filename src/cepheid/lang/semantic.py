@@ -1,0 +1,38 @@
+"""Semantic filters: conditions on what events mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cepheid.errors import PatternError
+from cepheid.lang.arguments import shown
+
+if TYPE_CHECKING:
+    from cepheid.knowledge.events.mapping import EventMapping
+    from cepheid.knowledge.knowledge import Knowledge
+
+
+@dataclass(frozen=True)
+class SemanticFilter:
+    """A condition on what events mean, such as `Book(?c) ∧ hasPrice(?c, ?p) ∧ greaterThan(?p, 1000)`. Variables of the
+    pattern are the individuals of their events.
+    """
+
+    text: str
+
+
+def semantic(text: object) -> SemanticFilter:
+    """A semantic filter, in place of the SQL of a condition in a pattern with knowledge."""
+    if not isinstance(text, str) or not text.strip():
+        raise PatternError(f"a semantic filter is text, as in 'Book(?c) ∧ hasPrice(?c, ?p)', got {shown(text)}")
+    return SemanticFilter(text.strip())
+
+
+def check_given_together(knowledge: Knowledge | None, mapping: EventMapping | None) -> None:
+    """
+    Raises:
+        PatternError: only one of the two is given.
+    """
+    if (knowledge is None) != (mapping is None):
+        raise PatternError("knowledge= and mapping= are given together: what is known, and how events come into it")

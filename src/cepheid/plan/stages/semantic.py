@@ -1,0 +1,68 @@
+"""The semantic filters of a pattern of stages as SQL over its events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from cepheid.errors import Problem
+from cepheid.knowledge.filters.variables import variables_of
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.semantics.conditions import LiftedConditions
+from cepheid.plan.semantics.filters import FilterTexts
+from cepheid.plan.semantics.names_sql import quoted
+from cepheid.plan.stages.names import always_one
+
+
+@dataclass(frozen=True)
+class SemanticConditions:
+    """Makes SQL of semantic filters and classes, and adds what is wrong with them to the problems."""
+
+    pattern: Pattern
+    lifted: LiftedConditions
+
+    @staticmethod
+    def of(pattern: Pattern, columns: pa.Schema | None, problems: list[Problem]) -> SemanticConditions:
+        """`columns` None: the columns are not known."""
+        texts = FilterTexts(pattern.knowledge, pattern.mapping, "Pattern.begin", problems)
+        return SemanticConditions(pattern, LiftedConditions.of(texts, pattern.types, columns, "a partial match"))
+
+    def classes(self, asked: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+        """Class → SQL for an event that is of it; `asked` has each class with its place."""
+        return self.lifted.classes(asked)
+
+    def filter(self, text: str, where: str, current: str | None, visible: int) -> str | None:
+        """SQL of a filter; None if there is none.
+
+        Args:
+            text: The filter.
+            where: Its place, for messages.
+            current: The name under which it has the current event; None: it has no name there.
+            visible: How many stages come before or are the current one.
+        """
+        atoms = self.lifted.texts.atoms(text, where)
+        if atoms is None:
+            return None
+        used = variables_of(atoms)
+        found = [*self._stage_problems(used, text, where, current, visible)]
+        self.lifted.texts.problems.extend(found)
+        if found:
+            return None
+        events = {leaf.name: f"{quoted(leaf.name)}." for leaf in self.pattern.leaves if leaf.name in used}
+        events |= {} if current is None else {current: ""}
+        return self.lifted.sql(atoms, events, f"the semantic filter {text!r}", where)
+
+    def _stage_problems(
+        self, used: Sequence[str], text: str, where: str, current: str | None, visible: int
+    ) -> Iterator[Problem]:
+        """Problems of variables with the names of stages that are not one event here."""
+        for number, (leaf, one) in enumerate(zip(self.pattern.leaves, always_one(self.pattern), strict=True)):
+            if leaf.name not in used or leaf.name == current or (one and number < visible):
+                continue
+            why = "comes later" if one else "does not always take exactly one event"
+            hint = "Use another name for a variable that may be anything, or only stages that take one event before."
+            at = text.find(f"?{leaf.name}")
+            span = (at, at + len(leaf.name) + 1)
+            yield Problem(f"?{leaf.name} has the name of a stage that {why}", where, text, span, hint)
