@@ -132,8 +132,8 @@ def as_turtle(row: Mapping[str, Any]) -> str:
 
 def whole(knowledge: Knowledge, count: int) -> None:
     """All of detection by patterns, and others that answer the same question; they take turns."""
-    table = with_turtle(events(count, EVENTS_OF_SESSION))
-    few = table.slice(0, 20_000)
+    table = events(count, EVENTS_OF_SESSION)
+    few = with_turtle(table.slice(0, 20_000))
     turtle = EventMapping(f"{SHOP}event/{{id}}", turtle="said")
     works: dict[str, tuple[pa.Table, Callable[[], int]]] = {}
     for name, text in PATTERNS.items():
