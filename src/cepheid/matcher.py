@@ -159,6 +159,10 @@ class Matcher:
         """
         return self._host.partial_matches(checked_most(most))
 
+    def explain(self) -> str:
+        """What the pattern looks for and how it runs, as text: what `cepheid explain --events` prints."""
+        return self._host.explain()
+
     def snapshot(self) -> bytes:
         """The whole state: waiting events, open partial matches with their events, the time and the counts."""
         return self._host.snapshot()

@@ -494,3 +494,12 @@ def test_a_busy_key_forgets_its_timeouts(of_b: Any) -> None:
         timeouts += live.process(events(*((first + i, "k", first + i, "a") for i in range(500)))).num_rows
     assert timeouts == live.counts.timeouts > 2990
     assert from_bytes(live.snapshot()).batches["told"].num_rows < 1600
+
+
+def test_explain() -> None:
+    """What the pattern looks for, and how it runs with the events' columns."""
+    explained = matcher().explain().splitlines()
+    assert explained[0] == "Pattern pattern"
+    assert "  bit 0  x = 'a'  (bool)" in explained
+    assert "Order: at, id" in explained
+    assert explained[-1] == "    ignore [not b] → b"

@@ -11,7 +11,12 @@ from cepheid import CepheidWarning, OccurrencePattern, PatternError, detect
 from cepheid.detect import plan_of
 from cepheid.plan.occurrences.build import check_occurrences
 from cepheid.plan.occurrences.constants import Kind
-from cepheid.plan.occurrences.explain import explain_occurrences, occurrence_drawing, occurrence_mermaid
+from cepheid.plan.occurrences.explain import (
+    explain_occurrence_plan,
+    explain_occurrences,
+    occurrence_drawing,
+    occurrence_mermaid,
+)
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.types import misread_types
 from cepheid.requests.request_of import request_of
@@ -268,6 +273,14 @@ def test_labels_of_drawings_are_escaped() -> None:
     ]
     drawn = occurrence_mermaid(plan("?l:Login[l.user < '#`']; Logout"))
     assert "[\"event (#96;type#96; IN ('Login')) AND (user #lt; '#35;#96;')\"]" in drawn
+
+
+def test_long_lists_are_shortened() -> None:
+    """A long list in a condition is explained by its first values and their number; texts in it may have any signs."""
+    names = ["'a, (b)'", r"'it\'s'", "'c'", *(f"'n{number}'" for number in range(6))]
+    explained = explain_occurrence_plan(plan(f"?l:Login[l.user IN ({', '.join(names)})]; Logout"))
+    assert r"(user IN ('a, (b)', 'it\'s', 'c', … 9 in all))" in explained
+    assert "IN ('a', 'b')" in explain_occurrence_plan(plan("?l:Login[l.user IN ('a', 'b')]; Logout"))
 
 
 def test_conditions_on_one_event_are_lifted() -> None:

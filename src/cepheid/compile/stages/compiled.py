@@ -31,6 +31,7 @@ from cepheid.compile.stages.tables import (
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import Operator
 from cepheid.plan.limits import MOST, Limits
+from cepheid.plan.semantics.explain import shortened
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.ties import Tie
 
@@ -95,7 +96,7 @@ def relevance_text(compiled: CompiledPattern) -> str:
     """Which events are dropped before they are sorted and matched, in words."""
     if compiled.relevant is None:
         return "Dropped early: nothing, as any event can end a partial match or a condition needs no single event"
-    conditions = [bit.sql for i, bit in enumerate(compiled.plan.bits) if compiled.relevant >> i & 1]
+    conditions = [shortened(bit.sql) for i, bit in enumerate(compiled.plan.bits) if compiled.relevant >> i & 1]
     return f"Dropped early: events for which none of these is true: {'; '.join(conditions)}"
 
 

@@ -86,6 +86,10 @@ class TableMatcher(FailureGuard):
         rows = given_rows(self.plan, self.matcher.partial_matches(most), self._zone)
         return in_types_of(self._columns, rows, self._sources)
 
+    def explain(self) -> str:
+        """The plan as text."""
+        return self._request.family.explain(self._request.only.pattern, self.plan).text.rstrip("\n")
+
     def snapshot(self) -> bytes:
         """The complete state: what is open and what waits."""
         self._check()

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from cepheid.knowledge.knowledge import Knowledge
+from cepheid.plan.semantics.name_lists import MARK
+
+_MOST_VALUES = 8
+_TEXT = r"'(?:[^'\\]|\\.)*'"
+_LIST = re.compile(rf"\bIN \((?P<values>(?:{_TEXT}|[^'()])*)\)", re.DOTALL)
+_SPLIT = re.compile(rf"split\('(?P<values>(?:[^'\\]|\\.)*)', '{MARK}'\)", re.DOTALL)
+_VALUE = re.compile(rf"(?:{_TEXT}|[^',])+", re.DOTALL)
 
 
 class Answer(NamedTuple):
@@ -34,5 +42,23 @@ def answered(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def shortened(sql: str, most: int = 2000) -> str:
-    """The SQL, without the middle if it has more than `most` characters."""
-    return sql if len(sql) <= most else f"{sql[: most // 2]} … {sql[-(most // 2) :]}"
+    """The SQL with the first values of long lists, and without the middle if it has more than `most` characters even
+    so.
+    """
+    short = _LIST.sub(_first_values, _SPLIT.sub(_first_of_split, sql))
+    return short if len(short) <= most else f"{short[: most // 2]} … {short[-(most // 2) :]}"
+
+
+def _first_values(found: re.Match[str]) -> str:
+    values = [one.strip() for one in _VALUE.findall(found["values"])]
+    return found[0] if len(values) <= _MOST_VALUES else f"IN ({_first(values)})"
+
+
+def _first_of_split(found: re.Match[str]) -> str:
+    """The values of a list that is written as one constant."""
+    values = [f"'{value}'" for value in found["values"].split(MARK)]
+    return f"array({_first(values)})"
+
+
+def _first(values: Sequence[str]) -> str:
+    return f"{', '.join(values[:3])}, … {len(values):,} in all"

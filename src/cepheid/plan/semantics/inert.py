@@ -117,10 +117,10 @@ class _Reading:
             if known.value.startswith(head) and may_be_alike(events, [(known.value, False)]):
                 raise NotLifted(f"the knowledge has the name {known}, which an event ({self._mapping.name}) may have")
         for value in _values(self._mapping.properties):
-            # A column of names has those of what is known, which are not those of events.
-            if isinstance(value, Individual) and is_template(value.name):
-                if may_be_alike(events, Template(value.name).whole(prefixes)):
-                    raise NotLifted(f"individuals ({value.name}) may have the names of events ({self._mapping.name})")
+            if not isinstance(value, Individual) or not is_template(value.name):
+                continue  # a column has names of what is known, which are not those of events
+            if may_be_alike(events, Template(value.name).whole(prefixes)):
+                raise NotLifted(f"individuals ({value.name}) may have the names of events ({self._mapping.name})")
 
     def _classes(self) -> list[Iri]:
         """The classes that the type column may name."""
