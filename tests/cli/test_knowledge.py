@@ -95,7 +95,7 @@ def test_ask_for_values(cepheid: Cepheid) -> None:
         (["check", "shop.ttl", "both.ttl"], 1, "the knowledge contradicts itself, by the rule cax-dw of OWL 2 RL: "),
         (["check", "missing.ttl"], 3, "missing.ttl: no such file or directory"),
         (["check", "rising.yaml"], 1, "rising.yaml: the format is not known: files end in .ttl, .nt, .rdf or .owl"),
-        (["ask", "shop.ttl", "Book(?b"], 1, "mark is expected, not the end"),
+        (["ask", "shop.ttl", "Book(?b"], 1, "',' or ')' is expected, not the end"),
         (
             ["ask", "shop.ttl", "Book(?b)", "--variables", "c"],
             1,

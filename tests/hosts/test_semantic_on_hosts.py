@@ -152,7 +152,10 @@ GROUP = Pattern.begin("b").followed_by("c").where(semantic("about(?b, ?i) ∧ ab
         (begun().one_or_more().followed_by("b").where(BOTH), "?a has the name of a stage that does not always take"),
         (begun().followed_by("x").optional().followed_by("b").where(semantic("about(?x, ?i)")), "?x has the name"),
         (begun().followed_by(GROUP).one_or_more(), "?b has the name of a stage that does not always take exactly one"),
-        (begun().where(semantic("abot(?a, ?i)")), "no class or property <http://shop.example/abot> (stage 'a', where, column 1)"),
+        (
+            begun().where(semantic("abot(?a, ?i)")),
+            "no class or property <http://shop.example/abot> (stage 'a', where, column 1)",
+        ),
         (begun().where(semantic("x:about(?a, ?i)")), "the prefix 'x:' is unknown"),
         (begun().subtype("Nvel"), "no class or property <http://shop.example/Nvel> (stage 'a', subtype)"),
         (begun().taxonomy("kind").where(ONE), "a pattern with knowledge has no taxonomy (taxonomy)"),

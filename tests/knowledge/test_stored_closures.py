@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,21 @@ def test_without_a_folder_nothing_is_stored(cache: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("XDG_CACHE_HOME", str(file))
     monkeypatch.setattr(tempfile, "tempdir", str(file))
     assert read().holds("in(:l7, :r7)")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become a user who does not exist")
+def test_users_without_a_home_use_the_folder_for_temporary_files() -> None:
+    """Containers may run as a user whom the system does not know."""
+    code = (
+        "import os; from cepheid.knowledge.caches import cache_folder\n"
+        "os.environ.pop('HOME', None); os.environ.pop('XDG_CACHE_HOME', None); os.setuid(54321)\n"
+        "print(cache_folder('test'))"
+    )
+    folder = Path(tempfile.gettempdir()) / "cepheid-54321"
+    try:
+        assert run(code).communicate()[0].strip() == str(folder / "cepheid" / "test")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_a_full_disk_is_no_error(cache: Path) -> None:

@@ -327,8 +327,8 @@ STAGE = "stages: [{begin: a}]"
         (
             "- a",
             (
-                "a pattern must be a mapping with the keys name, version, parameters, taxonomy, knowledge, mapping, within, "
-                "max_gap, skip and stages"
+                "a pattern must be a mapping with the keys name, version, parameters, taxonomy, knowledge, mapping, "
+                "within, max_gap, skip and stages"
             ),
         ),
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,8 +16,8 @@ from cepheid.knowledge.terms import Iri
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.semantics.inert import NotLifted
-from cepheid.plan.semantics.name_lists import LONG
-from cepheid.plan.semantics.names_sql import Names
+from cepheid.plan.semantics.name_lists import LONG, in_list
+from cepheid.plan.semantics.names_sql import MOST_PARTS, Names, in_rows
 
 SCHEMA = pa.schema([("a", pa.string()), ("b", pa.string()), ("n", pa.int32()), ("x", pa.float64())])
 TEMPLATES = [
@@ -99,3 +101,12 @@ def test_long_lists(template: str) -> None:
     listed = [one for row in made.to_pylist() if (one := name(template, row)) is not None]
     found = holds(Names(template, SCHEMA, {}).among(listed, ""), table([*rows, ("5", None, 5)]))
     assert found == [True, True, False, False]
+
+
+def test_too_many_pairs() -> None:
+    """Pairs of names of two events that have no lists in common are too many at some point."""
+    listed = [partial(in_list, column, of_texts=True) for column in ("a.`a`", "b.`a`")]
+    rows = {(str(number), str(number)) for number in range(MOST_PARTS + 1)}
+    with pytest.raises(NotLifted, match="more than 1,000 pairs of names make it true"):
+        in_rows(listed, rows)
+    assert in_rows(listed, {(one, "same") for one, _ in rows}).count(" AND ") == 1

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from cepheid.lang.literals import read_string
 from cepheid.plan.semantics.name_lists import BETWEEN, MARK
 
+_NAMES = re.compile(rf"split\('(?:[^'\\]|\\.)*', '{MARK}'\)", re.DOTALL)
 _TEXT = r"(?:`(?:[^`]|``)+`|CAST\(`(?:[^`]|``)+` AS STRING\))"
 _LIST = re.compile(
     rf"array_contains\(split\((?P<names>'(?:[^'\\]|\\.)*'), '{MARK}'\), "
@@ -59,5 +60,5 @@ class Lists:
 
 
 def with_short_lists(sql: str) -> str:
-    """SQL of the same type, with one name in place of each long list."""
-    return _LIST.sub(lambda found: f"array_contains(split('', '{MARK}'), {found['value']})", sql)
+    """SQL of the same type, with one name in place of each long list, also in a part of a text."""
+    return _NAMES.sub(f"split('', '{MARK}')", sql) if MARK in sql else sql

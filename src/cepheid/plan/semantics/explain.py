@@ -9,7 +9,6 @@ from typing import NamedTuple
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.plan.semantics.name_lists import MARK
 
-_MOST = 300
 _MOST_VALUES = 8
 _TEXT = r"'(?:[^'\\]|\\.)*'"
 _LIST = re.compile(rf"\bIN \((?P<values>(?:{_TEXT}|[^'()])*)\)", re.DOTALL)
@@ -39,13 +38,15 @@ def answered(answers: Sequence[Answer]) -> Iterator[str]:
             holds = "holds" if one.sql == "TRUE" else "never holds"
             yield f"Filter {one.filter}: constant, no event matters; it {holds}"
         else:
-            yield f"Filter {one.filter}: lifted, {shortened(one.sql)}"
+            yield f"Filter {one.filter}: lifted, {shortened(one.sql, 300)}"
 
 
-def shortened(sql: str) -> str:
-    """The SQL with the first values of long lists, and without the middle if it is long even so."""
+def shortened(sql: str, most: int = 2000) -> str:
+    """The SQL with the first values of long lists, and without the middle if it has more than `most` characters even
+    so.
+    """
     short = _LIST.sub(_first_values, _SPLIT.sub(_first_of_split, sql))
-    return short if len(short) <= _MOST else f"{short[: _MOST // 2]} … {short[-_MOST // 2 :]}"
+    return short if len(short) <= most else f"{short[: most // 2]} … {short[-(most // 2) :]}"
 
 
 def _first_values(found: re.Match[str]) -> str:
