@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,19 @@ def test_damaged_files_are_written_anew(cache: Path, change: str) -> None:
         file.write_bytes(content)
         assert contents(read().closure) == expected
         assert contents(read().closure) == expected
+
+
+def test_knowledge_is_small_for_other_processes() -> None:
+    """Another process gets the facts alone, and finds what follows, or reads it, when it needs it."""
+    knowledge = read(r""":l1 :says "a\"b", "ü"@de, 1, "1"^^:own, "" . [] :of "_:x" .""")
+    sent = pickle.dumps(knowledge)
+    assert len(sent) < 20 * len(knowledge.facts)
+    received = pickle.loads(sent)  # noqa: S301 - our own
+    assert {*vars(received)} & {"facts", "closure"} == set()
+    assert received == knowledge
+    assert received.facts == knowledge.facts
+    assert contents(received.closure) == contents(knowledge.closure)
+    assert pickle.loads(pickle.dumps(Knowledge((), {}))).facts == ()  # noqa: S301 - our own
 
 
 def test_small_knowledge_is_not_stored(cache: Path) -> None:

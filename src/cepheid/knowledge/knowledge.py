@@ -17,6 +17,7 @@ from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Atom, Variable, parsed
 from cepheid.knowledge.filters.variables import never_holds
 from cepheid.knowledge.ignored import Ignored, ignored_in
+from cepheid.knowledge.packing import packed, unpacked
 from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
 from cepheid.knowledge.vocabulary import KNOWN_PREFIXES, classes_of, properties_of
@@ -33,7 +34,6 @@ class Knowledge:
         self.prefixes: Mapping[str, str] = {**KNOWN_PREFIXES, **prefixes}
         """For the names in filters."""
         self.facts = tuple(facts)
-        """What was stated."""
         if (found := self.closure.contradiction) is not None:
             raise KnowledgeError(f"the knowledge contradicts itself, {found}")
 
@@ -61,6 +61,21 @@ class Knowledge:
         several = [source] if isinstance(source, str | Path) else [*source]
         each = (_read(one, format, f"k{number}") for number, one in enumerate(several))
         return Knowledge(_numbered(chain.from_iterable(each)), prefixes or {})
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is sent to other processes, such as Spark's workers: few bytes, and nothing that follows from them. A
+        process that needs no facts does not unpack them.
+        """
+        return {"prefixes": self.prefixes, "fingerprint": self.fingerprint, "_packed": self._packed}
+
+    @cached_property
+    def facts(self) -> tuple[Triple, ...]:
+        """What was stated."""
+        return unpacked(self._packed)
+
+    @cached_property
+    def _packed(self) -> bytes:
+        return packed(self.facts)
 
     @cached_property
     def closure(self) -> Closure:

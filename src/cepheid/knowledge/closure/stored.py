@@ -2,14 +2,12 @@
 
 Brick, with 60,000 facts, is closed in 3 seconds and read back in a tenth of that (docs/performance.md). The name of a
 file has the fingerprint of the knowledge and a digest of the sources that define what follows, so that nothing is ever
-read that another version of the rules has found. A file has the terms as JSON and the facts as numbers of terms, in a
-NumPy archive without pickle, whose checksums find damage: a damaged file is written anew.
+read that another version of the rules has found. A damaged file is written anew.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,7 +20,8 @@ import numpy as np
 
 from cepheid.knowledge.caches import cache_folder
 from cepheid.knowledge.closure.closure import Closure
-from cepheid.knowledge.terms import Iri, Literal, Term, Triple
+from cepheid.knowledge.packing import read_facts, write_facts
+from cepheid.knowledge.terms import Triple, text_of
 
 LARGE = 5_000
 """From how many facts on closures are stored: fewer are closed in a quarter of a second, which is hardly slower than to
@@ -30,7 +29,7 @@ look for a file, read it and keep it up to date.
 """
 MOST_FILES = 20
 """How many closures the folder has; the one that was not read for longest goes first."""
-_SOURCES = ("closure.py", "facts.py", "lists.py", "rules.py", "stored.py", "../terms.py")
+_SOURCES = ("closure.py", "facts.py", "lists.py", "rules.py", "stored.py", "../packing.py", "../terms.py")
 
 
 def closure_of(facts: Sequence[Triple], fingerprint: Callable[[], str]) -> Closure:
@@ -72,11 +71,10 @@ def _version() -> str:
 def _read(file: Path, facts: Sequence[Triple]) -> Closure | None:
     """The closure in the file; None if there is no file or it is damaged."""
     try:
-        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
-            terms = [_term(one) for one in json.loads(stored["terms"].tobytes())]
-            closed = stored["facts"]
+        with file.open("rb") as stored:
+            texts, closed = read_facts(stored)
         closure = Closure()
-        numbers = np.array([closure.terms.number(term) for term in terms])
+        numbers = np.array(closure.terms.numbers(texts))
         closure.take_over(facts, zip(*numbers[closed].T.tolist(), strict=True))
         os.utime(file)
     except Exception:  # noqa: BLE001 - a damaged file may raise anything
@@ -86,11 +84,11 @@ def _read(file: Path, facts: Sequence[Triple]) -> Closure | None:
 
 def _write(file: Path, closure: Closure) -> None:
     """Writes the closure into another file, which then takes the place of this one: so no process reads half of it."""
-    terms = json.dumps([_as_json(closure.terms.term(number)) for number in range(len(closure.terms))])
-    facts = np.array([*closure.facts], np.int32)
+    texts = [text_of(closure.terms.term(number)) for number in range(len(closure.terms))]
+    facts = np.array([*closure.facts], np.int32).reshape(-1, 3)
     with suppress(OSError), NamedTemporaryFile(dir=file.parent, suffix=".part", delete=False) as part:
         try:
-            np.savez_compressed(part, terms=np.frombuffer(terms.encode(), np.uint8), facts=facts)
+            write_facts(part, texts, facts)
             part.close()
             Path(part.name).replace(file)
             _remove_old(file.parent)
@@ -118,11 +116,3 @@ def _alone(folder: Path) -> Iterator[None]:
             lock = stack.enter_context((folder / "lock").open("w"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def _as_json(term: Term) -> str | list[str | None]:
-    return term.value if isinstance(term, Iri) else [term.text, term.datatype, term.language]
-
-
-def _term(one: str | list[str]) -> Term:
-    return Iri(one) if isinstance(one, str) else Literal(*one)
