@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, PatternError, detect
+from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, Pattern, PatternError, detect
 from cepheid.knowledge.events.mapping import EventMapping, constant, individual, node
 from cepheid.knowledge.knowledge import Knowledge
 
@@ -118,6 +118,23 @@ def test_matcher_and_snapshot() -> None:
         first = restored
     ids += first.finish().to_pylist()
     assert [[one["id"] for one in row["events"]] for row in ids] == [[1, 3]]
+
+
+def test_events_with_one_name() -> None:
+    """If the mapping says so, they are one individual: what the earlier ones say holds for the later ones, too."""
+    table = events(id=pa.array([7, 7, 8], pa.int64()))
+    repeated = EventMapping(f"{SHOP}event/{{id}}", type="kind", repeated=True)
+    pattern = OccurrencePattern.of("LogIn", knowledge=KNOWLEDGE, mapping=repeated)
+    rows = detect(table, pattern, time="at", columns=["kind"]).to_pylist()
+    assert [one["kind"] for row in rows for one in row["events"]] == ["LogIn", "Request"]
+    stages = Pattern.begin("a", knowledge=KNOWLEDGE, mapping=repeated).subtype("LogIn")
+    with pytest.raises(PatternError, match=r"several events of a key may be one individual \(repeated\)"):
+        detect(table, stages, time="at")
+
+
+def test_whether_names_are_repeated_is_true_or_false() -> None:
+    with pytest.raises(PatternError, match="mapping: repeated is True or False, got 1"):
+        EventMapping("id", repeated=1)  # type: ignore[arg-type]
 
 
 def test_an_event_without_a_name() -> None:
