@@ -209,3 +209,40 @@ def test_columns_need_no_pyoxigraph() -> None:
     ran = subprocess.run([sys.executable, "-c", _WITHOUT_PYOXIGRAPH], capture_output=True, text=True, check=False)
     assert ran.stderr == ""
     assert ran.stdout == "1\n"
+
+
+POSTS = f"""
+@prefix : <{SHOP}> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Post rdfs:subClassOf :Event . :Like rdfs:subClassOf :Event . :ann a :Person .
+:replyTo a owl:ObjectProperty . :by a owl:ObjectProperty .
+"""
+
+
+@pytest.mark.parametrize("turtle", [None, "facts"])
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("replyTo(?e, ?x) ^ Post(?x)", [[2]]),
+        ("replyTo(?e, ?x) ^ by(?x, ?y)", [[2], [3]]),
+        ("replyTo(?e, ?x) ^ replyTo(?x, ?y)", [[3]]),
+        ("replyTo(?e, ?x) ^ Post(e:1)", [[2], [3]]),
+        ("by(?e, ?p) ^ Person(?p)", [[1], [3]]),
+    ],
+)
+def test_events_that_name_events(condition: str, expected: list[list[int]], turtle: str | None) -> None:
+    """A column of names, and a constant, may be the name of an event; what that says counts. `turtle`: in a session."""
+    known = Knowledge.read(POSTS, prefixes={"": SHOP, "e": f"{SHOP}e/"})
+    related = {"replyTo": individual("to"), "by": individual("{by}")}
+    mapping = EventMapping("e:{id}", type="kind", properties=related, turtle=turtle)
+    columns = {
+        "id": [1, 2, 3],
+        "kind": ["Post", "Like", "Like"],
+        "to": [None, "e:1", "e:2"],
+        "by": ["ann", "bob", "ann"],
+        "facts": pa.nulls(3, pa.string()),
+    }
+    table = pa.table({"at": events()["at"], **columns})
+    pattern = OccurrencePattern.of(f"?e: Event [{condition}]", knowledge=known, mapping=mapping)
+    rows = detect(table, pattern, time="at", columns=["id"]).to_pylist()
+    assert [[one["id"] for one in row["events"]] for row in rows] == expected
