@@ -7,7 +7,7 @@ is known of another. Classes are found by closing an event of each class that ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ from cepheid.knowledge.closure.rules import name
 from cepheid.knowledge.events.mapping import Constant, EventMapping, Individual, Node, Value
 from cepheid.knowledge.events.names import Template, is_template, may_be_alike, name_of, property_of
 from cepheid.knowledge.knowledge import Knowledge
-from cepheid.knowledge.terms import Iri, Literal, Term
+from cepheid.knowledge.terms import Iri, Literal, Term, Triple
 
 _SUB_CLASS, _SUB_PROPERTY = name("rdfs:subClassOf"), name("rdfs:subPropertyOf")
 _EQUIVALENT_CLASS, _EQUIVALENT_PROPERTY = name("owl:equivalentClass"), name("owl:equivalentProperty")
@@ -49,6 +49,8 @@ class Related:
     of_object: frozenset[Iri]
     """The classes of an individual that is related by it; for a node, with the classes that it has by its properties.
     """
+    by_range: frozenset[Iri] = frozenset()
+    """For a node: the classes among these that it has whatever its own properties are."""
     inner: tuple[Related, ...] = ()
     """What a node is related to."""
     class_: Iri | None = None
@@ -155,25 +157,29 @@ class _Reading:
             inner = tuple(self._related(value.properties)) if isinstance(value, Node) else ()
             object_: Term = Literal("") if isinstance(value, str) else _OBJECT
             of_subject, of_object, kinds = self._facts_of([(_SUBJECT, own, object_)])
+            by_range = of_object if inner else frozenset()
             for one in inner:
                 of_object |= one.of_subject
-            yield Related(own, value, kinds | {own}, of_subject, of_object, inner)
+            if inner and self._classes_of(by_range, inner) != of_object:
+                raise NotLifted(f"a node that {own} relates to has further classes because of its properties")
+            yield Related(own, value, kinds | {own}, of_subject, of_object, by_range, inner)
 
     def _of_class(self, class_: Iri, related: tuple[Related, ...], by_properties: frozenset[Iri]) -> frozenset[Iri]:
         """The classes of an event of the class. That they do not depend on its properties is checked."""
-        alone, _, _ = self._facts_of([(_SUBJECT, TYPE, class_)])
-        both, _, _ = self._facts_of(
-            [
-                (_SUBJECT, TYPE, class_),
-                *((_SUBJECT, one.property, _OBJECT) for one in related if one.class_ is None),
-                *((_SUBJECT, TYPE, one.class_) for one in related if one.class_ is not None),
-            ]
-        )
-        if both != alone | by_properties:
+        alone = self._classes_of([class_], ())
+        if self._classes_of([class_], related) != alone | by_properties:
             raise NotLifted(f"an event of class {class_} has further classes because of its properties")
         return alone
 
-    def _facts_of(self, facts: list[tuple[Term, Term, Term]]) -> tuple[frozenset[Iri], frozenset[Iri], frozenset[Iri]]:
+    def _classes_of(self, classes: Iterable[Iri], related: Iterable[Related]) -> frozenset[Iri]:
+        """The classes of an individual of these classes that is related so."""
+        stated: list[Triple] = [(_SUBJECT, TYPE, class_) for class_ in classes]
+        other = (
+            (_SUBJECT, one.property, _OBJECT) if one.class_ is None else (_SUBJECT, TYPE, one.class_) for one in related
+        )
+        return self._facts_of([*stated, *other])[0]
+
+    def _facts_of(self, facts: list[Triple]) -> tuple[frozenset[Iri], frozenset[Iri], frozenset[Iri]]:
         """The classes of subject and object and the properties between them that follow from these facts about two new
         individuals. NotLifted if anything else follows.
         """

@@ -7,8 +7,9 @@ several ways, one of these must be.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice
 
 import pyarrow as pa
 
@@ -28,6 +29,10 @@ from cepheid.plan.semantics.symbols import Event, Named, OwnNode, Symbol, Valued
 from cepheid.plan.semantics.values import of_column
 
 _NOT_NULL = " IS NOT NULL"
+_VALUES = re.compile(r"\((?:'(?:[^'\\]|\\.)*'|[^'()])*\)", re.DOTALL)
+"""A list of constants."""
+MOST_WAYS = 100
+"""The most ways in which a filter may be true."""
 
 
 class Lifting:
@@ -52,7 +57,9 @@ class Lifting:
             NotLifted: other events may matter, or something has no SQL.
         """
         start = Way(bound={variable: Event(prefix) for variable, prefix in events.items()}, remaining=tuple(atoms))
-        found = map(self._needed, self._about_events(start))
+        found = [*map(self._needed, islice(self._about_events(start), MOST_WAYS + 1))]
+        if len(found) > MOST_WAYS:
+            raise NotLifted(f"there are more than {MOST_WAYS} ways in which it may be true")
         ways = [*dict.fromkeys(" AND ".join(way) or "TRUE" for way in found if "FALSE" not in way)]
         if not ways:
             return "FALSE"
@@ -68,19 +75,30 @@ class Lifting:
 
     def _about_events(self, way: Way) -> Iterator[Way]:
         """The ways in which all atoms about events, their nodes and equality are true."""
-        for number, atom in enumerate(way.remaining):
-            rest = Way(way.conditions, way.bound, (*way.remaining[:number], *way.remaining[number + 1 :]))
-            terms = [way.term(argument) for argument in atom.arguments]
-            if atom.kind == "class" and isinstance(terms[0], Event | OwnNode):
-                yield from self._each(rest.so(sql) for sql in self._is_of(terms[0], atom.name))
-                return
-            if atom.kind == "property" and isinstance(terms[0], Event | OwnNode):
-                yield from self._each(self._related(rest, terms[0], atom.name, atom.arguments[1]))
-                return
-            if atom.kind == "same" and not any(isinstance(term, Event | OwnNode) for term in terms):
-                yield from self._each(self._same(rest, atom.arguments, terms))
+        # What events relate to is bound first, so that the order in which atoms are written does not count.
+        for atom in sorted(way.remaining, key=lambda atom: atom.kind == "same"):
+            found = self._ways_of(atom, way)
+            if found is not None:
+                yield from self._each(found)
                 return
         yield way
+
+    def _ways_of(self, atom: Atom, way: Way) -> Iterator[Way] | None:
+        """The ways in which an atom about events is true; None: it is not about events, or not yet."""
+        rest = Way(way.conditions, way.bound, tuple(one for one in way.remaining if one is not atom))
+        first, *others = (way.term(argument) for argument in atom.arguments)
+        match atom.kind:
+            case "class" if isinstance(first, Event | OwnNode):
+                return (rest.so(sql) for sql in self._is_of(first, atom.name))
+            case "property" if isinstance(first, Event | OwnNode):
+                return self._related(rest, first, atom.name, atom.arguments[1])
+            case "same" if self._decides(first, *others):
+                return self._same(rest, atom.arguments, [first, *others])
+        return None
+
+    def _decides(self, one: Symbol | None, other: Symbol | None) -> bool:
+        """Whether at least one of two individuals that must be the same is known, and none is an event."""
+        return not (one is None and other is None) and not any(isinstance(o, Event | OwnNode) for o in (one, other))
 
     def _each(self, ways: Iterator[Way]) -> Iterator[Way]:
         return chain.from_iterable(map(self._about_events, ways))
@@ -88,7 +106,9 @@ class Lifting:
     def _is_of(self, one: Event | OwnNode, class_: Iri) -> Iterator[str]:
         """SQL for each way in which it is of the class."""
         if isinstance(one, OwnNode):
-            if class_ in one.related.of_object:
+            if class_ in one.related.by_range:
+                yield "TRUE"
+            else:
                 related = one.related.inner
                 yield from (self._exists(one.prefix, inner) for inner in related if class_ in inner.of_subject)
             return
@@ -113,7 +133,8 @@ class Lifting:
             case Node():
                 # A node whose columns are all NULL is not there.
                 of_columns = [inner for inner in related.inner if not isinstance(inner.value, Constant)]
-                return " OR ".join(self._exists(prefix, inner) for inner in of_columns) or "TRUE"
+                parts = [self._exists(prefix, inner) for inner in of_columns]
+                return f"({' OR '.join(parts)})" if len(parts) > 1 else "".join(parts) or "TRUE"
             case Individual(written):
                 names = Names(written, self._columns, self._knowledge.prefixes)
                 return " AND ".join(f"{prefix}{quoted(column)}{_NOT_NULL}" for column in names.columns)
@@ -126,8 +147,7 @@ class Lifting:
         for related in self._inert.related if isinstance(one, Event) else one.related.inner:
             if property_ not in related.kinds:
                 continue
-            exists = self._exists(one.prefix, related)
-            there = way.so(f"({exists})" if " OR " in exists else exists)
+            there = way.so(self._exists(one.prefix, related))
             yield from self._bound(there, object_, self._value(one.prefix, related))
 
     def _value(self, prefix: str, related: Related) -> Symbol:
@@ -156,8 +176,6 @@ class Lifting:
         one, other = terms
         if isinstance(one, Valued | Literal) or isinstance(other, Valued | Literal):
             return  # literals are no individuals
-        if one is None and other is None:
-            raise NotLifted("sameAs has two variables that nothing binds")
         if one is None or other is None:
             free, known = (0, other) if one is None else (1, one)
             argument = arguments[free]
@@ -205,6 +223,9 @@ class Lifting:
 
 
 def _follows(condition: str, others: Sequence[str]) -> bool:
-    """Whether it says that a column is not NULL, and another condition is not true for NULL there."""
+    """Whether it says that a column is not NULL, and another condition is a list of this column's values."""
     column = condition.removesuffix(_NOT_NULL)
-    return column != condition and any(column in other and _NOT_NULL not in other for other in others)
+    head = f"{column} IN "
+    return column != condition and any(
+        other.startswith(head) and _VALUES.fullmatch(other.removeprefix(head)) is not None for other in others
+    )

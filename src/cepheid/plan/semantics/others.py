@@ -140,6 +140,8 @@ class _Others:
                 raise NotLifted(f"{shown(atom)}: any event may be of the class")
             if atom.kind == "class" and atom.name in self._inert.of_others and not self._is_given(atom):
                 raise NotLifted(f"{shown(atom)}: other events may say so")
+            if atom.kind == "different" and any(isinstance(self._way.term(one), Named) for one in atom.arguments):
+                raise NotLifted(f"{shown(atom)} compares names of events")
             if atom.kind in ("same", "different") and any(name not in asked for name in _variables([atom])):
                 raise NotLifted(f"{shown(atom)} has a variable that nothing else binds")
 

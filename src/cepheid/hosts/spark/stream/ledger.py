@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from cepheid.errors import SnapshotError
@@ -25,13 +28,28 @@ def pattern_of_ledger(shard: int) -> int:
     return -1 - shard
 
 
-def ledger_bytes(made_for: dict[str, Any], asked: dict[str, Any]) -> bytes:
-    """The ledger: what the checkpoint was written for, and what its plan is made from."""
-    return json.dumps({"format": FORMAT, "made_for": made_for, "asked": asked}).encode()
+def packed_asked(asked: Mapping[str, object]) -> str:
+    """What a plan is made from, as a short text: Spark does not take processors of more than about a megabyte, and the
+    facts that a pattern knows may be several.
+    """
+    return b64encode(zlib.compress(json.dumps(asked).encode())).decode()
+
+
+def _unpacked(asked: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(zlib.decompress(b64decode(asked)))
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
+def ledger_bytes(made_for: dict[str, Any], asked: str) -> bytes:
+    """The ledger: what the checkpoint was written for, and what its plan is made from (`packed_asked`)."""
+    return json.dumps({"format": FORMAT, "made_for": made_for, "packed": asked}).encode()
 
 
 def from_ledger(stored: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments from which `ledger_bytes` made the ledger.
+    """What the checkpoint was written for, and what its plan is made from.
 
     Raises:
         SnapshotError: it is not a ledger, or has an unknown format.
@@ -39,7 +57,9 @@ def from_ledger(stored: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         with fitting("the checkpoint's ledger"):
             content = json.loads(stored)
-            written, made_for, asked = content["format"], content["made_for"], content["asked"]
+            written, made_for = content["format"], content["made_for"]
+            # Ledgers of earlier versions have it as it is.
+            asked = content["asked"] if "asked" in content else _unpacked(content["packed"])
     except SnapshotError as error:
         raise SnapshotError(f"{error}. {PUT_BACK}") from error
     check_format(written)

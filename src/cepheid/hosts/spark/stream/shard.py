@@ -54,7 +54,7 @@ class Matching(NamedTuple):
     named: bool
     """Whether the pattern was given by name: errors then name it."""
     asked: str
-    """What the plan is made from, as JSON. It is stored for `partial_matches`, which reads checkpoints."""
+    """What the plan is made from (`packed_asked`). It is stored for `partial_matches`, which reads checkpoints."""
     drains: bool = False
     """Whether the pattern starts nothing more, and goes on with what is open."""
 
@@ -150,7 +150,7 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
         if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
             raise of_another_query(changed)
-    return ledger_bytes(made_for, json.loads(matching.asked))
+    return ledger_bytes(made_for, matching.asked)
 
 
 def of_another_query(changed: Sequence[str]) -> SnapshotError:

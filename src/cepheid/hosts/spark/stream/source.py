@@ -19,6 +19,7 @@ from cepheid.hosts.in_process.tables import with_zone
 from cepheid.hosts.spark.batch.detect import plans_on_spark
 from cepheid.hosts.spark.lift import Lift, Times, lifting
 from cepheid.hosts.spark.shipping import packed
+from cepheid.hosts.spark.stream.ledger import packed_asked
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.matchers.pattern_events import projections
 from cepheid.output.common import merged
@@ -112,7 +113,7 @@ def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tup
         together[DIVIDED_BY] = [source.plans.values[side.column].sql for side in source.divided_by]
     for one, place in zip(source.each, source.places.each, strict=True):
         made_for = json.dumps({**one.made_for, **together})
-        yield (one.packed, one.columns, made_for, of_matches, request.named, json.dumps(one.asked), place.drains)
+        yield (one.packed, one.columns, made_for, of_matches, request.named, packed_asked(one.asked), place.drains)
 
 
 def source_of(
