@@ -115,13 +115,13 @@ properties = st.dictionaries(names, related | st.lists(related, min_size=1, max_
 kinds = st.none() | st.dictionaries(names, names, min_size=1)
 
 
-@given(given_=properties, type_=st.none() | names, classes=kinds, turtle=st.none() | names, repeated=st.booleans())
+@given(given_=properties, type_=st.none() | names, classes=kinds, turtle=st.none() | names, linked=st.booleans())
 def test_mappings(
-    *, given_: Properties, type_: str | None, classes: dict[str, str] | None, turtle: str | None, repeated: bool
+    *, given_: Properties, type_: str | None, classes: dict[str, str] | None, turtle: str | None, linked: bool
 ) -> None:
     """Each mapping can be written as plain data and read again; the schema allows it."""
     classes = classes if type_ is not None else None
-    mapping = EventMapping("id", type=type_, classes=classes, properties=given_, turtle=turtle, repeated=repeated)
+    mapping = EventMapping("id", type=type_, classes=classes, properties=given_, turtle=turtle, linked=linked)
     document = json.loads(json.dumps(mapping_document(mapping)))
     assert mapping_of(document) == mapping
     schema = schema_of(SCHEMA)

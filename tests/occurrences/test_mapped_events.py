@@ -123,18 +123,18 @@ def test_matcher_and_snapshot() -> None:
 def test_events_with_one_name() -> None:
     """If the mapping says so, they are one individual: what the earlier ones say holds for the later ones, too."""
     table = events(id=pa.array([7, 7, 8], pa.int64()))
-    repeated = EventMapping(f"{SHOP}event/{{id}}", type="kind", repeated=True)
-    pattern = OccurrencePattern.of("LogIn", knowledge=KNOWLEDGE, mapping=repeated)
+    linked = EventMapping(f"{SHOP}event/{{id}}", type="kind", linked=True)
+    pattern = OccurrencePattern.of("LogIn", knowledge=KNOWLEDGE, mapping=linked)
     rows = detect(table, pattern, time="at", columns=["kind"]).to_pylist()
     assert [one["kind"] for row in rows for one in row["events"]] == ["LogIn", "Request"]
-    stages = Pattern.begin("a", knowledge=KNOWLEDGE, mapping=repeated).subtype("LogIn")
-    with pytest.raises(PatternError, match=r"several events of a key may be one individual \(repeated\)"):
+    stages = Pattern.begin("a", knowledge=KNOWLEDGE, mapping=linked).subtype("LogIn")
+    with pytest.raises(PatternError, match=r"events may have the same name, or name each other \(linked\)"):
         detect(table, stages, time="at")
 
 
-def test_whether_names_are_repeated_is_true_or_false() -> None:
-    with pytest.raises(PatternError, match="mapping: repeated is True or False, got 1"):
-        EventMapping("id", repeated=1)  # type: ignore[arg-type]
+def test_whether_events_are_linked_is_true_or_false() -> None:
+    with pytest.raises(PatternError, match="mapping: linked is True or False, got 1"):
+        EventMapping("id", linked=1)  # type: ignore[arg-type]
 
 
 def test_an_event_without_a_name() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from tests.stream.running import detected
 
-from cepheid import OccurrencePattern, detect
+from cepheid import OccurrencePattern, Pattern, detect, semantic
 from cepheid.knowledge import EventMapping, Knowledge, individual
 from cepheid.plan.semantics.name_lists import LONG
 from occurrences.shop import at
@@ -70,8 +70,19 @@ def test_batch(spark: SparkSession) -> None:
 
 def test_stream(streams: SparkSession, tmp_path: Path) -> None:
     """The same matches, micro-batch by micro-batch."""
-    last = events().slice(0, 1).set_column(1, "at", pa.array([at(900)], pa.timestamp("us", "UTC")))
-    last = last.set_column(3, "user", pa.array(["end"]))  # brings time, so that the others are certain
-    batches = [events().slice(0, 3), events().slice(3), last]
-    found = detected(streams, batches, tmp_path, PATTERNS, lateness="1 second", **OPTIONS)
+    found = detected(streams, batches(), tmp_path, PATTERNS, lateness="1 second", **OPTIONS)
     assert ids([row for batch in found for row in batch]) == expected()
+
+
+def test_stages_on_a_stream(streams: SparkSession, tmp_path: Path) -> None:
+    """A checkpoint has what stages know, whose facts as text are more than Spark takes with a pattern."""
+    assert len(KNOWN.ntriples) > 1 << 20
+    pattern = Pattern.begin("a", knowledge=KNOWN, mapping=MAPPING).where(semantic("item(?a, ?i) ∧ Book(?i)"))
+    found = detected(streams, batches(), tmp_path, pattern, lateness="1 second", **OPTIONS)
+    assert sorted(row["a"]["id"] for batch in found for row in batch) == [0, LONG, LONG + 2]
+
+
+def batches() -> list[pa.Table]:
+    """The events, then one of another user that brings time, so that the others are certain."""
+    last = events().slice(0, 1).set_column(1, "at", pa.array([at(900)], pa.timestamp("us", "UTC")))
+    return [events().slice(0, 3), events().slice(3), last.set_column(3, "user", pa.array(["end"]))]

@@ -31,6 +31,7 @@ from cepheid.hosts.shards import log as stream_state
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.log import MatcherCache
 from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.stream.ledger import packed_asked
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching, Shard, check_ledger, step
 from cepheid.plan.lifted import OutputName
@@ -102,7 +103,7 @@ class Stream:
         self.runner: Any = request.family.runner(self.plan, "end" if self.time == request.end else "start")
         packed = pickle.dumps(self.runner)
         made = json.dumps(request.family.compatibility(self.runner, "UTC"))
-        asked = json.dumps(asked_of(request, request.only, "UTC", {}))
+        asked = packed_asked(asked_of(request, request.only, "UTC", {}))
         columns = self._lifted(self.columns.empty_table()).schema
         self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked=asked)
 

@@ -81,8 +81,8 @@ class EventMapping:
     """What the event's individual is related to, by properties. A property may have several."""
     turtle: str | None
     """The column with the event's facts as Turtle. Nodes without a name are the event's own."""
-    repeated: bool
-    """Whether several events of a key may have one name, and so be one individual."""
+    linked: bool
+    """Whether events of a key may have the same name, or name each other in a column of names."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class EventMapping:
         classes: Mapping[str, str] | None = None,
         properties: Properties | None = None,
         turtle: str | None = None,
-        repeated: bool = False,
+        linked: bool = False,
     ) -> None:
         """
         Args:
@@ -107,9 +107,9 @@ class EventMapping:
                 fact for each element, NULL gives none.
             turtle: The column with facts as Turtle, which may say anything of anything. Nodes without a name are the
                 event's own.
-            repeated: Whether several events of a key may have one name. They are then one individual: what the earlier
-                ones say holds for the later ones, too. By default each event must have a name of its own, as only then
-                filters can become SQL.
+            linked: Whether events of a key may have the same name, or name each other in a column of names. Events with
+                the same name are one individual: what one says holds for the other, too. By default each event has a
+                name of its own, and columns of names hold those of other things, as only then filters can become SQL.
 
         Raises:
             PatternError: an argument is not of this form.
@@ -120,7 +120,7 @@ class EventMapping:
             "classes": None if classes is None else tuple(sorted(_classes(type, classes))),
             "properties": _pairs(properties or {}),
             "turtle": None if turtle is None else _text("turtle", turtle),
-            "repeated": _flag("repeated", repeated),
+            "linked": _flag("linked", linked),
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)

@@ -90,8 +90,8 @@ def mapping_document(mapping: EventMapping) -> dict[str, Value]:
         document["properties"] = _properties_document(mapping.properties)
     if mapping.turtle is not None:
         document["turtle"] = mapping.turtle
-    if mapping.repeated:
-        document["repeated"] = True
+    if mapping.linked:
+        document["linked"] = True
     return document
 
 

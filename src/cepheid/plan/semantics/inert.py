@@ -88,8 +88,8 @@ def inert(knowledge: Knowledge, mapping: EventMapping) -> Inert:
     """
     if mapping.turtle is not None:
         raise NotLifted("events bring facts of their own, as Turtle")
-    if mapping.repeated:
-        raise NotLifted("several events of a key may be one individual (repeated)")
+    if mapping.linked:
+        raise NotLifted("events may have the same name, or name each other (linked)")
     if not is_template(mapping.name):
         raise NotLifted("the names of events come from a column, and may be names of other things")
     return _Reading(knowledge, mapping).inert()

@@ -136,7 +136,7 @@ class _Others:
             free = first.name not in anchored if isinstance(first, Variable) else self._may_be_event(first)
             if atom.kind == "property" and atom.name in self._inert.all_properties and free:
                 raise NotLifted(f"{shown(atom)}: any event may have the property")
-            if atom.kind == "class" and free and atom.name in self._inert.all_classes:
+            if atom.kind == "class" and atom.name in self._inert.all_classes and free and not self._has_members(atom):
                 raise NotLifted(f"{shown(atom)}: any event may be of the class")
             if atom.kind == "class" and atom.name in self._inert.of_others and not self._is_given(atom):
                 raise NotLifted(f"{shown(atom)}: other events may say so")
@@ -144,6 +144,13 @@ class _Others:
                 raise NotLifted(f"{shown(atom)} compares names of events")
             if atom.kind in ("same", "different") and any(name not in asked for name in _variables([atom])):
                 raise NotLifted(f"{shown(atom)} has a variable that nothing else binds")
+
+    def _has_members(self, atom: Atom) -> bool:
+        """Whether an event names an individual in a column of names, and the knowledge has some of this class. Then
+        these are meant, and no events (`EventMapping.linked`).
+        """
+        members = solutions([atom._replace(arguments=(Variable("member"),))], self._knowledge.closure, {})
+        return isinstance(self._way.term(atom.arguments[0]), Named) and next(members, None) is not None
 
     def _may_be_event(self, argument: Argument) -> bool:
         """Whether the argument may be an event, as far as its names say."""
