@@ -21,6 +21,7 @@ SAMPLE = CASES[1::2]
 """The facts that test_semantic.py leaves out, and every other filter."""
 
 
+@pytest.mark.filterwarnings("ignore:.* never holds:cepheid.errors.CepheidWarning")
 @pytest.mark.filterwarnings("ignore:.*policy 'recent' with the condition:cepheid.errors.CepheidWarning")
 def test_answers_about_semantic_filters_are_right(tmp_path: Path) -> None:
     """Whether filters hold and for which individuals, occurrences, types of events, and contradictions."""

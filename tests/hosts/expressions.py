@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from cepheid.hosts.duckdb.lists import LONG
+from cepheid.lang.parameters import string_literal
+from cepheid.plan.semantics.name_lists import MARK
+
 _NUMERIC = ["i8", "i16", "i32", "i64", "f32", "f64", "d9", "d18"]
 _COMPARED = ["=", "<=>", "!=", "<", "<=", ">", ">="]
 _SECOND = {"i32": "j32", "i64": "j64", "f64": "g64"}
@@ -370,6 +374,16 @@ ZONED = [
     "last_day(ts)",
 ]
 
+_MANY = ("a", "b", "bc", "'", "ä", "", *map(str, range(LONG)))
+_LISTS = [
+    f"s IN ({', '.join(map(string_literal, _MANY))})",
+    f"NOT s2 IN ({', '.join(map(string_literal, _MANY))}) AND n > 1",
+    f"n IN ({', '.join(map(str, range(-1, LONG)))})",
+    # As filters with long answers are written; no other text is taken in process.
+    f"array_contains(split({string_literal(MARK.join(_MANY))}, '{MARK}'), s)",
+    f"array_contains(split({string_literal(MARK.join(_MANY))}, '{MARK}'), CAST(n AS STRING))",
+]
+
 EXPRESSIONS = list(
     dict.fromkeys(
         [
@@ -381,6 +395,7 @@ EXPRESSIONS = list(
             *_TIME_FUNCTIONS,
             *_CASTS,
             *ZONED,
+            *_LISTS,
         ]
     )
 )

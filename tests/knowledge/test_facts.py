@@ -31,6 +31,7 @@ def knowledge(text: str, prefixes: tuple[tuple[str, str], ...]) -> Knowledge:
     return Knowledge.read(text, prefixes=dict(prefixes))
 
 
+@pytest.mark.filterwarnings("ignore:.* never holds:cepheid.errors.CepheidWarning")
 @pytest.mark.parametrize("fact", FILTERS, ids=lambda fact: str(fact["id"]))
 def test_filters(fact: dict[str, Any]) -> None:
     """Whether the filter holds, for which values, or that the knowledge contradicts itself."""

@@ -210,4 +210,5 @@ def test_other_sources_have_another_file() -> None:
 def run(code: str) -> subprocess.Popen[str]:
     """A process that runs the code; its environment has the cache folder."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    # Without compiled modules, which a process with a full disk would write in part.
+    return subprocess.Popen([sys.executable, "-B", "-c", code], stdout=subprocess.PIPE, text=True, env=environment)

@@ -112,11 +112,16 @@ related = st.recursive(
 properties = st.dictionaries(names, related | st.lists(related, min_size=1, max_size=3), max_size=3)
 
 
-@given(properties, st.none() | names, st.none() | st.dictionaries(names, names, min_size=1), st.none() | names)
-def test_mappings(given_: Properties, type_: str | None, classes: dict[str, str] | None, turtle: str | None) -> None:
+kinds = st.none() | st.dictionaries(names, names, min_size=1)
+
+
+@given(given_=properties, type_=st.none() | names, classes=kinds, turtle=st.none() | names, repeated=st.booleans())
+def test_mappings(
+    *, given_: Properties, type_: str | None, classes: dict[str, str] | None, turtle: str | None, repeated: bool
+) -> None:
     """Each mapping can be written as plain data and read again; the schema allows it."""
     classes = classes if type_ is not None else None
-    mapping = EventMapping("id", type=type_, classes=classes, properties=given_, turtle=turtle)
+    mapping = EventMapping("id", type=type_, classes=classes, properties=given_, turtle=turtle, repeated=repeated)
     document = json.loads(json.dumps(mapping_document(mapping)))
     assert mapping_of(document) == mapping
     schema = schema_of(SCHEMA)

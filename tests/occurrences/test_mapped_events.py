@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, PatternError, detect
+from cepheid import CepheidWarning, EventError, Matcher, OccurrencePattern, Pattern, PatternError, detect
 from cepheid.knowledge.events.mapping import EventMapping, constant, individual, node
 from cepheid.knowledge.knowledge import Knowledge
 
@@ -120,6 +120,23 @@ def test_matcher_and_snapshot() -> None:
     assert [[one["id"] for one in row["events"]] for row in ids] == [[1, 3]]
 
 
+def test_events_with_one_name() -> None:
+    """If the mapping says so, they are one individual: what the earlier ones say holds for the later ones, too."""
+    table = events(id=pa.array([7, 7, 8], pa.int64()))
+    repeated = EventMapping(f"{SHOP}event/{{id}}", type="kind", repeated=True)
+    pattern = OccurrencePattern.of("LogIn", knowledge=KNOWLEDGE, mapping=repeated)
+    rows = detect(table, pattern, time="at", columns=["kind"]).to_pylist()
+    assert [one["kind"] for row in rows for one in row["events"]] == ["LogIn", "Request"]
+    stages = Pattern.begin("a", knowledge=KNOWLEDGE, mapping=repeated).subtype("LogIn")
+    with pytest.raises(PatternError, match=r"several events of a key may be one individual \(repeated\)"):
+        detect(table, stages, time="at")
+
+
+def test_whether_names_are_repeated_is_true_or_false() -> None:
+    with pytest.raises(PatternError, match="mapping: repeated is True or False, got 1"):
+        EventMapping("id", repeated=1)  # type: ignore[arg-type]
+
+
 def test_an_event_without_a_name() -> None:
     """The error says which event has no name, and what to do."""
     with pytest.raises(
@@ -192,3 +209,40 @@ def test_columns_need_no_pyoxigraph() -> None:
     ran = subprocess.run([sys.executable, "-c", _WITHOUT_PYOXIGRAPH], capture_output=True, text=True, check=False)
     assert ran.stderr == ""
     assert ran.stdout == "1\n"
+
+
+POSTS = f"""
+@prefix : <{SHOP}> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Post rdfs:subClassOf :Event . :Like rdfs:subClassOf :Event . :ann a :Person .
+:replyTo a owl:ObjectProperty . :by a owl:ObjectProperty .
+"""
+
+
+@pytest.mark.parametrize("turtle", [None, "facts"])
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("replyTo(?e, ?x) ^ Post(?x)", [[2]]),
+        ("replyTo(?e, ?x) ^ by(?x, ?y)", [[2], [3]]),
+        ("replyTo(?e, ?x) ^ replyTo(?x, ?y)", [[3]]),
+        ("replyTo(?e, ?x) ^ Post(e:1)", [[2], [3]]),
+        ("by(?e, ?p) ^ Person(?p)", [[1], [3]]),
+    ],
+)
+def test_events_that_name_events(condition: str, expected: list[list[int]], turtle: str | None) -> None:
+    """A column of names, and a constant, may be the name of an event; what that says counts. `turtle`: in a session."""
+    known = Knowledge.read(POSTS, prefixes={"": SHOP, "e": f"{SHOP}e/"})
+    related = {"replyTo": individual("to"), "by": individual("{by}")}
+    mapping = EventMapping("e:{id}", type="kind", properties=related, turtle=turtle)
+    columns = {
+        "id": [1, 2, 3],
+        "kind": ["Post", "Like", "Like"],
+        "to": [None, "e:1", "e:2"],
+        "by": ["ann", "bob", "ann"],
+        "facts": pa.nulls(3, pa.string()),
+    }
+    table = pa.table({"at": events()["at"], **columns})
+    pattern = OccurrencePattern.of(f"?e: Event [{condition}]", knowledge=known, mapping=mapping)
+    rows = detect(table, pattern, time="at", columns=["id"]).to_pylist()
+    assert [[one["id"] for one in row["events"]] for row in rows] == expected

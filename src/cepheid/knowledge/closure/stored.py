@@ -29,7 +29,7 @@ look for a file, read it and keep it up to date.
 """
 MOST_FILES = 20
 """How many closures the folder has; the one that was not read for longest goes first."""
-_SOURCES = ("closure.py", "facts.py", "lists.py", "rules.py", "stored.py", "../packing.py", "../terms.py")
+_SOURCES = ("closure.py", "facts.py", "limits.py", "lists.py", "rules.py", "stored.py", "../packing.py", "../terms.py")
 
 
 def closure_of(facts: Sequence[Triple], fingerprint: Callable[[], str]) -> Closure:

@@ -81,6 +81,8 @@ class EventMapping:
     """What the event's individual is related to, by properties. A property may have several."""
     turtle: str | None
     """The column with the event's facts as Turtle. Nodes without a name are the event's own."""
+    repeated: bool
+    """Whether several events of a key may have one name, and so be one individual."""
 
     def __init__(
         self,
@@ -90,6 +92,7 @@ class EventMapping:
         classes: Mapping[str, str] | None = None,
         properties: Properties | None = None,
         turtle: str | None = None,
+        repeated: bool = False,
     ) -> None:
         """
         Args:
@@ -104,6 +107,9 @@ class EventMapping:
                 fact for each element, NULL gives none.
             turtle: The column with facts as Turtle, which may say anything of anything. Nodes without a name are the
                 event's own.
+            repeated: Whether several events of a key may have one name. They are then one individual: what the earlier
+                ones say holds for the later ones, too. By default each event must have a name of its own, as only then
+                filters can become SQL.
 
         Raises:
             PatternError: an argument is not of this form.
@@ -114,6 +120,7 @@ class EventMapping:
             "classes": None if classes is None else tuple(sorted(_classes(type, classes))),
             "properties": _pairs(properties or {}),
             "turtle": None if turtle is None else _text("turtle", turtle),
+            "repeated": _flag("repeated", repeated),
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -146,6 +153,12 @@ class EventMapping:
     def brings_any_facts(self) -> bool:
         """Whether events may say anything of anything; otherwise only the mapped properties of themselves."""
         return self.turtle is not None
+
+
+def _flag(name: str, given: object) -> bool:
+    if not isinstance(given, bool):
+        raise PatternError(f"mapping: {name} is True or False, got {given!r}")
+    return given
 
 
 def readings_of(properties: Sequence[tuple[str, Value]]) -> Iterator[tuple[str, Reading]]:

@@ -90,6 +90,8 @@ def mapping_document(mapping: EventMapping) -> dict[str, Value]:
         document["properties"] = _properties_document(mapping.properties)
     if mapping.turtle is not None:
         document["turtle"] = mapping.turtle
+    if mapping.repeated:
+        document["repeated"] = True
     return document
 
 

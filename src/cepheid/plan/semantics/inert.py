@@ -69,6 +69,12 @@ class Inert:
     """The classes that events or their nodes may have."""
     of_others: frozenset[Iri]
     """The classes that named individuals may have because of events."""
+    names: tuple[tuple[str, bool], ...]
+    """The parts of the names of events (`Template.whole`)."""
+
+    def may_name(self, one: Iri) -> bool:
+        """Whether an event may have this name."""
+        return may_be_alike(self.names, [(one.value, False)])
 
 
 @lru_cache(maxsize=64)
@@ -80,6 +86,8 @@ def inert(knowledge: Knowledge, mapping: EventMapping) -> Inert:
     """
     if mapping.turtle is not None:
         raise NotLifted("events bring facts of their own, as Turtle")
+    if mapping.repeated:
+        raise NotLifted("several events of a key may be one individual (repeated)")
     if not is_template(mapping.name):
         raise NotLifted("the names of events come from a column, and may be names of other things")
     return _Reading(knowledge, mapping).inert()
@@ -106,7 +114,8 @@ class _Reading:
         of_class = {class_: self._of_class(class_, related, by_properties) for class_ in self._classes()}
         of_nodes = {class_ for one in _all(related) if isinstance(one.value, Node) for class_ in one.of_object}
         of_events = frozenset[Iri]().union(by_properties, of_nodes, *of_class.values())
-        return Inert(of_class, related, properties, of_events, of_others)
+        names = Template(mapping.name).whole(self._knowledge.prefixes)
+        return Inert(of_class, related, properties, of_events, of_others, names)
 
     def _check_names(self) -> None:
         """Events have names that nothing else has."""
@@ -118,7 +127,7 @@ class _Reading:
                 raise NotLifted(f"the knowledge has the name {known}, which an event ({self._mapping.name}) may have")
         for value in _values(self._mapping.properties):
             if not isinstance(value, Individual) or not is_template(value.name):
-                continue  # a column has names of what is known, which are not those of events
+                continue  # a column may have any names; filters are lifted only where that does not matter
             if may_be_alike(events, Template(value.name).whole(prefixes)):
                 raise NotLifted(f"individuals ({value.name}) may have the names of events ({self._mapping.name})")
 

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
+from cepheid.knowledge.events.mapping import Individual
+from cepheid.knowledge.events.names import is_template
 from cepheid.knowledge.filters.builtins import BUILTINS
 from cepheid.knowledge.filters.solving import Solution, solutions
 from cepheid.knowledge.filters.syntax import SWRLB, Argument, Atom, Variable
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri, Literal, Term
 from cepheid.plan.semantics.builtins import computed, tested
-from cepheid.plan.semantics.inert import Inert, NotLifted
+from cepheid.plan.semantics.inert import Inert, NotLifted, Related
 from cepheid.plan.semantics.names_sql import in_rows
 from cepheid.plan.semantics.symbols import Event, Named, OwnNode, Valued, Way, shown
 from cepheid.plan.semantics.values import SqlValue, of_column
@@ -125,13 +127,13 @@ class _Others:
     def _check(self, atoms: Sequence[Atom]) -> None:
         """Raises NotLifted if events may matter for what these atoms ask."""
         anchored = {*_variables(atom for atom in atoms if self._is_known(atom))}
-        anchored |= {name for name, symbol in self._way.bound.items() if not isinstance(symbol, Event | OwnNode)}
+        anchored |= {name for name in self._way.bound if not self._may_be_event(Variable(name))}
         asked = _variables(atom for atom in atoms if atom.kind in ("class", "property"))
         for atom in atoms:
             if any(isinstance(self._way.term(argument), Event | OwnNode) for argument in atom.arguments):
                 raise NotLifted(f"{shown(atom)} is about an event, and not of its columns")
             first = atom.arguments[0]
-            free = isinstance(first, Variable) and first.name not in anchored
+            free = first.name not in anchored if isinstance(first, Variable) else self._may_be_event(first)
             if atom.kind == "property" and atom.name in self._inert.all_properties and free:
                 raise NotLifted(f"{shown(atom)}: any event may have the property")
             if atom.kind == "class" and free and atom.name in self._inert.all_classes:
@@ -140,6 +142,17 @@ class _Others:
                 raise NotLifted(f"{shown(atom)}: other events may say so")
             if atom.kind in ("same", "different") and any(name not in asked for name in _variables([atom])):
                 raise NotLifted(f"{shown(atom)} has a variable that nothing else binds")
+
+    def _may_be_event(self, argument: Argument) -> bool:
+        """Whether the argument may be an event, as far as its names say."""
+        match self._way.term(argument):
+            case Named(related=Related(value=Individual(name))):
+                return not is_template(name)  # the names that templates make are no names of events
+            case Iri() as name:
+                return self._inert.may_name(name)
+            case Event() | OwnNode():
+                return True
+        return False
 
     def _is_known(self, atom: Atom) -> bool:
         """Whether only the knowledge says which individuals have the property."""
