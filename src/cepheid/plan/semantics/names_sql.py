@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
@@ -28,14 +29,24 @@ def quoted(column: str) -> str:
 
 def written_names(name: Iri, prefixes: Mapping[str, str]) -> list[str]:
     """The ways in which a column of names may have this name."""
-    short = [
-        way
+    rests = [
+        (prefix, rest)
         for prefix, iri in prefixes.items()
         if name.value.startswith(iri) and (rest := name.value.removeprefix(iri))
-        for way in ([f"{prefix}:{rest}"] if prefix else [rest, f":{rest}"])
     ]
+    short = [way for prefix, rest in rests for way in ([f"{prefix}:{rest}"] if prefix else [rest, f":{rest}"])]
     ways = [name.value, f"<{name.value}>", *short]
+    if _PLAIN.fullmatch(name.value) and all(_LOCAL.fullmatch(rest) and prefix not in _WHOLE for prefix, rest in rests):
+        return ways  # most names are so; to read each way of many takes long
     return [way for way in dict.fromkeys(ways) if _reads_as(way, name, prefixes)]
+
+
+_PLAIN = re.compile(r"https?://[A-Za-z0-9._~/#-]*")
+"""Names that need no look at their characters."""
+_LOCAL = re.compile(r"[A-Za-z0-9_-]+")
+"""What is surely a name after a prefix, or in the prefix "" without it."""
+_WHOLE = ("urn", "tag")
+"""Prefixes with which a name is taken as whole."""
 
 
 def _reads_as(text: str, name: Iri, prefixes: Mapping[str, str]) -> bool:
