@@ -50,7 +50,8 @@ def explained(text: str, more: str = "", **properties: Any) -> str:
         ("item(?a, ?i) ∧ Book(?i)", "lifted, a.`item` IN (':dune', '<http://shop.example/dune>', 'dune', 'http://shop.example/dune')"),
         (
             "item(?a, ?i) ∧ limit(?i, ?l) ∧ price(?a, ?p) ∧ greaterThan(?p, ?l)",
-            ("lifted, ((a.`item` IN (':alien', '<http://shop.example/alien>', 'alien', 'http://shop.example/alien') "
+            ("lifted, a.`item` IS NOT NULL AND a.`price` IS NOT NULL AND "
+            "((a.`item` IN (':alien', '<http://shop.example/alien>', 'alien', 'http://shop.example/alien') "
             "AND a.`price` > 10) OR (a.`item` IN (':dune', '<http://shop.example/dune>', 'dune', "
             "'http://shop.example/dune') AND a.`price` > 20))"),
         ),
