@@ -13,7 +13,7 @@ from cepheid.kernel.knowledge.layout import Knowing
 from cepheid.knowledge.filters.solving import Closed, solutions
 
 MOST_ROWS = 1 << 16
-"""More assignments than these are not listed: the definition stops at the first that will do."""
+"""More assignments than these are not listed: the definition stops at the first assignment that holds."""
 
 
 def passing(

@@ -117,7 +117,7 @@ class Sessions:
         self._masks = np.zeros(0, np.int64)
         """By position: the bits of the meanings that an event has."""
         self._over = np.zeros(0, np.bool_)
-        """By position: whether the key has got no more events. So nobody asks for the individual after the call."""
+        """By position: whether the key is closed. Then nobody asks for the individual after the call."""
         self.inconsistent = 0
         """The number of sessions whose events contradict what is known."""
         self.contradictions: list[tuple[int, Contradiction]] = []
@@ -208,7 +208,7 @@ class Sessions:
             self._individuals = self._closures.tidy(self._individuals)[self._individuals]
 
     def _take(self, first: int, times: Ints, ends: Ints) -> None:
-        """Finds out what the new events mean, and those that are as late as the first of these."""
+        """Finds out what the new events mean, and earlier ones with the same time."""
         asked, sessions, when = list[int](), list[int](), list[int]()
         begin = first
         for session, end in zip(self._of_visit, ends.tolist(), strict=True):

@@ -83,7 +83,7 @@ def unknown_values(columns: Sequence[str]) -> str:
 
 
 _ADVICE = (
-    "Ask for what the knowledge compares them with, as in knowledge.column('hasLimit(?room, ?limit)', 'limit', …), "
+    "Let the filter return the limit, as in knowledge.column('hasLimit(?room, ?limit)', 'limit', …), "
     "and compare with SQL"
 )
 

@@ -131,8 +131,9 @@ class _Resolved(NamedTuple):
     measures: list[ResolvedMeasure]
     promoted: list[ResolvedMeasure]
     answers: tuple[Answer, ...]
-    odd: tuple[str, ...]
     """The semantic filters, and the SQL in their place."""
+    odd: tuple[str, ...]
+    """What is probably not meant, for warnings."""
 
 
 def _resolved(
