@@ -118,7 +118,7 @@ class Terms:
         return found
 
     def literals_since(self, number: int) -> list[bool]:
-        """Whether terms are literals, from a number on, which is none of the base's."""
+        """Whether each term is a literal, from the term with this number on. The number is not one of the base's."""
         return [text[:1] == _QUOTE for text in self._texts[number - self._first :]]
 
     def find(self, term: Term) -> int | None:

@@ -383,8 +383,9 @@ class SessionClosures:
         )
 
     def asked(self, number: int, sessions: Int32s, individuals: Int32s, times: Ints) -> Ints:
-        """For each individual, in its session and at its time (microseconds), a Verdict on the filter with the number,
-        of which at most one variable is bound, and that is the individual.
+        """For each individual a Verdict on a filter, in the individual's session and at its time (microseconds).
+
+        `number` is that of the filter. The filter has at most one bound variable, which is the individual.
         """
         found = np.zeros(len(times), np.int64)
         ask_each(self.knowing(sessions, individuals), number, times, found)

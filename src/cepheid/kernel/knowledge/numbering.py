@@ -45,7 +45,7 @@ class Numbering:
 
 
 def _placed(column: FactColumn, count: int) -> tuple[Ints, Ints]:
-    """The places of the facts in their column, without those that are none; how many facts each event has."""
+    """The places in the column that have a fact, and the number of facts of each event."""
     is_there = (column.subjects.codes != NOTHING) & (column.objects.codes != NOTHING)
     which = np.flatnonzero(is_there)
     if column.events is None:

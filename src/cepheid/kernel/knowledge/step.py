@@ -94,7 +94,7 @@ def state(
     said: Said,
     at: int,
 ) -> int:
-    """Learns what an event says; returns the fact's number, NONE if it is none of the session's."""
+    """Adds a fact that an event states. Returns its number, or NONE if the session does not store it."""
     subject, predicate, object_ = int(said.subject[at]), int(said.predicate[at]), int(said.object[at])
     time = said.time[at]
     return int(learn(rules, base, store, agenda, literal, cursor, session, subject, predicate, object_, time, 1))
@@ -115,7 +115,7 @@ def learn(
     time: int,
     alone: int,
 ) -> int:
-    """Learns that a fact holds from a time on; returns its number, NONE if it is none of the session's.
+    """Adds that a fact holds from a time on. Returns its number, or NONE if the session does not store it.
 
     Args:
         alone: Whether what follows from it alone is still to be found.

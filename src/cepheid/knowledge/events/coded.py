@@ -28,7 +28,7 @@ class Coded(NamedTuple):
 
 
 class FactColumn(NamedTuple):
-    """Facts of events. There is none where a part of it is NOTHING."""
+    """Facts of events. A row with NOTHING in one of its parts is not a fact."""
 
     subjects: Coded
     predicates: Coded
