@@ -98,6 +98,10 @@ class StoreError(RuntimeError):
     """A durable host's store cannot be opened, read or written; what was stored before is unchanged."""
 
 
+class WorkerError(RuntimeError):
+    """A worker process cannot be started, or has ended, for example because the system killed it for its memory."""
+
+
 class SourceError(RuntimeError):
     """A host's source of events cannot be read, or does not have the events after the host's position any more."""
 
