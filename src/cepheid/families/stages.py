@@ -14,6 +14,8 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
+from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
@@ -21,7 +23,7 @@ from cepheid.plan.stages.plans import Plans, build_plans
 from cepheid.plan.stages.tier_plans import TierPlan
 from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
 from cepheid.plan.taxonomy import taxonomy_warnings
-from cepheid.plan.tiers import Tier
+from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
@@ -109,6 +111,10 @@ class Stages(Family):
     def tiers(self, plans: Plans) -> Sequence[Tier]:
         found = tiers_of_all(plans)
         return () if isinstance(found, str) else found
+
+    def sub_keys(self, plans: Plans) -> Sequence[Side]:
+        sides = sub_keys_of_all(plans)
+        return () if isinstance(sides, Undivided) else sides
 
     def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
         from cepheid.matchers.stages.tiers import tier_schema
