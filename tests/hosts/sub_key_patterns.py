@@ -50,9 +50,7 @@ def _negated(random_: random.Random, pattern: Pattern, name: str, earlier: list[
     return pattern.not_followed_by(name).where(_tie(random_, earlier, shared) + random_.choice(["", " AND n > 1"]))
 
 
-def _quantified(
-    random_: random.Random, pattern: Pattern, earlier: list[str], shared: str, *, longest: bool
-) -> Pattern:
+def _quantified(random_: random.Random, pattern: Pattern, earlier: list[str], shared: str, *, longest: bool) -> Pattern:
     how = random_.choice(["", "", "one_or_more", "times"])
     if how:
         pattern = pattern.one_or_more() if how == "one_or_more" else pattern.times(1, 3)

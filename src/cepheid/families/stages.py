@@ -14,6 +14,7 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.division.explain import division_text
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
 from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
@@ -86,6 +87,7 @@ class Stages(Family):
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
             text += lookups_text(compiled)
             text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
+            text += division_text(plan)
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002

@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 from cepheid.lang.stages.pattern import Contiguity, SkipTo, Stage
 from cepheid.plan.condition_bits import MAX_CONDITIONS
-from cepheid.plan.conditions.script import CurrentValue, StageValue, can_fail
+from cepheid.plan.conditions.script import StageValue, can_fail
+from cepheid.plan.stages.division.sub_keys import sub_keys_of, value_text
+from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.equalities import Equality, equalities, is_identified, without_others
 from cepheid.plan.stages.explain import script_text
 from cepheid.plan.stages.plan import Plan
@@ -80,18 +82,24 @@ def tiers_text(plan: Plan) -> str:
     """How a host that divides the work, as Spark does, finds a pattern without key, in words."""
     tiers = tiers_of(plan)
     if isinstance(tiers, str):
-        return f"Spark: in one task, as {tiers}"
+        if isinstance(sub_keys := sub_keys_of(plan), Undivided):
+            return f"Spark: in one task, as {tiers}"
+        return _as_key(" and ".join(value_text(side, plan) for side in sub_keys))
     names = [leaf.name for leaf in plan.pattern.leaves]
     links = [" and ".join(_link_text(link, plan) for link in tier.links) for tier in tiers]
     if len(tiers) == 1:
-        return f"Spark: by {links[0]}, as if it were the key, because all events of a match have the same value"
+        return _as_key(links[0])
     stages = [", ".join(names[tier.first : tier.last + 1]) for tier in tiers]
     parts = (f"{own} by {by}" if by else own for own, by in zip(stages, links, strict=True))
     return f"Spark batch (streams in one task): in tiers: {'; then '.join(parts)}"
 
 
+def _as_key(values: str) -> str:
+    return f"Spark: by {values}, as if it were the key, because all events of a match have the same value"
+
+
 def _link_text(link: Link, plan: Plan) -> str:
-    value = script_text(CurrentValue(link.value.column, link.value.type), plan)
+    value = value_text(link.value, plan)
     if link.stage == 0 and link.earlier == link.value:
         return value
     return f"{value} = {script_text(StageValue(link.stage, link.earlier.column, link.earlier.type), plan)}"

@@ -16,7 +16,6 @@ from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.plan import Plan
 
-
 _CALLED = {
     SkipTo.NEXT: "SKIP_TO_NEXT",
     SkipTo.PAST_LAST_EVENT: "SKIP_PAST_LAST_EVENT",
@@ -58,8 +57,6 @@ def _obstacles(plan: Plan) -> Iterator[str]:
     pattern, skip = plan.pattern, plan.pattern.skip_strategy.to
     if skip is not SkipTo.NO_SKIP:
         yield f"{_CALLED[skip]} ties starts together"
-    if pattern.functions:
-        yield "a condition is a Python function, which runs without the mask that marks starts"
     if pattern.without is not None:
         yield f"{pattern.without.label} looks at events before the start, which a new copy has not received"
     if plan.limits.on_limit == "drop" or plan.limits.max_partial_matches is not None:

@@ -1,9 +1,9 @@
 """Sub-keys: values that all events of a match have in common, so that they may extend the key.
 
 A value is a sub-key if every condition of the pattern, but that of its first stage, demands that it equals the value of
-an event taken before: the conditions of stages, of negated stages and of `until`. An event with another value then takes
-no part in a partial match, and does not end it. NULL equals nothing, so events without the value are a group like any
-other: what their partial matches wait for never comes.
+an event taken before: the conditions of stages, of negated stages and of `until`. An event with another value is then
+in no match with these events, and does not end their partial matches. NULL equals nothing, so events without the value
+are a group like any other: what their partial matches wait for never comes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def sub_keys_of_all(plans: Plans) -> tuple[Side, ...] | Undivided:
 def sub_keys_of(plan: Plan) -> tuple[Side, ...] | Undivided:
     """All sub-keys of the pattern, which together extend the key; otherwise the reasons why there are none."""
     reasons = [*_obstacles(plan)]
-    tied = {number: _tied(plan, number) for number in range(1, len(plan.conditions))}
+    conditions = len(plan.conditions) - (plan.pattern.without is not None)
+    tied = {number: _tied(plan, number) for number in range(1, conditions)}
     untied = [number for number, sides in tied.items() if not sides]
     if reasons or untied or not tied:
         return Undivided((*reasons, *(_untied(plan, number) for number in untied)) or ("it has one stage",))
@@ -46,8 +47,8 @@ def sub_keys_of(plan: Plan) -> tuple[Side, ...] | Undivided:
     if not common:
         return Undivided(("no equality is common to all of its conditions",))
     if not known:
-        values = " and ".join(_text(side, plan) for side in sorted(common, key=_column))
-        return Undivided((f"{values} is not among the columns that identify an event",))
+        values = " and ".join(value_text(side, plan) for side in sorted(common, key=_column))
+        return Undivided((f"{values} is not among the columns that identify an event: choose it with columns=",))
     return tuple(sorted(known, key=_column))
 
 
@@ -56,8 +57,8 @@ def sub_keys_text(plan: Plan) -> str:
     sides = sub_keys_of(plan)
     if isinstance(sides, Undivided):
         return f"by a value: cannot, because {sides.text}"
-    values = " and ".join(_text(side, plan) for side in sides)
-    return f"by {values}: Spark always does, because all events of a match have the same value"
+    values = " and ".join(value_text(side, plan) for side in sides)
+    return f"by {values}: Spark does so in any case, because all events of a match have the same value"
 
 
 def _obstacles(plan: Plan) -> Iterator[str]:
@@ -77,7 +78,7 @@ def _obstacles(plan: Plan) -> Iterator[str]:
     negated = [part for stage in pattern.stages for part in stage.parts if part.contiguity.negated]
     if branching and negated:
         # FlinkCEP takes a loop that ignores an event to a state of its own, where the NOT stage no longer ends it.
-        yield f"{branching[0].label} may branch at any event, after which {negated[0].label} no longer ends all branches"
+        yield f"{branching[0].label} may branch at any event, and {negated[0].label} does not end all branches"
     if asked := [name for name in ("timeouts", "no_match") if name in (plan.outputs or ())]:
         # Any event lets a partial match that may go on in two ways branch, and each branch then ends by itself.
         yield from (f"{part.label} may branch at any event, which shows in {asked[0]}" for part in branching)
@@ -117,7 +118,8 @@ def _untied(plan: Plan, number: int) -> str:
     return f"{what} has no equality with the same column of an earlier event"
 
 
-def _text(side: Side, plan: Plan) -> str:
+def value_text(side: Side, plan: Plan) -> str:
+    """The value of the current event as SQL."""
     return script_text(CurrentValue(side.column, side.type), plan)
 
 
