@@ -90,6 +90,14 @@ class DurableHost:
         """The deployments that run or drain."""
         return self._now.running
 
+    def ensure(self) -> None:
+        """Reads the state anew after the store has failed, or a worker has ended.
+
+        Raises:
+            StoreError: the store still fails.
+        """
+        self._now.ensure()
+
     @property
     def commits(self) -> int:
         """The number of transactions since the host was opened."""

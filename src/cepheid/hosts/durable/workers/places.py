@@ -32,6 +32,11 @@ class Places(Protocol):
     def close(self) -> None: ...
 
 
+def places_for(workers: int) -> Places:
+    """At most so many worker processes; 1: only the host's own process."""
+    return OwnProcess() if workers == 1 else InWorkers(Workers(workers))
+
+
 class OwnProcess:
     """All patterns run in the host's own process."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from weakref import finalize, ref
 
@@ -21,6 +22,10 @@ class Workers:
         self._running: dict[WorkerProcess, set[int]] = {}
         """The numbers of the deployments that run in each process."""
         self._shared: tuple[ref[StepEvents], SharedEvents] | None = None
+
+    @property
+    def processes(self) -> Sequence[WorkerProcess]:
+        return [*self._running]
 
     @property
     def are_whole(self) -> bool:
