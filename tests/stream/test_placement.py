@@ -20,16 +20,16 @@ def test_every_divisor_is_even(shards: int) -> None:
     """Each pattern has equally many shards in each partition, if the number of partitions divides that of its shards;
     all numbers differ, and a number says whose it is.
     """
-    placement, seen = Placement(shards), dict[int, int]()
+    placement, seen = Placement(shards), dict[int, tuple[int, int]]()
     for pattern in range(9):
         numbers = placement.numbers(pattern)
         assert numbers.min() >= 0
         for partitions in (number for number in range(1, shards + 1) if shards % number == 0):
             each = np.bincount(murmur3(numbers) % partitions, minlength=partitions)
             assert each.tolist() == [shards // partitions] * partitions
-        seen |= dict.fromkeys(numbers.tolist(), pattern)
+        seen |= {number: (pattern, shard) for shard, number in enumerate(numbers.tolist())}
     assert len(seen) == 9 * shards
-    assert {number: placement.pattern_of(number) for number in seen} == seen
+    assert {number: placement.shard_of(number) for number in seen} == seen
 
 
 def test_the_numbers_stay_small() -> None:
@@ -45,7 +45,7 @@ def test_numbers_of_earlier_versions() -> None:
     placement = Placement.of({"shards": 4})
     assert placement == Placement(4, even=False)
     assert placement.numbers(2).tolist() == [8, 9, 10, 11]
-    assert [placement.pattern_of(number) for number in (7, 8, 11, 12)] == [1, 2, 2, 3]
+    assert [placement.shard_of(number) for number in (7, 8, 11, 12)] == [(1, 3), (2, 0), (2, 3), (3, 0)]
     assert [Placement.of(one.made_for) for one in (placement, Placement(4))] == [placement, Placement(4)]
 
 

@@ -89,16 +89,18 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
 
-def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
-    """How many partial matches of each pattern were open after a micro-batch. A pattern that has had no events is
-    missing: for example one of a second tier, before its first match.
+def open_by_shard(checkpoint: str, batch: int) -> dict[str, dict[int, int]]:
+    """How many partial matches of each pattern were open after a micro-batch, by the number of the shard within it.
+    Shards without state are missing. A pattern that has had no events is missing, too: for example one of a second
+    tier, before its first match.
     """
     found = checkpointed_patterns(checkpoint)
-    return {label: _open_count(stored._replace(batch=batch)) for label, stored in found.items()}
+    return {label: _open_by_shard(stored._replace(batch=batch)) for label, stored in found.items()}
 
 
-def _open_count(stored: CheckpointedPattern) -> int:
-    return int(own_heads(active_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+def _open_by_shard(stored: CheckpointedPattern) -> dict[int, int]:
+    heads = own_heads(active_session(), stored).select(shard_column(), "value.open").collect()
+    return {stored.placement.shard_of(number)[1]: open_ for number, open_ in heads}
 
 
 def _now(spark: SparkSession, stored: CheckpointedPattern) -> int:

@@ -51,16 +51,19 @@ class Placement(NamedTuple):
         """
         return _numbers(self, pattern)
 
-    def pattern_of(self, number: int) -> int:
-        """The pattern whose shard has this number."""
+    def shard_of(self, number: int) -> tuple[int, int]:
+        """The pattern whose shard has this number, and which of its shards it is."""
         if not self.even:
-            return number // self.shards
-        return int(_by_hash(self.shards, _room_for(number)).rank[number])
+            return divmod(number, self.shards)
+        known = _by_hash(self.shards, _room_for(number))
+        return int(known.rank[number]), int(known.left[number])
 
 
 class _ByHash(NamedTuple):
     """The first whole numbers by what their hashes leave."""
 
+    left: Numbers
+    """What the hash of each number leaves: its shard."""
     order: Numbers
     """The numbers, sorted by what their hashes leave, then by size."""
     starts: Numbers
@@ -87,7 +90,7 @@ def _by_hash(shards: int, size: int) -> _ByHash:
     starts = np.searchsorted(left[order], np.arange(shards + 1))
     rank = np.empty(size, np.int64)
     rank[order] = np.arange(size) - starts[left[order]]
-    return _ByHash(order, starts, rank)
+    return _ByHash(left, order, starts, rank)
 
 
 def _room_for(number: int) -> int:

@@ -90,7 +90,7 @@ def open_by_number(checkpoint: str, placement: Placement) -> dict[int, int]:
         stored = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
         open_in = dict[int, int]()
         for shard, open_ in _heads(spark, stored).select(shard_column(), "value.open").collect():
-            pattern = placement.pattern_of(shard)
+            pattern, _ = placement.shard_of(shard)
             open_in[pattern] = open_in.get(pattern, 0) + open_
         found |= open_in
     return found
