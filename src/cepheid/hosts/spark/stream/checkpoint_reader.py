@@ -107,12 +107,13 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
 
-def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
-    """How many partial matches of each pattern were open after a micro-batch. A pattern that has had no events is
-    missing: for example one of a second tier, before its first match.
+def open_by_shard(checkpoint: str, batch: int) -> dict[str, dict[int, int]]:
+    """How many partial matches of each pattern were open after a micro-batch, by the number of the shard within it.
+    Shards without state are missing. A pattern that has had no events is missing, too: for example one of a second
+    tier, before its first match.
     """
     found = _checkpointed_patterns(checkpoint)
-    return {label: _open_count(stored._replace(batch=batch)) for label, stored in found.items()}
+    return {label: _open_by_shard(stored._replace(batch=batch)) for label, stored in found.items()}
 
 
 def open_by_number(checkpoint: str, shards: int) -> dict[int, int]:
@@ -162,8 +163,9 @@ def _ours(operators: list[Any]) -> list[Any]:
     return [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
 
 
-def _open_count(stored: CheckpointedPattern) -> int:
-    return int(_own_heads(_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
+def _open_by_shard(stored: CheckpointedPattern) -> dict[int, int]:
+    heads = _own_heads(_session(), stored).select(_shard(), "value.open").collect()
+    return {shard - stored.number * stored.made_for["shards"]: open_ for shard, open_ in heads}
 
 
 def _session() -> SparkSession:

@@ -31,9 +31,10 @@ from cepheid.hosts.spark.lift import compared, counts_read, named, raised, sessi
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
+from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
-from cepheid.hosts.spark.stream.progress import FOUND, READ
+from cepheid.hosts.spark.stream.progress import CALLS, FOUND, READ, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
@@ -75,7 +76,7 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     of_matches = _watermarked_column(request, late_by) in earlier.times
     numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
     processor = ShardProcessor(request.shards, numbered, source.places.ended)
-    values = _called(events_by_shard(source), processor, source.places)
+    values = _called(events_by_shard(source), processor, source)
     found = checked(_unpacked(values, source)).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
@@ -274,14 +275,18 @@ def _watermarked(source: StreamSource) -> DataFrame:
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
 
 
-def _called(by_shard: DataFrame, processor: ShardProcessor, places: Places) -> DataFrame:
-    """Calls the shards. Returns their rows as values; their counts go to the query's metrics."""
+def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource) -> DataFrame:
+    """Calls the shards. Returns their rows as values; their counts, and what each call reports of itself, go to the
+    query's metrics.
+    """
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    for place in places.each:
+    call = F.array(*map(named, ShardCall._fields))
+    for place in source.places.each:
         own = named(PATTERN) == place.number
         counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
-        given = given.observe(f"{FOUND}.{place.label}", *counts)
+        calls = F.collect_list(F.when(own, call)).alias(CALLS)
+        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, F.lit(source.request.shards).alias(SHARDS))
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 

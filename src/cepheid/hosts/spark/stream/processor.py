@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
@@ -13,8 +14,9 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
+from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.notices import without_notices
-from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
+from cepheid.requests.counts import STREAM_COUNTS
 from cepheid.requests.request import ERROR
 
 without_notices()
@@ -25,11 +27,11 @@ SHARD_ROWS = StructType(
         StructField(ERROR, StringType()),
         StructField(ROWS, BinaryType()),
         StructField(PATTERN, IntegerType()),
-        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *STREAM_TIMES)),
+        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *ShardCall._fields)),
     ]
 )
 """The columns that a call of a shard returns: the reason why it cannot continue, its rows as one value, the number of
-its pattern, its counts and its times.
+its pattern, its counts, and what it reports of itself.
 """
 
 _HEAD = StructType(
@@ -166,8 +168,17 @@ class ShardProcessor(StatefulProcessor):
                 self._handle.deleteTimer(stepped.former_timer)
             if stepped.timer is not None:
                 self._handle.registerTimer(stepped.timer)
-        counted = *stepped.counts.values(), *stepped.times.values()
-        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *counted)
+        task = TaskContext.get()
+        assert task is not None, "shards are called in Spark's tasks"
+        call = ShardCall(
+            shard=shard % self._shards,
+            partition=task.partitionId(),
+            events=stepped.events,
+            **stepped.times,
+            state_bytes=stepped.state_bytes,
+            open=stepped.open,
+        )
+        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *stepped.counts.values(), *call)
 
     def _clear(self, shard: int, fired: int | None) -> None:
         """Removes what is stored for a shard of a pattern that has left the query."""
