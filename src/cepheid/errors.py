@@ -90,16 +90,16 @@ class MatcherFailed(RuntimeError):
     """A matcher failed in the middle of an earlier call, so its results would be wrong. The message has the cause."""
 
 
+class WorkerFailed(RuntimeError):
+    """A worker process cannot be started, has ended, or failed unexpectedly; the message has the reason."""
+
+
 class SnapshotError(ValueError):
     """A snapshot cannot be restored: it is damaged, of another format, or of another pattern."""
 
 
 class StoreError(RuntimeError):
     """A durable host's store cannot be opened, read or written; what was stored before is unchanged."""
-
-
-class WorkerError(RuntimeError):
-    """A worker process cannot be started, or has ended, for example because the system killed it for its memory."""
 
 
 class SourceError(RuntimeError):

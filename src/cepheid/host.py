@@ -91,7 +91,7 @@ def open_host(
         SchemaError: an argument is wrong.
         StoreError: the store cannot be opened, is another program's, or another host is writing to it.
         SnapshotError: its state is damaged.
-        WorkerError: no worker process can be started.
+        WorkerFailed: no worker process can be started.
     """
     faults: list[str] = []
     retention = _checked_retention(retain, retain_rows, faults)
@@ -312,7 +312,7 @@ class Host:
             EventError: some of the events are stored already, or cannot be ordered.
             ConditionError, LimitExceeded, SkipError: as `detect`.
             StoreError: the transaction failed.
-            WorkerError: a worker process has ended twice: a worker that ends is started again from the store once.
+            WorkerFailed: a worker process has ended twice: a worker that ends is started again from the store once.
 
         After any error the host is as before the call.
         """

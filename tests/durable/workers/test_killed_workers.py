@@ -16,7 +16,7 @@ from tests.conftest import TESTS
 from tests.durable.killed import feed, prepare
 from tests.durable.workers.conftest import host_at
 
-from cepheid.errors import WorkerError
+from cepheid.errors import WorkerFailed
 from cepheid.host import Host, open_host
 from cepheid.hosts.durable.deployed import Deployed, EventTable, Found
 from cepheid.hosts.durable.state import Deployment
@@ -98,7 +98,7 @@ def stored(host: Host) -> dict[str, pa.Table]:
 
 
 def reasons(ask: Callable[[], Any]) -> str:
-    with pytest.raises(WorkerError) as raised:
+    with pytest.raises(WorkerFailed) as raised:
         ask()
     return str(raised.value)
 

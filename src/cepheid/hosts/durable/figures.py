@@ -64,7 +64,7 @@ def figures_of(host: DurableHost, routing: Routing) -> HostFigures:
     """
     Raises:
         StoreError: the outbox cannot be read.
-        WorkerError: a worker process has ended.
+        WorkerFailed: a worker process has ended.
     """
     host.ensure()
     given = host.inputs.values()

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import PatternError, SchemaError, WorkerError, did_you_mean
+from cepheid.errors import PatternError, SchemaError, WorkerFailed, did_you_mean
 from cepheid.events.time import TIME_TYPE
 from cepheid.families import why_not_drained
 from cepheid.hosts.durable.current import Current, is_running
@@ -63,7 +63,7 @@ class DurableHost:
 
         Raises:
             StoreError: the store cannot be read; it is closed.
-            WorkerError: no worker can be started; the store is closed.
+            WorkerFailed: no worker can be started; the store is closed.
         """
         self._now = Current(store, places or OwnProcess())
         self._retained = None if retention is None else Retained(retention)
@@ -316,7 +316,7 @@ class DurableHost:
         """
         try:
             return self._stepped(changed, events)
-        except WorkerError:
+        except WorkerFailed:
             self._now.ensure()
             return self._stepped(changed, events)
 

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import Any
 
 import cepheid.errors
-from cepheid.errors import WorkerError
+from cepheid.errors import WorkerFailed
 from cepheid.hosts.durable.workers.patterns import Patterns
 from cepheid.hosts.durable.workers.shared_events import SharedEvents
 
@@ -67,7 +67,7 @@ def _sent(error: Exception) -> Exception:
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - its own
     except Exception:  # noqa: BLE001 - whatever a foreign class raises
-        return WorkerError(f"a worker process failed: {type(error).__name__}: {error}")
+        return WorkerFailed(f"a worker process failed: {type(error).__name__}: {error}")
     return error
 
 

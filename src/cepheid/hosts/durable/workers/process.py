@@ -15,7 +15,7 @@ from threading import RLock
 from typing import Any
 from weakref import ref
 
-from cepheid.errors import WorkerError
+from cepheid.errors import WorkerFailed
 from cepheid.hosts.durable.step.events import StepEvents
 from cepheid.hosts.durable.workers.shared_events import SharedEvents
 
@@ -34,7 +34,7 @@ class WorkerProcess:
     def __init__(self) -> None:
         """
         Raises:
-            WorkerError: no process can be started.
+            WorkerFailed: no process can be started.
         """
         mine, its = socket.socketpair()
         paths = os.pathsep.join(path for path in sys.path if path)
@@ -46,7 +46,7 @@ class WorkerProcess:
                 )
             except OSError as error:
                 mine.close()
-                raise WorkerError(f"a worker process cannot be started: {error}") from error
+                raise WorkerFailed(f"a worker process cannot be started: {error}") from error
         self._connection = Connection(mine.detach())
         self._lock = RLock()
         """Queries may come from other threads than the steps."""
@@ -67,7 +67,7 @@ class WorkerProcess:
         """Sends a request that has no answer.
 
         Raises:
-            WorkerError: the worker has ended.
+            WorkerFailed: the worker has ended.
         """
         with self._lock:
             self._send((request, given, False))
@@ -76,7 +76,7 @@ class WorkerProcess:
         """Sends a request. What is returned waits for the answer.
 
         Raises:
-            WorkerError: the worker has ended. Waiting raises it, too, and whatever the request raises in the worker.
+            WorkerFailed: the worker has ended. Waiting raises it, too, and whatever the request raises in the worker.
         """
         with self._lock:
             self._send((request, given, True))
@@ -91,7 +91,7 @@ class WorkerProcess:
         """The steps that begin after this are given these events.
 
         Raises:
-            WorkerError: the worker has ended.
+            WorkerFailed: the worker has ended.
         """
         if self._events is not None and self._events() is events:
             return
@@ -136,16 +136,16 @@ class WorkerProcess:
     def _noticed(self) -> _Noticed:
         return _Noticed(self)
 
-    def ended(self) -> WorkerError:
+    def ended(self) -> WorkerFailed:
         """Says how the process has ended, after its connection broke."""
         self.close()
         status = self._process.returncode
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
-        return WorkerError(f"worker process {self.pid} has ended {how}: see its messages on standard error, if any")
+        return WorkerFailed(f"worker process {self.pid} has ended {how}: see its messages on standard error, if any")
 
 
 class _Noticed:
-    """Raises WorkerError if the connection breaks within the block."""
+    """Raises WorkerFailed if the connection breaks within the block."""
 
     def __init__(self, worker: WorkerProcess) -> None:
         self._worker = worker

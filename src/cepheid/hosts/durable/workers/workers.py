@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from weakref import finalize, ref
 
-from cepheid.errors import WorkerError
+from cepheid.errors import WorkerFailed
 from cepheid.hosts.durable.step.events import StepEvents
 from cepheid.hosts.durable.workers.process import WorkerProcess
 from cepheid.hosts.durable.workers.shared_events import SharedEvents, shared
@@ -39,7 +39,7 @@ class Workers:
                 one.abandon()
                 one.tell("forget_all")
                 self._running[one] = set()
-            except WorkerError:
+            except WorkerFailed:
                 del self._running[one]
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class Workers:
         """The process in which the deployment is to run: one that runs the fewest.
 
         Raises:
-            WorkerError: no process can be started.
+            WorkerFailed: no process can be started.
         """
         free = min(self._running, key=lambda one: len(self._running[one]), default=None)
         if free is None or (self._running[free] and len(self._running) < self._most):
@@ -63,7 +63,7 @@ class Workers:
 
     def give_up(self, number: int, process: WorkerProcess) -> None:
         """The deployment does not run there any more."""
-        with suppress(WorkerError):  # `are_whole` says so, and a dead process has forgotten it, too
+        with suppress(WorkerFailed):  # `are_whole` says so, and a dead process has forgotten it, too
             process.tell("forget", number)
         self._running.get(process, set()).discard(number)
 
