@@ -61,6 +61,7 @@ def detect(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    show_keys: bool = False,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row per match.
 
@@ -93,6 +94,8 @@ def detect(
             watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
+        show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
+            has hashes of them.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or deadline
@@ -126,6 +129,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        show_keys=show_keys,
         endless=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))

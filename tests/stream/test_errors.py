@@ -129,6 +129,7 @@ def test_without_protobuf(stream: DataFrame, monkeypatch: pytest.MonkeyPatch) ->
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
         ({"shards": 0}, "shards: a whole number from 1 to 65,536 is expected, got 0"),
         ({"shards": True}, "shards: a whole number from 1 to 65,536 is expected, got True"),
+        ({"show_keys": "yes"}, "show_keys: True or False is expected, got 'yes'"),
     ],
 )
 def test_wrong_arguments(stream: DataFrame, given: dict[str, Any], message: str) -> None:

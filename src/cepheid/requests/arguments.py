@@ -112,6 +112,13 @@ def checked_shards(given: object, faults: list[str]) -> int:
     return SHARDS
 
 
+def checked_flag(argument: str, given: object, faults: list[str]) -> bool:
+    if isinstance(given, bool):
+        return given
+    faults.append(f"{argument}: True or False is expected, got {brief(given)}")
+    return False
+
+
 def checked_zone(time_zone: object, faults: list[str]) -> str | None:
     if time_zone is None:
         return None

@@ -13,6 +13,7 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_as_of,
+    checked_flag,
     checked_key,
     checked_lateness,
     checked_limits,
@@ -46,6 +47,7 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    show_keys: bool = False,
     endless: bool = False,
 ) -> Request:
     """The checked arguments of `detect`.
@@ -82,6 +84,7 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        show_keys=checked_flag("show_keys", show_keys, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
