@@ -20,6 +20,7 @@ from cepheid.hosts.spark.stream.load.hot_keys import (
     to_text,
 )
 from cepheid.hosts.spark.stream.packing import pack
+from cepheid.hosts.spark.stream.placement import Placement
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +75,7 @@ def test_keys_are_hashed_unless_asked_for() -> None:
 
 def test_all_types_of_keys() -> None:
     """Keys may have several columns, of any type, also nested ones. Each key has its shard."""
-    events = 100_000
+    events = 200_000
     numbers = pa.array([number % 4 for number in range(events)])
     nested = pa.StructArray.from_arrays([pa.array([number % 2 for number in range(events)])], names=["x"])
     sample = sampled(numbers, nested)
@@ -120,12 +121,16 @@ def test_reports() -> None:
 
 def test_packing_reports() -> None:
     """A task that packs events reports its sample in a last row, which calls no shard; one without events does not."""
-    events = pa.concat_batches([shipped(*[("a", number, 1, 2) for number in range(1000)])] * 100)
-    *_, last = pack(iter([events]), (LAYOUT, COLUMNS, "stages", plans(A), 4, True, (0,), ("pair",)))
+    events = pa.concat_batches([shipped(*[("a", number, 1, 2) for number in range(1000)])] * 200)
+    *_, last = pack(
+        iter([events]), (LAYOUT, COLUMNS, "stages", plans(A), Placement(4, even=True), True, (0,), ("pair",))
+    )
     (row,) = last.to_pylist()
     samples, microseconds = from_texts([row.pop("_figures")])
     assert row == {"_shard": None, "_events": None, "_error": None}
     assert microseconds > 0
     (found,) = samples["pair"].hottest
     assert (found.shard, found.share) == (2, 1)
-    assert [*pack(iter([]), (LAYOUT, COLUMNS, "stages", plans(A), 4, True, (0,), ("pair",)))] == []
+    assert [
+        *pack(iter([]), (LAYOUT, COLUMNS, "stages", plans(A), Placement(4, even=True), True, (0,), ("pair",)))
+    ] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike
 from types import EllipsisType
 
 from cepheid.errors import SchemaError
@@ -20,6 +21,7 @@ from cepheid.requests.arguments import (
     checked_names,
     checked_nulls,
     checked_outputs,
+    checked_path,
     checked_shards,
     checked_time,
     checked_zone,
@@ -48,6 +50,7 @@ def request_of(
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
     show_keys: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
 ) -> Request:
     """The checked arguments of `detect`.
@@ -85,6 +88,7 @@ def request_of(
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
         show_keys=checked_flag("show_keys", show_keys, faults),
+        checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
