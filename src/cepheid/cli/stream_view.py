@@ -121,6 +121,8 @@ class View:
             rows.add_row("busiest shard", f"{self._last.max_over_mean:.1f} times the mean of all")
             for name, number, shard in busiest(self._last, _BUSIEST):
                 rows.add_row(f"  {name} {number}", _load(shard))
+        if self._so_far is not None and (advice := self._so_far.advice()) is not None:
+            rows.add_row("advice", str(advice))
         for name, pattern in self._patterns:
             for key in pattern.hottest[:_BUSIEST]:
                 share = f"{key.share:.0%} of the events of {name}, in shard {key.shard}"
