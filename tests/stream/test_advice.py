@@ -64,7 +64,7 @@ def test_one_key_over_its_share() -> None:
         "one key (a1) alone would keep its shard busy 90% of the time, and more shards do not divide a key: `cepheid "
         "explain` says whether the pattern lets it be divided"
     )
-    assert str(found).startswith("2 shards on 2 partitions and 2 cores are enough; one key (a1) alone")
+    assert str(found).startswith("2 shards on 2 partitions and 2 cores: more would not help; one key (a1) alone")
     separated = advice_for(Load(1000, 0, [ShardLoad(1.2, "a1", 0.6), ShardLoad(0.1)], 2, 0), 1000)
     assert (separated.shards, separated.limits) == (8, ())
 

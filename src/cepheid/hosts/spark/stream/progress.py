@@ -284,9 +284,6 @@ def _samples(progress: Progress) -> Iterator[Sample]:
     if progress.watermark is not None and progress.watermark_lag is not None:
         yield Sample("watermark_seconds", query, progress.watermark.timestamp())
         yield Sample("watermark_lag_seconds", query, progress.watermark_lag.total_seconds())
-    if (advice := progress.advice()) is not None:
-        for name in ("shards", "partitions", "cores"):
-            yield Sample(f"advised_{name}", query, getattr(advice, name))
     yield Sample("slowest_task_seconds_total", query, progress.slowest_task.total_seconds())
     if progress.max_over_mean is not None:
         yield Sample("shards_max_over_mean", query, progress.max_over_mean)

@@ -60,9 +60,9 @@ class Advice(NamedTuple):
 
     def __str__(self) -> str:
         """The advice for people, in one line."""
-        enough = f"{_counted(self.shards, 'shard')} on {_counted(self.partitions, 'partition')}"
-        text = f"{enough} and {_counted(self.cores, 'core')} are enough"
-        return "; ".join([text, *self.limits])
+        these = f"{_counted(self.shards, 'shard')} on {_counted(self.partitions, 'partition')}"
+        text = f"{these} and {_counted(self.cores, 'core')}"
+        return "; ".join([f"{text}: more would not help", *self.limits] if self.limits else [f"{text} are enough"])
 
 
 def advice_for(load: Load, rate: float) -> Advice:
@@ -70,17 +70,19 @@ def advice_for(load: Load, rate: float) -> Advice:
     seconds = load.events / rate
     budget = THRESHOLDS.grow - load.rest / seconds
     limits = [*_limits(load, seconds, budget)]
-    if budget <= 0:
-        budget = THRESHOLDS.grow
     shares = [one.useful / seconds for one in load.shards]
+    busiest = max(_by_partition(shares, load.partitions))
     hot = [one.of_hot_key / seconds for one in load.shards]
     times = 1 if limits else _times(shares, hot, budget)
     shards = times * len(shares)
     together = sum(shares)
-    cores = max(1, _whole((together + load.packing / seconds) / THRESHOLDS.grow), _whole(together / budget))
+    cores = max(1, _whole((together + load.packing / seconds) / THRESHOLDS.grow))
+    if budget <= 0:
+        return Advice(shards, load.partitions, cores, busiest, tuple(limits))
+    cores = max(cores, _whole(together / budget))
     cores = min(cores, shards) if limits else cores
     partitions = _partitions(shares if times == 1 else [together / shards] * shards, cores, budget)
-    return Advice(shards, partitions, cores, max(_by_partition(shares, load.partitions)), tuple(limits))
+    return Advice(shards, partitions, cores, busiest, tuple(limits))
 
 
 def _whole(needed: float) -> int:
@@ -96,7 +98,7 @@ def _limits(load: Load, seconds: float, budget: float) -> Iterator[str]:
     """Why more shards would not help."""
     if budget <= 0:
         yield (
-            f"reading, packing, the sink and Spark's own work take {load.rest / seconds:.0%} of the time: let "
+            f"reading, packing, the sink and Spark's own work take {load.rest / seconds:,.0%} of the time: let "
             "micro-batches have more events (a longer trigger), or fewer partitions"
         )
         return
