@@ -115,10 +115,15 @@ class Ordering:
         tied = np.flatnonzero(np.bincount(group)[group] > 1)
         ordinals = np.zeros(len(batch), np.int32)
         if len(tied):
-            self.ties += len(tied)
-            rows, ordinals[tied] = _by_content(batch.take(pa.array(tied)), group[tied])
+            events = batch.take(pa.array(tied))
+            self.ties += self.counted(events)
+            rows, ordinals[tied] = _by_content(events, group[tied])
             batch = _rearranged(batch, tied, rows)
         return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start)
+
+    def counted(self, tied: Batch) -> int:
+        """How many of these events count as ties."""
+        return len(tied)
 
 
 class TierOrdering(Ordering):

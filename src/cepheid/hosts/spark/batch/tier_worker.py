@@ -31,6 +31,7 @@ class TierTask(NamedTuple):
     layout: tuple[tuple[str, str], ...]
     until: int | None
     zone: str
+    width: int | None
     tier: int
     """The number of the tier."""
     is_last: bool

@@ -1,0 +1,91 @@
+"""Patterns without key on Spark: in time slices on all cores, and in one task."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from measuring import alternating, machine, print_table, rows_wanted
+
+from cepheid import Limits, Pattern, Report, detect
+from cepheid.hosts.spark.session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PER_SECOND, SECOND = 10, 1_000_000
+ONE_TASK = Limits(on_limit="drop")
+"""They count the partial matches of all starts together, so events are not divided."""
+PATTERNS = {
+    "next, few open": Pattern.begin("a").where("price < 5").next("b").where("price > 95").within("10 minutes"),
+    "300 open": (
+        Pattern.begin("a")
+        .where("price BETWEEN 20 AND 25")
+        .followed_by_any("b")
+        .where("price > a.price * 4.99")
+        .within("10 minutes")
+    ),
+    "3,000 open": (
+        Pattern.begin("a")
+        .where("price BETWEEN 20 AND 70")
+        .followed_by_any("b")
+        .where("price > a.price * 4.99")
+        .within("10 minutes")
+    ),
+}
+
+
+def make_events(rows: int) -> pa.Table:
+    """Ten events a second."""
+    random = np.random.default_rng(1)
+    at = np.arange(rows) * (SECOND // PER_SECOND)
+    return pa.table(
+        {
+            "id": np.arange(rows),
+            "at": pa.array(at).cast(pa.timestamp("us", "UTC")),
+            "price": np.round(random.random(rows) * 100, 3),
+        }
+    )
+
+
+def find(events: DataFrame, pattern: Pattern, limits: Limits | None, report: Report | None = None) -> None:
+    found = detect(events, pattern, time="at", sequence="id", columns=["id"], limits=limits, report=report)
+    found.write.format("noop").mode("overwrite").save()
+
+
+def matches(events: DataFrame, pattern: Pattern, limits: Limits | None) -> int:
+    """The number of matches. Warms up Spark's own code, and the workers load the kernel."""
+    report = Report()
+    find(events, pattern, limits, report)
+    return report.counts.matches
+
+
+def main() -> None:
+    rows = rows_wanted(__doc__ or "", default=1_000_000)
+    print(machine())
+    session = local_session("benchmark", time_zone="UTC")
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.parquet"
+        pq.write_table(make_events(rows), path, row_group_size=1 << 17)
+        events = session.read.parquet(str(path))
+        for name, pattern in PATTERNS.items():
+            count = matches(events, pattern, None)
+            assert count == matches(events, pattern, ONE_TASK)
+            seconds = alternating(
+                {"slices": partial(find, events, pattern, None), "one": partial(find, events, pattern, ONE_TASK)}
+            )
+            lines.append([name, count, seconds["one"], seconds["slices"], seconds["one"] / seconds["slices"]])
+    print_table(
+        f"Spark batch without key, {rows:,} events", ["", "matches", "one task, s", "slices, s", "times as fast"], lines
+    )
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()

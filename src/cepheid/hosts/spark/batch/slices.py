@@ -1,0 +1,54 @@
+"""Time slices on Spark: events without key are divided by time, where the patterns allow it.
+
+The slices have one width for all events, a multiple of the time that a slice reads on. So Spark needs no look at the
+data before it divides them: borders at quantiles of the times would need a job of their own, which reads all events
+once more, before `detect` returns.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+
+from cepheid.events.batch import SUB_KEY_PREFIX, TIME
+from cepheid.hosts.spark.lift import Lift, Times
+from cepheid.plan.division import TimeSlices
+
+WINDOWS = 8
+"""The width of a slice in windows: an eighth of the events is then in two slices. With fewer windows it is more, and
+with more windows there are fewer slices, so that tasks differ more.
+"""
+_SLICE = "slice"
+_SECOND = 1_000_000
+
+
+def width_of(slices: TimeSlices) -> int:
+    """The width of slices, in microseconds."""
+    return WINDOWS * max(1, slices.before + slices.after)
+
+
+def in_slices(shipped: DataFrame, times: Times, slices: TimeSlices, lift: Lift) -> DataFrame:
+    """The events with the number of their slice as a sub-key. An event is in its own slice, and in the neighbouring
+    one whose matches may need it.
+    """
+    lift.layout[f"{SUB_KEY_PREFIX}0"] = _SLICE
+    width = width_of(slices)
+    time = _microseconds(lift[TIME], times)
+    first, last = (_slice_of(time + F.lit(by), width) for by in (-slices.after, slices.before))
+    return shipped.select("*", F.explode(F.sequence(first, last)).alias(_SLICE))
+
+
+def _slice_of(time: Column, width: int) -> Column:
+    """The number of the slice that a time (microseconds) is in, as a whole number: a DOUBLE would round."""
+    return F.call_function("div", time - F.pmod(time, F.lit(width)), F.lit(width))
+
+
+def _microseconds(time: Column, times: Times) -> Column:
+    """The instants in microseconds since 1970, in UTC. TIMESTAMP_NTZ in UTC is read part by part: any cast would depend
+    on the session's zone.
+    """
+    if times.zone is None:
+        return F.unix_micros(time)
+    seconds = F.unix_date(time.cast("date")) * F.lit(86_400) + F.hour(time) * F.lit(3600) + F.minute(time) * F.lit(60)
+    fraction = F.extract(F.lit("SECOND"), time) * F.lit(_SECOND)
+    return seconds.cast("long") * F.lit(_SECOND) + fraction.cast("long")

@@ -1,0 +1,92 @@
+"""The matcher for finite input whose keys are divided into time slices of one width.
+
+Slice n has the starts at times from n to before n + 1 widths. Its events are sorted as those of a key of its own: the
+slice is a sub-key. They include the events of its neighbours that its matches may need, and these start nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import pyarrow as pa
+
+from cepheid.errors import in_pattern
+from cepheid.events.batch import Batch
+from cepheid.events.order import Ordered, Ordering
+from cepheid.kernel.arrays import Flags
+from cepheid.matchers.event_queue import times_of
+from cepheid.matchers.finite import OrderedMatcher
+from cepheid.matchers.parts import TURN, OrderedPart
+
+import numpy as np
+
+
+class SlicedMatcher:
+    """A FiniteMatcher of patterns that can be divided into time slices."""
+
+    def __init__(self, parts: Sequence[OrderedPart], *, width: int, until: int | None) -> None:
+        """`width` is that of the slices, in microseconds."""
+        self._parts = [_SlicedPart(part, width, until) for part in parts]
+
+    def process(self, batch: Batch) -> list[pa.Table]:
+        return [table for part in self._parts for table in part.process(batch)]
+
+    def finish(self) -> list[pa.Table]:
+        return [table for part in self._parts for table in part.finish()]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The sums over all slices, in which each event and each row counts once."""
+        counts = [part.counts for part in self._parts]
+        return {name: sum(count[name] for count in counts) for name in counts[0]}
+
+
+class _SlicedPart:
+    def __init__(self, part: OrderedPart, width: int, until: int | None) -> None:
+        self._part, self._width = part, width
+        self._detector = part.slice_detector(0)
+        self._matcher = OrderedMatcher(self._detector, until=until)
+        self._ordering = _SlicedOrdering(width)
+
+    def process(self, batch: Batch) -> list[pa.Table]:
+        with in_pattern(self._part.pattern or "", named=self._part.pattern is not None):
+            return self._run([*self._ordering.process(self._part.own.of(batch))])
+
+    def finish(self) -> list[pa.Table]:
+        with in_pattern(self._part.pattern or "", named=self._part.pattern is not None):
+            last = self._run([*self._ordering.finish()])
+            return [pa.concat_tables(tables) for tables in zip(last, _unnumbered(self._matcher.end()), strict=True)]
+
+    def _run(self, parts: Sequence[Ordered]) -> list[pa.Table]:
+        marked = [
+            Ordered(self._part.marked(one.batch, owned(one.batch, self._width)), one.key_start) for one in parts
+        ]
+        return _unnumbered(self._matcher.run(marked))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {"ties": self._ordering.ties, **asdict(self._detector.found)}
+
+
+class _SlicedOrdering(Ordering):
+    """Counts the ties of each slice's own events."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self._width = width
+
+    def counted(self, tied: Batch) -> int:
+        return int(np.count_nonzero(owned(tied, self._width)))
+
+
+def owned(events: Batch, width: int) -> Flags:
+    """Which of the events are those of the slice itself."""
+    (slices,) = events.sub_keys
+    found: Flags = times_of(events) // width == slices.to_numpy()
+    return found
+
+
+def _unnumbered(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """The rows, whose order does not matter here."""
+    return [table.drop_columns([TURN]) for table in tables]
