@@ -13,6 +13,7 @@ from cepheid.errors import (
     SchemaError,
     SkipError,
     SnapshotError,
+    WorkerFailed,
 )
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
@@ -58,6 +59,7 @@ __all__ = [
     "SnapshotError",
     "Subscriber",
     "Switch",
+    "WorkerFailed",
     "add_column",
     "deliver",
     "detect",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of
@@ -61,6 +61,7 @@ def detect(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    workers: int | Literal["auto"] = 1,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row per match.
 
@@ -93,6 +94,8 @@ def detect(
             watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
+        workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
+            many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or deadline
@@ -108,6 +111,7 @@ def detect(
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
         LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows.
+        WorkerFailed: a worker process ended.
     """
     if family_of(events) is not None:
         raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
@@ -126,6 +130,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        workers=workers,
         endless=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))
@@ -207,6 +212,8 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if request.workers != 1:
+            raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
             from cepheid.hosts.spark.stream.detect import detect_on_stream
 

@@ -21,13 +21,14 @@ from cepheid.requests.arguments import (
     checked_outputs,
     checked_shards,
     checked_time,
+    checked_workers,
     checked_zone,
     faults_of_kind,
     faults_of_outputs,
 )
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
-from cepheid.requests.request import SHARDS, Nulls, Request
+from cepheid.requests.request import SHARDS, Nulls, Request, Workers
 
 
 def request_of(
@@ -46,6 +47,7 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    workers: Workers = 1,
     endless: bool = False,
 ) -> Request:
     """The checked arguments of `detect`.
@@ -82,6 +84,7 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        workers=checked_workers(workers, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")

@@ -30,6 +30,7 @@ from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import Found
+from cepheid.matchers.parts import TURN
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
@@ -39,10 +40,6 @@ from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
 from cepheid.output.stages.rows import parts_of, row_schema, rows_with_numbers
 from cepheid.plan.stages.plan import Plan
 
-TURN = pa.field("_turn", pa.int64())
-"""A column that says in which order the rows of several detectors of one key come, each of which has other starts: by
-detected_at, then by these numbers, then by the starts.
-"""
 _OUTCOMES = 1 << 10
 """More than there are outcomes of partial matches."""
 _FEW = 4096
@@ -85,7 +82,7 @@ class Detector(Replays):
     def schemas(self) -> list[pa.Schema]:
         """The columns of the rows; one schema."""
         schema = row_schema(self.pattern.plan)
-        return [schema.append(TURN) if self._numbered else schema]
+        return [schema.append(pa.field(TURN, pa.int64())) if self._numbered else schema]
 
     @property
     def relevant(self) -> int | None:
