@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,8 +71,8 @@ def measure(case: Case, rows: int) -> list[object]:
     for _ in range(3):
         for workers, all_taken in taken.items():
             before = processor_times()
-            seconds, rows_found = timed(lambda workers=workers: len(found(workers)))
-            matches.add(rows_found)
+            seconds, rows_found = timed(partial(found, workers))
+            matches.add(len(rows_found))
             spent = [after - former for after, former in zip(processor_times(), before, strict=True)]
             all_taken.append(Taken(seconds, spent[0] + max(spent[1:])))
     assert len(matches) == 1, matches

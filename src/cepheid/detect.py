@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from os import PathLike
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
@@ -62,6 +63,8 @@ def detect(
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
     workers: int | Literal["auto"] = 1,
+    show_keys: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row per match.
 
@@ -96,6 +99,11 @@ def detect(
             input ignores it.
         workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
             many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
+        show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
+            has hashes of them.
+        checkpoint: For a stream: its checkpointLocation. It is needed only to continue from a checkpoint that an
+            earlier version of Cepheid has written: its shards keep their numbers, which Spark spreads less evenly over
+            partitions. Finite input ignores it.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or deadline
@@ -131,6 +139,8 @@ def detect(
         lateness=lateness,
         shards=shards,
         workers=workers,
+        show_keys=show_keys,
+        checkpoint=checkpoint,
         endless=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike, fspath
 from typing import cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -117,6 +118,20 @@ def checked_workers(given: object, faults: list[str]) -> Workers:
         return given
     faults.append(f"workers: a whole number from 1, or 'auto', is expected, got {brief(given)}")
     return 1
+
+
+def checked_flag(argument: str, given: object, faults: list[str]) -> bool:
+    if isinstance(given, bool):
+        return given
+    faults.append(f"{argument}: True or False is expected, got {brief(given)}")
+    return False
+
+
+def checked_path(argument: str, given: object, faults: list[str]) -> str | None:
+    if isinstance(given, str | PathLike) and isinstance(path := fspath(given), str) and path:
+        return path
+    faults.append(f"{argument}: the path of a folder is expected, got {brief(given)}")
+    return None
 
 
 def checked_zone(time_zone: object, faults: list[str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike
 from types import EllipsisType
 
 from cepheid.errors import SchemaError
@@ -13,12 +14,14 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_as_of,
+    checked_flag,
     checked_key,
     checked_lateness,
     checked_limits,
     checked_names,
     checked_nulls,
     checked_outputs,
+    checked_path,
     checked_shards,
     checked_time,
     checked_workers,
@@ -48,6 +51,8 @@ def request_of(
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
     workers: Workers = 1,
+    show_keys: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
 ) -> Request:
     """The checked arguments of `detect`.
@@ -85,6 +90,8 @@ def request_of(
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
         workers=checked_workers(workers, faults),
+        show_keys=checked_flag("show_keys", show_keys, faults),
+        checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")

@@ -1,1 +1,1 @@
-"""How the events of one key are divided among several workers, where the meaning of a pattern allows it."""
+"""How the work on one key can be divided, found in the plan: one module for each way."""
