@@ -129,6 +129,36 @@ def test_there_is_a_shuffle_for_each_tier(
     assert "SinglePartition" not in plan
 
 
+SLICED = {
+    "any": Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("n > a.n").within("9 seconds"),
+    "absent": Pattern.begin("a").where("kind = 'A'").not_followed_by("b").where("kind = 'B'").within("4 seconds"),
+    "longest": Pattern.begin("a").next("b").where("n > a.n").one_or_more().consecutive().longest().within("6 seconds"),
+    "without": (
+        Pattern.begin("a").begin_without("c", where="kind = 'C'", within="3 seconds").next("b").within("5 seconds")
+    ),
+}
+"""Nothing ties their stages, so they are divided by time."""
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_time_slices(events: DataFrame, zone: str, recwarn: pytest.WarningsRecorder) -> None:
+    """Patterns with a window are divided by time, also with local times in any zone of the session. Rows and counts are
+    those of one sequence, and there is no warning.
+    """
+    local = "at" if zone == "UTC" else "CAST(at AS TIMESTAMP_NTZ) AS at"
+    table = EVENTS.set_column(1, "at", EVENTS["at"].cast(pa.timestamp("us"))) if zone != "UTC" else EVENTS
+    asked = {"time": "at", "outputs": ("matches", "timeouts"), "as_of": FIRST + timedelta(seconds=200)}
+    asked |= {"time_zone": zone} if zone != "UTC" else {}
+    ours, theirs = Report(), Report()
+    found = rows(detect(events.selectExpr(local, "* EXCEPT (at)"), SLICED, report=ours, **asked))
+    assert not [str(one.message) for one in recwarn if ONE_TASK in str(one.message)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        assert found == rows(detect(table, SLICED, report=theirs, **asked))
+    assert ours.counts == theirs.counts
+    assert len(found) > 100
+
+
 def test_a_pattern_that_cannot_be_divided_is_one_task(events: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
     """A warning says that a single task has all events."""
     with pytest.warns(CepheidWarning, match=ONE_TASK):

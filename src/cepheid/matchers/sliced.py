@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import in_pattern
@@ -18,8 +19,6 @@ from cepheid.kernel.arrays import Flags
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.finite import OrderedMatcher
 from cepheid.matchers.parts import TURN, OrderedPart
-
-import numpy as np
 
 
 class SlicedMatcher:
@@ -59,9 +58,7 @@ class _SlicedPart:
             return [pa.concat_tables(tables) for tables in zip(last, _unnumbered(self._matcher.end()), strict=True)]
 
     def _run(self, parts: Sequence[Ordered]) -> list[pa.Table]:
-        marked = [
-            Ordered(self._part.marked(one.batch, owned(one.batch, self._width)), one.key_start) for one in parts
-        ]
+        marked = [Ordered(self._part.marked(one.batch, owned(one.batch, self._width)), one.key_start) for one in parts]
         return _unnumbered(self._matcher.run(marked))
 
     @property

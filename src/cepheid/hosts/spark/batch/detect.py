@@ -23,14 +23,13 @@ from pyspark.sql.types import StructType
 from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
-from cepheid.hosts.spark.batch.slices import in_slices, width_of
+from cepheid.hosts.spark.batch.slices import in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
 from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
 from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark.lift import Lift, Times, counts_read, lifting, named, raised, session_zone, usable
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
-from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.requests.request import COUNTS, ERROR, Request, instant_of, planned, repeated_names
 from cepheid.requests.warnings import with_names
@@ -68,10 +67,9 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     shipped = with_any(lift.select(usable_events), lift, relevant_to_any(family.compile(plans).relevant_to))
     rows = rows_of_all(family, plans)
     ended = None if until is None else microseconds(until)
-    slices = None if plans.schema.key or tiers else family.time_slices(plans)
     width = None
-    if isinstance(slices, TimeSlices):
-        shipped, width = in_slices(shipped, times[0], slices, lift), width_of(slices)
+    if not plans.schema.key and not tiers and not lift.sub_keys:
+        shipped, width = in_slices(shipped, times[0], family.time_slices(plans), lift)
     task = Task(family.kind, packed(plans), tuple(lift.layout.items()), ended, zone, width)
     if len(tiers) > 1:
         from_workers = from_tiers(shipped, tiers, lift, task)

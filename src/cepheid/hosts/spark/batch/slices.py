@@ -22,20 +22,18 @@ _SLICE = "slice"
 _SECOND = 1_000_000
 
 
-def width_of(slices: TimeSlices) -> int:
-    """The width of slices, in microseconds."""
-    return WINDOWS * max(1, slices.before + slices.after)
-
-
-def in_slices(shipped: DataFrame, times: Times, slices: TimeSlices, lift: Lift) -> DataFrame:
-    """The events with the number of their slice as a sub-key. An event is in its own slice, and in the neighbouring
-    one whose matches may need it.
+def in_slices(shipped: DataFrame, times: Times, slices: TimeSlices | str, lift: Lift) -> tuple[DataFrame, int | None]:
+    """The events with the number of their slice as a sub-key, and the width of slices in microseconds. An event is in
+    its own slice, and in the neighbouring one whose matches may need it. If events cannot be divided by time, they are
+    as before, and the width is None.
     """
+    if isinstance(slices, str):
+        return shipped, None
     lift.layout[f"{SUB_KEY_PREFIX}0"] = _SLICE
-    width = width_of(slices)
+    width = WINDOWS * max(1, slices.before + slices.after)
     time = _microseconds(lift[TIME], times)
     first, last = (_slice_of(time + F.lit(by), width) for by in (-slices.after, slices.before))
-    return shipped.select("*", F.explode(F.sequence(first, last)).alias(_SLICE))
+    return shipped.select("*", F.explode(F.sequence(first, last)).alias(_SLICE)), width
 
 
 def _slice_of(time: Column, width: int) -> Column:
