@@ -145,12 +145,15 @@ def test_time_slices(events: DataFrame, zone: str, recwarn: pytest.WarningsRecor
     """Patterns with a window are divided by time, also with local times in any zone of the session. Rows and counts are
     those of one sequence, and there is no warning.
     """
-    local = "at" if zone == "UTC" else "CAST(at AS TIMESTAMP_NTZ) AS at"
-    table = EVENTS.set_column(1, "at", EVENTS["at"].cast(pa.timestamp("us"))) if zone != "UTC" else EVENTS
+    frame, table = events, EVENTS
+    if zone != "UTC":
+        frame = events.withColumn("at", events["at"].cast("timestamp_ntz"))
+        local = EVENTS["at"].cast(pa.timestamp("us"))
+        table = EVENTS.set_column(EVENTS.schema.get_field_index("at"), "at", local)
     asked = {"time": "at", "outputs": ("matches", "timeouts"), "as_of": FIRST + timedelta(seconds=200)}
-    asked |= {"time_zone": zone} if zone != "UTC" else {}
+    asked |= {} if zone == "UTC" else {"time_zone": zone}
     ours, theirs = Report(), Report()
-    found = rows(detect(events.selectExpr(local, "* EXCEPT (at)"), SLICED, report=ours, **asked))
+    found = rows(detect(frame, SLICED, report=ours, **asked))
     assert not [str(one.message) for one in recwarn if ONE_TASK in str(one.message)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CepheidWarning)
