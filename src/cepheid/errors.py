@@ -91,7 +91,7 @@ class MatcherFailed(RuntimeError):
 
 
 class WorkerFailed(RuntimeError):
-    """A worker process of `detect` ended, or failed unexpectedly; the message has the reason."""
+    """A worker process cannot be started, has ended, or failed unexpectedly; the message has the reason."""
 
 
 class SnapshotError(ValueError):
