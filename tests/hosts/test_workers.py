@@ -228,7 +228,7 @@ def test_a_worker_that_is_killed() -> None:
 def test_a_worker_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the interpreter is not found, the call says so."""
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with pytest.raises(WorkerFailed, match="a worker process cannot be started: .*No such file"):
+    with pytest.raises(WorkerFailed, match=r"a worker process cannot be started: .*No such file"):
         pool.Worker()
 
 
