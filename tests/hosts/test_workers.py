@@ -225,6 +225,13 @@ def test_a_worker_that_is_killed() -> None:
     worker.end()
 
 
+def test_a_worker_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the interpreter is not found, the call says so."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(WorkerFailed, match=r"a worker process cannot be started: .*No such file"):
+        pool.Worker()
+
+
 def test_errors_of_workers() -> None:
     """Errors of conditions are those of one worker, also the one that comes first; unexpected ones say what it was."""
     text = Pattern.begin("a").where("kind = 'a'").followed_by("b").where("n / (n - a.n) > 0").within("1 minute")

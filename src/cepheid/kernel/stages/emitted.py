@@ -9,8 +9,6 @@ import numpy as np
 from cepheid.compile.arrays import Ints
 from cepheid.kernel.arrays import Flags, Int32s
 
-NO_EVENT = -1
-
 
 @dataclass(frozen=True)
 class Emitted:

@@ -20,6 +20,9 @@ Cursor: TypeAlias = Any
 ALL_VISITED = -1
 """The candidates of an event that visits all live partial matches."""
 
+NO_EVENT = -1
+"""In place of the event that makes a match certain, if a deadline or the end of the input does so."""
+
 GROWN = -1
 """The `holders` of a node whose match was continued by another match."""
 

@@ -10,8 +10,8 @@ import numpy as np
 from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, ranges
-from cepheid.kernel.stages.emitted import NO_EVENT, Emitted
-from cepheid.kernel.stages.layout import TIMED_OUT, PartialMatches
+from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import NO_EVENT, TIMED_OUT, PartialMatches
 
 
 def open_one_by_one(tables: Tables, partials: PartialMatches, times: Ints, most: int) -> Emitted:

@@ -21,8 +21,8 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME, Flags, Int32s, Visits
 from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import FunctionFailed
-from cepheid.kernel.stages.emitted import NO_EVENT, Emitted
-from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
+from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import MATCHED, NEGATED, NO_EVENT, TIMED_OUT
 from cepheid.kernel.stages.python_events import events_of
 from cepheid.kernel.stages.python_state import arrays_of, earlier_of, matchers_of, restore_earlier
 from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, order_of, positions_of

@@ -20,8 +20,7 @@ from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPE
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Stack, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.emitted import NO_EVENT
-from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import ALL_VISITED, NO_EVENT, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.lookup.deadline import deadline_of
 from cepheid.kernel.stages.lookup.index import (

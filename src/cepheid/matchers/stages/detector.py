@@ -23,9 +23,9 @@ from cepheid.kernel.arrays import FOREVER, Int32s, Visits
 from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.before.looking_back import LookingBackKernel
-from cepheid.kernel.stages.emitted import NO_EVENT, Emitted
+from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
-from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
+from cepheid.kernel.stages.layout import MATCHED, NO_EVENT, TIMED_OUT
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern

@@ -29,8 +29,15 @@ class Worker:
     """
 
     def __init__(self) -> None:
+        """
+        Raises:
+            WorkerFailed: no process can be started.
+        """
         command = [sys.executable, "-c", _MAIN, *(path or str(Path.cwd()) for path in sys.path)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        try:
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
+        except OSError as error:
+            raise WorkerFailed(f"a worker process cannot be started: {error}") from error
 
     def ask(self, message: object) -> Any:
         """Sends a message and waits for the reply.
