@@ -72,34 +72,35 @@ def matches(events: DataFrame, pattern: Pattern, limits: Limits | None) -> int:
     return report.counts.matches
 
 
-def busiest(jvm: int, work: Callable[[], None]) -> float:
+def busiest(work: Callable[[], None]) -> float:
     """The seconds of processor time that the work has taken in the busiest Python worker below this process."""
-    before = _processor_seconds(jvm)
+    before = _processor_seconds()
     work()
-    return max(seconds - before.get(pid, 0.0) for pid, seconds in _processor_seconds(jvm).items())
+    return max(seconds - before.get(pid, 0.0) for pid, seconds in _processor_seconds().items())
 
 
-def _processor_seconds(jvm: int) -> dict[int, float]:
-    """By process, of all descendants of this one."""
+def _processor_seconds() -> dict[int, float]:
+    """By process, of all descendants of this one that run Python."""
     parents, seconds = dict[int, int](), dict[int, float]()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            name, _, rest = (folder / "stat").read_text().rpartition(")")
         except OSError:  # it has ended
             continue
+        fields = rest.split()
         parents[int(folder.name)] = int(fields[1])
-        seconds[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    below = {jvm}
+        if "(python" in name:
+            seconds[int(folder.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    below = {os.getpid()}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:
         below |= more
-    return {pid: seconds[pid] for pid in below - {jvm}}
+    return {pid: seconds[pid] for pid in below & {*seconds} - {os.getpid()}}
 
 
 def main() -> None:
     rows = rows_wanted(__doc__ or "", default=1_000_000)
     print(machine())
     session = local_session("benchmark", time_zone="UTC")
-    jvm = session.sparkContext._gateway.proc.pid
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
@@ -112,7 +113,7 @@ def main() -> None:
                 {"slices": partial(find, events, pattern, None), "one": partial(find, events, pattern, ONE_TASK)},
                 rounds=ROUNDS,
             )
-            one, slices = (busiest(jvm, partial(find, events, pattern, limits)) for limits in (ONE_TASK, None))
+            one, slices = (busiest(partial(find, events, pattern, limits)) for limits in (ONE_TASK, None))
             lines.append([name, count, seconds["one"], seconds["slices"], one, slices, one / slices])
             print(lines[-1], flush=True)
     head = ["", "matches", "one task, s", "slices, s", "busiest worker of one task, s", "of slices, s", "ratio"]
