@@ -49,7 +49,7 @@ def packed(sent: PlanSet[Any] | PatternRunner) -> bytes:
 
 class _Pickler(pickle.Pickler):
     """Leaves out what workers do not need: lifted columns have only types there, and knowledge that SQL stands for is
-    not asked. Both may be large, and Spark fails where a stream's function has more than a megabyte.
+    not asked. Both may be large.
     """
 
     def __init__(self, file: BytesIO, *, knows: bool) -> None:
