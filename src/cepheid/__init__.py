@@ -14,6 +14,7 @@ from cepheid.errors import (
     SkipError,
     SnapshotError,
 )
+from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.intervals import IntervalMatcher
@@ -53,6 +54,7 @@ __all__ = [
     "Refusal",
     "Report",
     "SchemaError",
+    "ShardProgress",
     "Skip",
     "SkipError",
     "SnapshotError",

@@ -136,6 +136,9 @@ class Stream:
             change.setattr(stream_state, "SMALL_LOG", self.small_log)
             stepped = step(self.matching, self.called(shard), values, self.watermark)
         assert stepped.former_timer == self.timers.pop(shard, None)
+        state = self.states[shard]
+        assert stepped.state_bytes == len(state.first) + sum(len(entry.events) for entry in state.entries)
+        assert stepped.open == (0 if state.stored_head is None else state.stored_head.open)
         if self.states[shard].stored_head is None:
             assert self.states.pop(shard) == MemoryStore()
         if stepped.timer is not None:

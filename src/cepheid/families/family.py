@@ -19,7 +19,7 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, Words
-from cepheid.plan.tiers import Tier
+from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
@@ -166,6 +166,10 @@ class Family(Protocol):
 
     def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002
         """The tiers in which a pattern without key can be found; none if all events must be in one sequence."""
+        return ()
+
+    def sub_keys(self, plans: Any) -> Sequence[Side]:  # noqa: ARG002
+        """Values that extend the key, as all events of a match have the same ones; none if the whole key is needed."""
         return ()
 
     def tier_schema(self, plans: Any, number: int, shipped: ShippedEvents) -> pa.Schema:  # noqa: ARG002

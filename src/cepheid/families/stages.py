@@ -14,6 +14,9 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.division.explain import division_text
+from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
+from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
@@ -21,7 +24,7 @@ from cepheid.plan.stages.plans import Plans, build_plans
 from cepheid.plan.stages.tier_plans import TierPlan
 from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
 from cepheid.plan.taxonomy import taxonomy_warnings
-from cepheid.plan.tiers import Tier
+from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
@@ -84,6 +87,7 @@ class Stages(Family):
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
             text += lookups_text(compiled)
             text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
+            text += division_text(plan)
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002
@@ -109,6 +113,10 @@ class Stages(Family):
     def tiers(self, plans: Plans) -> Sequence[Tier]:
         found = tiers_of_all(plans)
         return () if isinstance(found, str) else found
+
+    def sub_keys(self, plans: Plans) -> Sequence[Side]:
+        sides = sub_keys_of_all(plans)
+        return () if isinstance(sides, Undivided) else sides
 
     def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
         from cepheid.matchers.stages.tiers import tier_schema

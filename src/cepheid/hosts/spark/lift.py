@@ -201,7 +201,7 @@ class Lift:
         return [self[name] for name in self.layout if name.startswith(names.SUB_KEY_PREFIX)]
 
     def add_sub_keys(self, plan: LiftedFor, sides: Iterable[Side]) -> None:
-        """Adds the values by which events without key are divided."""
+        """Adds the values that extend the key."""
         for number, side in enumerate(sides):
             name, value = f"{names.SUB_KEY_PREFIX}{number}", plan.values[side.column]
             if value.type == side.type and not pa.types.is_floating(side.type):

@@ -48,6 +48,8 @@ class Bounds:
     partial_matches: int = 0
     matches: int = 0
     negated: Counter[int] = field(default_factory=Counter)
+    may_start: int | None = None
+    """`ReferenceMatcher.may_start` of all keys."""
 
 
 class KeyMatcher(ReferenceMatcher):
@@ -66,6 +68,7 @@ class KeyMatcher(ReferenceMatcher):
 
     def take(self, event: Event) -> list[Emission]:
         """Processes the event and returns what it makes certain."""
+        self.may_start = self._bounds.may_start
         matches = self.process(event)
         self._forget_earlier(event.time)
         most = self._bounds.limits.most_partial_matches
@@ -359,7 +362,7 @@ class PythonKernel:
         events = [] if held is None else list(events_of(self._columns, held, 0))
         negated = Counter(dict(enumerate(state["negated"].tolist()))) if "negated" in state else Counter[int]()
         partial_matches, matches = state["dropped"].tolist()
-        bounds = Bounds(self._plan.limits, partial_matches, matches, negated)
+        bounds = Bounds(self._plan.limits, partial_matches, matches, negated, self.bounds.may_start)
 
         def new() -> KeyMatcher:
             return KeyMatcher(self._plan, self._automaton, bounds)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.representation import choose_representation
+from cepheid.compile.stages.tables import start_only_with
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events.batch import Batch
 from cepheid.kernel import siphash
@@ -95,13 +96,11 @@ class Detector(Replays):
         leaves = zip(self.plan.pattern.leaves, negated.tolist(), strict=False)  # conditions of `until` come after them
         return {leaf.name: count for leaf, count in leaves if leaf.contiguity.negated}
 
-    def start_nothing(self) -> None:
-        """From now on only events with the bit `waited` in their mask start partial matches: they alone wake the start
-        state. There must be no functions, as the reference step does not read the tables.
-        """
-        assert not self.plan.functions
-        tables = self.pattern.tables
-        tables.states["wake"][tables.settings["start"][0]] = self.pattern.waited
+    def start_only_marked(self) -> None:
+        """From now on only events with the bit `may_start` in their mask start partial matches."""
+        if isinstance(self.kernel, PythonKernel):
+            self.kernel.bounds.may_start = self.pattern.may_start
+        start_only_with(self.pattern.tables, self.pattern.may_start)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
         """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.

@@ -27,9 +27,9 @@ class StagesLiveMatcher(OrderedLiveMatcher):
     def drain(self, *, waiting: bool) -> None:
         detector = self.live.detector
         assert isinstance(detector, Detector)
-        if waiting and (waited := detector.pattern.waited):
-            self.live.waiting.mark(waited)
-        detector.start_nothing()
+        if waiting and (may_start := detector.pattern.may_start):
+            self.live.waiting.mark(may_start)
+        detector.start_only_marked()
         self.drains = True
 
     @property

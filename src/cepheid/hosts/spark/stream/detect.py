@@ -32,10 +32,12 @@ from cepheid.hosts.spark.sent import sent
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
+from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
-from cepheid.hosts.spark.stream.progress import FOUND, READ
+from cepheid.hosts.spark.stream.progress import CALLS, FOUND, READ, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
+from cepheid.hosts.spark.stream.stored_state import is_even
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
@@ -69,14 +71,15 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     fails if its checkpoint belongs to another query.
     """
     earlier = Earlier.of(events)
+    places = places or Places.of(request.names, even=is_even(events.sparkSession, request.checkpoint))
     late_by = _late_by(events, request, earlier)
-    source = _checked_source(events, request, late_by, earlier, places or Places.of(request.names))
+    source = _checked_source(events, request, late_by, earlier, places)
     for warning in source.warnings:
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
     numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
-    processor = ShardProcessor(request.shards, sent(events.sparkSession, pickled(numbered)), source.places.ended)
-    values = _called(events_by_shard(source), processor, source.places)
+    processor = ShardProcessor(source.placement, sent(events.sparkSession, pickled(numbered)), source.places.ended)
+    values = _called(events_by_shard(source), processor, source)
     found = checked(_unpacked(values, source)).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
@@ -161,7 +164,7 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     layout = tuple(source.lift.layout.items())
     places = source.places
     packing = (
-        *(layout, source.columns, request.family.kind, packed(source.plans), request.shards, only_relevant),
+        *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, only_relevant),
         *(places.numbers, places.ended, uuid4().hex),
     )
     return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
@@ -275,14 +278,18 @@ def _watermarked(source: StreamSource) -> DataFrame:
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
 
 
-def _called(by_shard: DataFrame, processor: ShardProcessor, places: Places) -> DataFrame:
-    """Calls the shards. Returns their rows as values; their counts go to the query's metrics."""
+def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource) -> DataFrame:
+    """Calls the shards. Returns their rows as values; their counts, and what each call reports of itself, go to the
+    query's metrics.
+    """
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    for place in places.each:
+    call = F.array(*map(named, ShardCall._fields))
+    for place in source.places.each:
         own = named(PATTERN) == place.number
         counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
-        given = given.observe(f"{FOUND}.{place.label}", *counts)
+        calls = F.collect_list(F.when(own, call)).alias(CALLS)
+        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, F.lit(source.request.shards).alias(SHARDS))
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 

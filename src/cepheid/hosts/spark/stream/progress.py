@@ -9,10 +9,21 @@ from functools import reduce
 from typing import Any
 
 from cepheid.hosts.prometheus import Sample, label, text_of
+from cepheid.hosts.spark.stream.load.shards import (
+    ShardProgress,
+    combined,
+    max_over_mean,
+    shards_progress,
+    slowest_task,
+    with_state_of,
+)
 from cepheid.matchers.counts import EventCounts
 
 READ, FOUND = "cepheid.read", "cepheid.found"
 """Names of the metrics in a query's progress; the pattern's name follows them."""
+
+CALLS, SHARDS = "calls", "shards"
+"""Parts of FOUND: what each call of a shard reports (`ShardCall`), and the number of the pattern's shards."""
 
 MALFORMED = "cepheid.malformed"
 """The metric of records that could not be read as events; a name that is unique to the source follows."""
@@ -32,15 +43,27 @@ class PatternProgress(EventCounts):
     """The time in matchers, added up over all shards, which work in parallel."""
     state: timedelta = timedelta(0)
     """The time for reading and writing the shards' state, added up over all shards; Spark's commit comes after it."""
+    shards: tuple[ShardProgress, ...] = ()
+    """What each shard did, by its number. `Progress.together` leaves it empty."""
+
+    def with_open_of(self, so_far: PatternProgress) -> PatternProgress:
+        """This progress of one micro-batch, with what is open and stored according to all micro-batches so far."""
+        shards = with_state_of(self.shards, so_far.shards)
+        return replace(self, open_partial_matches=so_far.open_partial_matches, shards=shards)
+
+    def with_open(self, by_shard: Mapping[int, int]) -> PatternProgress:
+        """This progress, with the number of open partial matches of each shard that has any."""
+        shards = [replace(one, open_partial_matches=by_shard.get(i, 0)) for i, one in enumerate(self.shards)]
+        return replace(self, open_partial_matches=sum(by_shard.values()), shards=tuple(shards))
 
     def after(self, earlier: PatternProgress) -> PatternProgress:
         """This progress and an earlier one, combined: counts and times are added."""
-        names = [field.name for field in fields(self) if field.name != "open_partial_matches"]
+        names = [field.name for field in fields(self) if field.name not in ("open_partial_matches", "shards")]
         sums: dict[str, Any] = {name: getattr(self, name) + getattr(earlier, name) for name in names}
         open_ = self.open_partial_matches
         if open_ is None and earlier.open_partial_matches is not None:
             open_ = earlier.open_partial_matches + self.opened
-        return PatternProgress(**sums, open_partial_matches=open_)
+        return PatternProgress(**sums, open_partial_matches=open_, shards=combined(self.shards, earlier.shards))
 
 
 @dataclass(frozen=True)
@@ -65,6 +88,14 @@ class Progress:
     """The time for committing the state, as Spark counts it: added up over all tasks."""
     malformed: int
     """Records that were left out because they could not be read as events; only for sources read with `json_events`."""
+    partitions: int
+    """The partitions of the shards' state, each of which is a Spark task."""
+    slowest_task: timedelta
+    """Matching and state in the partition with the most of both."""
+    max_over_mean: float | None
+    """The time for matching and state of the busiest shard, divided by the mean of all shards of all patterns: 1 is
+    even. None if no shard was called.
+    """
     patterns: Mapping[str, PatternProgress]
     """By the pattern's name."""
 
@@ -76,7 +107,13 @@ class Progress:
         open_ = [one.open_partial_matches for one in each]
         known = None if None in open_ else sum(it for it in open_ if it is not None)
         total = reduce(lambda so_far, one: one.after(so_far), each)
-        return replace(total, **read, open_partial_matches=known)
+        return replace(total, **read, open_partial_matches=known, shards=())
+
+    def with_open_of(self, so_far: Progress) -> Progress:
+        """This progress of one micro-batch, with what is open and stored according to all micro-batches so far."""
+        return replace(
+            self, patterns={name: it.with_open_of(so_far.patterns[name]) for name, it in self.patterns.items()}
+        )
 
     def after(self, earlier: Progress) -> Progress:
         """This progress and an earlier one, combined: counts and times are added, all else is taken from this one."""
@@ -88,18 +125,33 @@ class Progress:
             work=self.work + earlier.work,
             commit=self.commit + earlier.commit,
             malformed=self.malformed + earlier.malformed,
+            slowest_task=self.slowest_task + earlier.slowest_task,
             patterns={name: it.after(before[name]) if name in before else it for name, it in self.patterns.items()},
         )
 
 
+def busiest(progress: Progress, most: int) -> list[tuple[str, int, ShardProgress]]:
+    """At most so many shards that did something, with their pattern and number, the busiest first."""
+    each = [
+        (name, number, shard)
+        for name, pattern in progress.patterns.items()
+        for number, shard in enumerate(pattern.shards)
+        if shard.useful
+    ]
+    return sorted(each, key=lambda one: one[2].useful, reverse=True)[:most]
+
+
 def progress_of(reported: Mapping[str, Any]) -> Progress | None:
     """The figures from Spark's progress, which is given as JSON values; None if the query has no pattern."""
-    metrics: Mapping[str, Mapping[str, int]] = reported.get("observedMetrics", {})
+    metrics: Mapping[str, Mapping[str, Any]] = reported.get("observedMetrics", {})
     names = [name.removeprefix(f"{FOUND}.") for name in metrics if name.startswith(f"{FOUND}.")]
     if not names:
         return None
     started, watermark = _time(reported["timestamp"]), _watermark(reported)
     durations, operators = reported["durationMs"], reported["stateOperators"]
+    first = reported["batchId"] == 0
+    patterns = {name: _pattern(metrics, name, first=first) for name in names}
+    shards = [shard for pattern in patterns.values() for shard in pattern.shards]
     return Progress(
         query=str(reported["id"]),
         name=reported["name"],
@@ -111,14 +163,20 @@ def progress_of(reported: Mapping[str, Any]) -> Progress | None:
         work=timedelta(milliseconds=durations.get("addBatch", 0)),
         commit=timedelta(milliseconds=sum(operator["commitTimeMs"] for operator in operators)),
         malformed=sum(metric["records"] for name, metric in metrics.items() if name.startswith(MALFORMED)),
-        patterns={name: _pattern(metrics, name, first=reported["batchId"] == 0) for name in names},
+        partitions=max(operator["numShufflePartitions"] for operator in operators),
+        slowest_task=slowest_task(shards),
+        max_over_mean=max_over_mean(shards),
+        patterns=patterns,
     )
 
 
-def _pattern(metrics: Mapping[str, Mapping[str, int]], name: str, *, first: bool) -> PatternProgress:
-    counts = {**metrics[f"{READ}.{name}"], **metrics[f"{FOUND}.{name}"]}
-    times = {length: timedelta(microseconds=counts.pop(f"{length}_us")) for length in ("matching", "state")}
-    return PatternProgress(**counts, **times, open_partial_matches=counts["opened"] if first else None)  # type: ignore[arg-type]
+def _pattern(metrics: Mapping[str, Mapping[str, Any]], name: str, *, first: bool) -> PatternProgress:
+    counts: dict[str, Any] = {**metrics[f"{READ}.{name}"], **metrics[f"{FOUND}.{name}"]}
+    times: dict[str, Any] = {
+        length: timedelta(microseconds=counts.pop(f"{length}_us")) for length in ("matching", "state")
+    }
+    shards = shards_progress(counts.pop(CALLS), counts.pop(SHARDS), first=first)
+    return PatternProgress(**counts, **times, open_partial_matches=counts["opened"] if first else None, shards=shards)
 
 
 def _watermark(reported: Mapping[str, Any]) -> datetime | None:
@@ -149,14 +207,26 @@ def _samples(progress: Progress) -> Iterator[Sample]:
     if progress.watermark is not None and progress.watermark_lag is not None:
         yield Sample("watermark_seconds", query, progress.watermark.timestamp())
         yield Sample("watermark_lag_seconds", query, progress.watermark_lag.total_seconds())
+    yield Sample("slowest_task_seconds_total", query, progress.slowest_task.total_seconds())
+    if progress.max_over_mean is not None:
+        yield Sample("shards_max_over_mean", query, progress.max_over_mean)
     for name, pattern in progress.patterns.items():
         labels = f"{query},{label('pattern', name)}"
-        for field in fields(pattern):
-            value = getattr(pattern, field.name)
-            if isinstance(value, timedelta):
-                yield Sample(f"{field.name}_seconds_total", labels, value.total_seconds())
-            elif field.name == "open_partial_matches":
-                if value is not None:
-                    yield Sample(field.name, labels, value)
-            elif field.name != "opened":
-                yield Sample(f"{field.name}_total", labels, value)
+        yield from _fields(pattern, "", labels)
+        for number, shard in enumerate(pattern.shards):
+            yield from _fields(shard, "shard_", f"{labels},{label('shard', str(number))}")
+
+
+_GAUGES = ("open_partial_matches", "state_bytes")
+_NO_SAMPLES = ("opened", "shards", "partition")
+
+
+def _fields(given: PatternProgress | ShardProgress, prefix: str, labels: str) -> Iterator[Sample]:
+    for field in fields(given):
+        name, value = f"{prefix}{field.name}", getattr(given, field.name)
+        if field.name in _NO_SAMPLES or value is None:
+            continue
+        if isinstance(value, timedelta):
+            yield Sample(f"{name}_seconds_total", labels, value.total_seconds())
+        else:
+            yield Sample(name if field.name in _GAUGES else f"{name}_total", labels, value)
