@@ -33,6 +33,7 @@ from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.log import first_head, head_after, next_head, restored, snapshot_in_pieces, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head, ShardState
 from cepheid.kernel.arrays import FOREVER
+from cepheid.knowledge.question import with_answers
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.runners import advance
@@ -118,7 +119,8 @@ class Deployed:
         self._made_for = family.compatibility(self._runner, table.time_zone)
         relevant = relevant_to_any(family.compile(plans).relevant_to)
         self._relevant = None if "late" in deployment.outputs else relevant
-        fails = self._engine.may_fail([*self.plan.bits, *self.plan.values], self.plan.schema.columns)
+        known = with_answers(self.plan.schema.columns, self.plan.questions)
+        fails = self._engine.may_fail([*self.plan.bits, *self.plan.values], known)
         self.comparisons = None if self._relevant is None or fails else comparisons_of(self.plan, self._relevant)
         """For each condition, its comparisons. An event must pass those of one to matter. None: any may."""
         self._conditions = only_comparisons(self.plan)
