@@ -13,7 +13,10 @@ from cepheid.errors import (
     SchemaError,
     SkipError,
     SnapshotError,
+    WorkerFailed,
 )
+from cepheid.hosts.spark.stream.load.advice import Advice
+from cepheid.hosts.spark.stream.load.hot_keys import HotKey
 from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
@@ -31,10 +34,12 @@ from cepheid.requests.report import Report
 from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split, supervise
 
 __all__ = [
+    "Advice",
     "CepheidWarning",
     "ConditionError",
     "EventCounts",
     "EventError",
+    "HotKey",
     "IntervalMatcher",
     "IntervalPattern",
     "KnowledgeError",
@@ -60,6 +65,7 @@ __all__ = [
     "SnapshotError",
     "Subscriber",
     "Switch",
+    "WorkerFailed",
     "add_column",
     "deliver",
     "detect",

@@ -40,7 +40,7 @@ def _asked(question: Question):  # type: ignore[no-untyped-def]
             return pa.nulls(len(columns[0]), pa.bool_())
         return answers(packed, columns)
 
-    return arrow_udf(ask, BooleanType())
+    return arrow_udf(ask, BooleanType())  # type: ignore[call-overload] - its stubs know no type hints
 
 
 def answers(packed: bytes, columns: Sequence[pa.Array]) -> pa.Array:
