@@ -40,7 +40,8 @@ def _asked(question: Question):  # type: ignore[no-untyped-def]
             return pa.nulls(len(columns[0]), pa.bool_())
         return answers(packed, columns)
 
-    return arrow_udf(ask, BooleanType())  # type: ignore[call-overload] - its stubs know no type hints
+    # The types of arrow_udf ask for the kind of function, which hints give, too; with both it warns.
+    return arrow_udf(ask, BooleanType())  # type: ignore[call-overload]
 
 
 def answers(packed: bytes, columns: Sequence[pa.Array]) -> pa.Array:
