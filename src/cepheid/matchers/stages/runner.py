@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
+from cepheid.events.identity import key_id
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
 from cepheid.matchers.stages.detector import Detector
-from cepheid.output.stages.open_rows import Listed, key_id, open_schema, stored_open_rows, stored_open_schema
+from cepheid.output.stages.open_rows import Listed, open_schema, stored_open_rows, stored_open_schema
 from cepheid.output.stages.rows import MOST_ROWS, row_schema
 from cepheid.plan.stages.plan import Plan
 
@@ -61,6 +62,8 @@ class StagesRunner(OrderedRunner):
     """A PatternRunner."""
 
     plan: Plan
+    marks_starts: bool = False
+    """Whether only events with the bit `may_start` in their mask start partial matches."""
     live_matcher = StagesLiveMatcher
 
     @cached_property
@@ -68,7 +71,10 @@ class StagesRunner(OrderedRunner):
         return compile_plan(self.plan)
 
     def detector(self) -> Detector:
-        return Detector(self.compiled)
+        detector = Detector(self.compiled)
+        if self.marks_starts:
+            detector.start_only_marked()
+        return detector
 
     @property
     def schema(self) -> pa.Schema:
