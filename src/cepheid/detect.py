@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from os import PathLike
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
 
@@ -61,6 +62,7 @@ def detect(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row per match.
 
@@ -93,6 +95,9 @@ def detect(
             watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
+        checkpoint: For a stream: its checkpointLocation. It is needed only to continue from a checkpoint that an
+            earlier version of Cepheid has written: its shards keep their numbers, which Spark spreads less evenly over
+            partitions. Finite input ignores it.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or deadline
@@ -126,6 +131,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        checkpoint=checkpoint,
         endless=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))

@@ -204,14 +204,15 @@ def _check_patterns(pattern: Path | None, folder: Path | None, wanted: o.Wanted)
 
 def _settings(asked: _Stream) -> dict[str, str]:
     from cepheid.hosts.spark.kafka import connector_jars, with_jars
+    from cepheid.hosts.spark.stream.placement import partitions_for
 
     jars = [jar for given in asked.jars for jar in _jars_of(given)]
     if "kafka" in (asked.source.kind, asked.sink.kind) and not jars:
         jars = connector_jars()
         if not jars:
             raise Unavailable(NO_CONNECTOR)
-    # Each partition is a state store with a commit in every micro-batch.
-    return {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1), **with_jars(jars)}
+    partitions = partitions_for(asked.arguments["shards"], os.cpu_count() or 1)
+    return {"spark.sql.shuffle.partitions": str(partitions), **with_jars(jars)}
 
 
 def _jars_of(given: Path) -> list[Path]:

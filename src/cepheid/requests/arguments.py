@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike, fspath
 from typing import cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -110,6 +111,13 @@ def checked_shards(given: object, faults: list[str]) -> int:
         return given
     faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {brief(given)}")
     return SHARDS
+
+
+def checked_path(argument: str, given: object, faults: list[str]) -> str | None:
+    if isinstance(given, str | PathLike) and isinstance(path := fspath(given), str) and path:
+        return path
+    faults.append(f"{argument}: the path of a folder is expected, got {brief(given)}")
+    return None
 
 
 def checked_zone(time_zone: object, faults: list[str]) -> str | None:

@@ -66,6 +66,8 @@ class Request:
     """None: a stream must have its own watermark."""
     shards: int = SHARDS
     """The number of parts that a stream's keys are divided into."""
+    checkpoint: str | None = None
+    """The checkpoint that a stream's query will have, if it is known when the plan is made."""
 
     @property
     def family(self) -> Family:

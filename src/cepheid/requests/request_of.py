@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike
 from types import EllipsisType
 
 from cepheid.errors import SchemaError
@@ -19,6 +20,7 @@ from cepheid.requests.arguments import (
     checked_names,
     checked_nulls,
     checked_outputs,
+    checked_path,
     checked_shards,
     checked_time,
     checked_zone,
@@ -46,6 +48,7 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
 ) -> Request:
     """The checked arguments of `detect`.
@@ -82,6 +85,7 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")

@@ -36,6 +36,7 @@ from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, READ, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
+from cepheid.hosts.spark.stream.stored_state import is_even
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
@@ -69,13 +70,14 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     fails if its checkpoint belongs to another query.
     """
     earlier = Earlier.of(events)
+    places = places or Places.of(request.names, even=is_even(events.sparkSession, request.checkpoint))
     late_by = _late_by(events, request, earlier)
-    source = _checked_source(events, request, late_by, earlier, places or Places.of(request.names))
+    source = _checked_source(events, request, late_by, earlier, places)
     for warning in source.warnings:
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
     numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
-    processor = ShardProcessor(request.shards, numbered, source.places.ended)
+    processor = ShardProcessor(source.placement, numbered, source.places.ended)
     values = _called(events_by_shard(source), processor, source)
     found = checked(_unpacked(values, source)).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
@@ -161,7 +163,7 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     layout = tuple(source.lift.layout.items())
     places = source.places
     packing = (
-        *(layout, source.columns, request.family.kind, packed(source.plans), request.shards, only_relevant),
+        *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, only_relevant),
         *(places.numbers, places.ended, uuid4().hex),
     )
     return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)

@@ -12,8 +12,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.hosts.prometheus import write
-from cepheid.hosts.spark.stream.checkpoint_reader import open_by_shard, query_of
+from cepheid.hosts.spark.stream.checkpoint_reader import open_by_shard
 from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheus_text
+from cepheid.hosts.spark.stream.stored_state import query_of
 
 
 class ProgressListener(StreamingQueryListener):

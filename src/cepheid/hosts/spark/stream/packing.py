@@ -21,6 +21,7 @@ from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD, ledger_shard
+from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.matchers.pattern_events import PatternEvents, projections
 from cepheid.matchers.protocols import PatternRunner
 from cepheid.output.common import filled
@@ -39,8 +40,8 @@ class Packing(NamedTuple):
     """The kind of the patterns."""
     plans: bytes
     """The pickled plans."""
-    shards: int
-    """The number of shards of each pattern: shard s of pattern p has the number p * shards + s."""
+    placement: Placement
+    """How the shards of each pattern are numbered."""
     only_relevant: bool
     """Whether events that cannot matter are dropped here."""
     numbers: tuple[int, ...]
@@ -89,8 +90,8 @@ def _ended(packing: Packing) -> list[int]:
     if packing.plan in _CLEARED:
         return []
     _CLEARED.add(packing.plan)
-    shards = range(packing.shards)
-    return [*map(ledger_shard, packing.ended), *(n * packing.shards + s for n in packing.ended for s in shards)]
+    shards = (number for pattern in packing.ended for number in packing.placement.numbers(pattern).tolist())
+    return [*map(ledger_shard, packing.ended), *shards]
 
 
 @lru_cache(maxsize=1024)
@@ -119,12 +120,13 @@ def _shards(events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packi
     for number, mine in zip(packing.numbers, own, strict=True):
         batch = mine.of(every)
         shards = batch.column(SHARD).to_numpy()
-        rows = np.argsort(shards.astype(np.min_scalar_type(packing.shards)), kind="stable")  # narrow: by radix
+        narrow = np.min_scalar_type(packing.placement.shards)
+        rows = np.argsort(shards.astype(narrow), kind="stable")  # narrow types are sorted by radix
         batch = Batch(batch.data.drop_columns([SHARD])).take(pa.array(rows))
-        numbers, starts = np.unique(shards[rows], return_index=True)
+        called, starts = np.unique(shards[rows], return_index=True)
         bounds = pairwise([*starts.tolist(), len(rows)])
         values = [to_stream(batch.slice(*ends).data) for ends in bounds]
-        yield _packed([number * packing.shards + shard for shard in numbers.tolist()], values)
+        yield _packed(packing.placement.numbers(number)[called].tolist(), values)
 
 
 def _batch(events: pa.RecordBatch, packing: Packing) -> Batch:

@@ -16,6 +16,7 @@ from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
 from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.notices import without_notices
+from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, Placement
 from cepheid.requests.counts import STREAM_COUNTS
 from cepheid.requests.request import ERROR
 
@@ -117,11 +118,13 @@ class SparkStore:
 class ShardProcessor(StatefulProcessor):
     """Calls `step` with the state that Spark stores."""
 
-    def __init__(self, shards: int, matchings: Mapping[int, tuple[object, ...]], ended: Sequence[int] = ()) -> None:
-        """`matchings` has a Matching for each pattern, by its number; each pattern has the same number of shards. What
-        is stored for the numbers in `ended` is cleared.
+    def __init__(
+        self, placement: Placement, matchings: Mapping[int, tuple[object, ...]], ended: Sequence[int] = ()
+    ) -> None:
+        """`matchings` has a Matching for each pattern, by its number. What is stored for the numbers in `ended` is
+        cleared.
         """
-        self._shards, self._matchings, self._ended = shards, matchings, ended
+        self._placement, self._matchings, self._ended = placement, matchings, ended
         self._query = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -148,14 +151,14 @@ class ShardProcessor(StatefulProcessor):
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
-        from cepheid.hosts.spark.stream.shard import ANEW, CACHE, Matching, Shard, check_ledger, step
+        from cepheid.hosts.spark.stream.shard import CACHE, Matching, Shard, check_ledger, of_another_query, step
 
-        pattern = pattern_of_ledger(shard) if shard < 0 else shard // self._shards
+        pattern, own = (pattern_of_ledger(shard), shard) if shard < 0 else self._placement.shard_of(shard)
         if pattern in self._ended:
             self._clear(shard, fired)
             return
         if pattern not in self._matchings:  # called by a timer, perhaps before the ledger's shard
-            raise SnapshotError(f"the checkpoint has more shards or patterns than the query. {ANEW}")
+            raise of_another_query(["it has more shards or patterns", NUMBERED_OTHERWISE])
         matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
             known = self._store.read_ledger()
@@ -171,7 +174,7 @@ class ShardProcessor(StatefulProcessor):
         task = TaskContext.get()
         assert task is not None, "shards are called in Spark's tasks"
         call = ShardCall(
-            shard=shard % self._shards,
+            shard=own,
             partition=task.partitionId(),
             events=stepped.events,
             **stepped.times,

@@ -28,6 +28,7 @@ from cepheid.hosts.shards.store import PUT_BACK, Entry, Head, Store, check_forma
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes
 from cepheid.hosts.spark.stream.packing import unpacked_runner
+from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, PLACEMENT
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.matchers.protocols import LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import AnotherMatcher, differences
@@ -181,6 +182,8 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
 
 
 def of_another_query(changed: Sequence[str]) -> SnapshotError:
+    others = [text for text in changed if not text.startswith(PLACEMENT)]
+    changed = [*others, *[NUMBERED_OTHERWISE] * (len(others) < len(changed))]
     return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {ANEW}")
 
 

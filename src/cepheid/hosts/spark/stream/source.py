@@ -20,6 +20,7 @@ from cepheid.hosts.spark.batch.detect import plans_on_spark
 from cepheid.hosts.spark.lift import Lift, Times, lifting
 from cepheid.hosts.spark.shipping import packed
 from cepheid.hosts.spark.stream.ledger import packed_asked
+from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.matchers.pattern_events import projections
 from cepheid.output.common import merged
@@ -88,6 +89,11 @@ class StreamSource:
         return pa.schema(columns)
 
     @property
+    def placement(self) -> Placement:
+        """How the shards are numbered."""
+        return Placement(self.request.shards, even=self.places.even)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """The outputs among the rows."""
         each = [self.request.family.live_outputs(plan) for plan in self.plans.each]
@@ -104,7 +110,7 @@ class StreamSource:
 def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
     """For each pattern, what its shards need: the fields of a `shard.Matching`."""
     request = source.request
-    together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
+    together: dict[str, object] = {**source.placement.made_for, SESSION_ZONE: source.zone}
     if source.places.supervised:
         together["supervised"] = True
     elif request.named:
