@@ -113,6 +113,17 @@ def checked_shards(given: object, faults: list[str]) -> int:
     return SHARDS
 
 
+def checked_standbys(given: object, shards: int, checkpoint: object, faults: list[str]) -> int:
+    if not (isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= shards):
+        faults.append(f"standbys: a whole number from 0 to the {shards} shards is expected, got {brief(given)}")
+        return 0
+    if given and checkpoint is None:
+        faults.append(
+            "standbys: they need the checkpoint, beside whose logs it is stored which keys have copies: checkpoint=…"
+        )
+    return given
+
+
 def checked_path(argument: str, given: object, faults: list[str]) -> str | None:
     if isinstance(given, str | PathLike) and isinstance(path := fspath(given), str) and path:
         return path

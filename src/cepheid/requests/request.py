@@ -66,6 +66,8 @@ class Request:
     """None: a stream must have its own watermark."""
     shards: int = SHARDS
     """The number of parts that a stream's keys are divided into."""
+    standbys: int = 0
+    """The number of shards that may hold copies of a stream's hot keys, for each pattern."""
     checkpoint: str | None = None
     """The checkpoint that a stream's query will have, if it is known when the plan is made."""
 

@@ -22,6 +22,7 @@ from cepheid.requests.arguments import (
     checked_outputs,
     checked_path,
     checked_shards,
+    checked_standbys,
     checked_time,
     checked_zone,
     faults_of_kind,
@@ -48,6 +49,7 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    standbys: int = 0,
     checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
 ) -> Request:
@@ -85,6 +87,7 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        standbys=checked_standbys(standbys, shards, checkpoint, faults) if standbys != 0 else 0,
         checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
     if time is None and as_of is not None:

@@ -14,12 +14,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cepheid.errors import EventError
+from cepheid.errors import EventError, SnapshotError
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
+from cepheid.hosts.spark.stream.copies.assignment import Assignment
+from cepheid.hosts.spark.stream.copies.copying import Copying
+from cepheid.hosts.spark.stream.copies.routing import routed
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD, ledger_shard
 from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.matchers.pattern_events import PatternEvents, projections
@@ -48,6 +51,8 @@ class Packing(NamedTuple):
     """The numbers of the patterns."""
     ended: tuple[int, ...] = ()
     """The numbers of patterns that have left the query. Their shards are called to clear what they store."""
+    copying: Copying | None = None
+    """How standbys get copies of keys; None without standbys."""
     plan: str = ""
     """Unique to the query's plan. Each worker calls the ended shards only once for a plan: that is often enough, and
     calls in every micro-batch would cost more.
@@ -67,12 +72,17 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     packing = Packing(*given)
     own = own_events(packing)
     ledgers = [*map(ledger_shard, packing.numbers)]
+    try:
+        assignment = None if packing.copying is None else packing.copying.assignment()
+    except SnapshotError as error:
+        yield _packed(ledgers[:1], [b""], str(error))
+        return
     for number, events in enumerate(coalesced(batches)):
         if number == 0:
             called = [*ledgers, *_ended(packing)]
             yield _packed(called, [b""] * len(called))
         try:
-            yield from _shards(events, own, packing)
+            yield from _shards(events, own, packing, assignment)
         except EventError as error:
             yield _packed(ledgers[:1], [b""], str(error))
             return
@@ -114,15 +124,20 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
             yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 
-def _shards(events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packing) -> Iterator[pa.RecordBatch]:
+def _shards(
+    events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packing, assignment: Assignment | None
+) -> Iterator[pa.RecordBatch]:
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
     for number, mine in zip(packing.numbers, own, strict=True):
         batch = mine.of(every)
-        shards = batch.column(SHARD).to_numpy()
-        narrow = np.min_scalar_type(packing.placement.shards)
+        shards, batch = batch.column(SHARD).to_numpy(), Batch(batch.data.drop_columns([SHARD]))
+        if packing.copying is not None and assignment is not None:
+            keys, marking = assignment.of_pattern(number), packing.copying.markings[number]
+            batch, shards = routed(batch, shards, keys, marking, packing.placement.shards)
+        narrow = np.min_scalar_type(packing.placement.shards + packing.placement.standbys)
         rows = np.argsort(shards.astype(narrow), kind="stable")  # narrow types are sorted by radix
-        batch = Batch(batch.data.drop_columns([SHARD])).take(pa.array(rows))
+        batch = batch.take(pa.array(rows))
         called, starts = np.unique(shards[rows], return_index=True)
         bounds = pairwise([*starts.tolist(), len(rows)])
         values = [to_stream(batch.slice(*ends).data) for ends in bounds]

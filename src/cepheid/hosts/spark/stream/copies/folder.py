@@ -97,7 +97,7 @@ def _numbers(folder: Path) -> list[int]:
     """The numbers of the files in the folder, ascending."""
     if not folder.exists():
         return []
-    return sorted(int(name[:-5]) for name in os.listdir(folder) if name.endswith(".json"))
+    return sorted(int(file.stem) for file in folder.glob("*.json"))
 
 
 def _read(file: Path) -> dict[str, Any]:

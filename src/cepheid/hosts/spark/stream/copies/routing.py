@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
 from cepheid.events.batch import MASK, TIME, Batch
-from cepheid.events.identity import canonical_bytes, key_id, key_names, values_and_bounds
+from cepheid.events.identity import canonical_bytes, key_id, values_and_bounds
 from cepheid.hosts.spark.stream.copies.assignment import Segment, shares
 from cepheid.kernel.siphash import siphash
 from cepheid.matchers.event_queue import times_of
