@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,11 +19,11 @@ from tests.stream.test_shard import OUTPUTS, Stream, deliveries
 
 from cepheid import CepheidWarning, Skip, detect
 from cepheid.events.batch import Batch
-from cepheid.events.identity import canonical_bytes, key_id
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.log import MatcherCache
-from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision, Segment, shares
+from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision
 from cepheid.hosts.spark.stream.copies.routing import Marking, routed
+from cepheid.hosts.spark.stream.load.hot_keys import key_hash
 from cepheid.hosts.spark.stream.shard import Shard
 from cepheid.plan.stages.division.starts import Starts, starts_of
 
@@ -33,9 +31,14 @@ SECOND = timedelta(seconds=1)
 STANDBYS = 3
 
 
-def digest(key: str) -> str:
-    (name,) = canonical_bytes([pa.array([key])], 1).to_pylist()
-    return key_id(name)
+def decision(key: str, copies: Sequence[int], shard: int) -> Decision:
+    """That these standbys shall hold copies of the key, whose original shard this is."""
+    return Decision(0, shard, key_hash((key,)), tuple(copies))
+
+
+def shard_of(key: str, shards: int) -> int:
+    """The shard in which a `Stream` puts the key."""
+    return sum(map(ord, key)) % shards
 
 
 @dataclass
@@ -63,17 +66,13 @@ class CopiedStream(Stream):
 
     def _values(self, rows: pa.Table) -> dict[int, bytes]:
         keys = rows.column(self.options["key"]).to_pylist()
-        shards = np.array([sum(map(ord, name)) % self.shards for name in keys], np.int32)
+        shards = np.array([shard_of(name, self.shards) for name in keys], np.int32)
         keyed = self.assignment.of_pattern(0)
         batch, places = routed(Batch(self._lifted(rows)), shards, keyed, self.marking, self.shards)
         return {
             place: to_stream(batch.take(pa.array(np.flatnonzero(places == place))).data)
             for place in np.unique(places).tolist()
         }
-
-
-class Divided(Case):
-    """A case whose pattern can be divided by start."""
 
 
 @st.composite
@@ -99,7 +98,7 @@ def test_any_copies(*, data: st.DataObject, case: Case, lateness: int, in_sequen
         st.tuples(st.sampled_from(["p", "q", "r"]), st.lists(st.integers(0, STANDBYS - 1), unique=True)), max_size=2
     )
     for batch in data.draw(deliveries(rows, lateness)):
-        stream.decide(*(Decision(0, digest(key), tuple(copies)) for key, copies in data.draw(decisions)))
+        stream.decide(*(decision(key, copies, shard_of(key, stream.shards)) for key, copies in data.draw(decisions)))
         for row in batch:
             (late if microseconds(row["at"]) < stream.watermark * 1000 else in_time).append(row)
         if data.draw(st.booleans()):

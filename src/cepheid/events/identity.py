@@ -48,11 +48,6 @@ def key_names(columns: Sequence[pa.Array], length: int) -> list[bytes]:
     return names
 
 
-def key_id(name: bytes) -> str:
-    """The digest of a key's canonical bytes, by which stored rows and copies of the key are found."""
-    return blake2b(name, digest_size=8).hexdigest()
-
-
 def raw_bytes(values: npt.NDArray[Any]) -> pa.Array:
     """The bytes of each value, as NumPy stores them; (length,) large_binary."""
     offsets = np.arange(len(values) + 1, dtype=np.int64) * values.itemsize

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
-from cepheid.events.identity import key_id
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
 from cepheid.matchers.stages.detector import Detector
-from cepheid.output.stages.open_rows import Listed, open_schema, stored_open_rows, stored_open_schema
+from cepheid.output.stages.open_rows import Listed, key_id, open_schema, stored_open_rows, stored_open_schema
 from cepheid.output.stages.rows import MOST_ROWS, row_schema
 from cepheid.plan.stages.plan import Plan
 

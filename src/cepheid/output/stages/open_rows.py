@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from itertools import chain
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.errors import SchemaError
 from cepheid.events.batch import KEY_PREFIX, MASK, ROW_PREFIX, TIME, VALUE_PREFIX, Batch
-from cepheid.events.identity import key_id, key_names
+from cepheid.events.identity import key_names
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.stages.emitted import Emitted
@@ -122,6 +123,11 @@ def stored_open_rows(schema: pa.Schema, listed: Sequence[Listed]) -> tuple[pa.Re
     if len(kept) < len(part):
         rows, part = rows.take(pa.array(kept)), part[kept]
     return rows, np.bincount(part, minlength=len(listed))
+
+
+def key_id(name: bytes) -> str:
+    """The digest of a key's canonical bytes by which stored rows are found."""
+    return blake2b(name, digest_size=8).hexdigest()
 
 
 def _joined(listed: Sequence[Listed]) -> tuple[Emitted, Batch, Int32s]:

@@ -19,8 +19,10 @@ from cepheid.kernel.arrays import FOREVER, Flags
 
 FORMAT = 1
 
-PatternKey: TypeAlias = tuple[int, str]
-"""The number of a pattern and the digest of a key (`key_id`)."""
+Key: TypeAlias = tuple[int, str]
+"""The original shard of a key, and the key's hash (`key_hash`). With sub-keys the same key may be in several shards."""
+Segments: TypeAlias = "tuple[Segment, ...]"
+"""Of one key, in the order of time."""
 
 
 class Segment(NamedTuple):
@@ -36,6 +38,8 @@ class Decision(NamedTuple):
     """What the driver has decided for one key."""
 
     pattern: int
+    """The number of the pattern."""
+    shard: int
     key: str
     copies: tuple[int, ...]
     """The standbys that shall hold copies of the key; none: all are released."""
@@ -46,41 +50,48 @@ class Assignment(NamedTuple):
 
     decisions: int = 0
     """The number of decisions that are in force."""
-    segments: Mapping[PatternKey, tuple[Segment, ...]] = {}
+    segments: Mapping[tuple[int, Key], Segments] = {}
+    """By the number of the pattern, and the key."""
 
     def after(self, decided: Sequence[Decision], after: int) -> Assignment:
         """The assignment with further decisions, for starts after this event time."""
         segments = dict(self.segments)
         for one in decided:
-            before = segments.get((one.pattern, one.key), ())
+            place = one.pattern, (one.shard, one.key)
+            before = segments.get(place, ())
             if before and before[-1].after == after:
                 before = before[:-1]  # no start has fallen into that segment
             if one.copies or before:
-                segments[one.pattern, one.key] = (*before, Segment(after, one.copies))
+                segments[place] = (*before, Segment(after, one.copies))
         return Assignment(self.decisions + len(decided), segments)
 
     def since(self, times: Mapping[int, int]) -> Assignment:
         """The assignment without what no longer matters. `times` has, for each pattern, an event time (microseconds)
         before which no event can be part of an open or future partial match of a copy.
         """
-        kept = {key: _since(segments, times[key[0]]) for key, segments in self.segments.items()}
-        return self._replace(segments={key: segments for key, segments in kept.items() if segments})
+        kept = {place: _since(segments, times[place[0]]) for place, segments in self.segments.items()}
+        return self._replace(segments={place: segments for place, segments in kept.items() if segments})
 
-    def of_pattern(self, pattern: int) -> dict[str, tuple[Segment, ...]]:
-        """The segments of the pattern's keys, by digest."""
+    def of_pattern(self, pattern: int) -> dict[Key, Segments]:
+        """The segments of the pattern's keys."""
         return {key: segments for (number, key), segments in self.segments.items() if number == pattern}
 
-    def copies(self, pattern: int, key: str) -> tuple[int, ...]:
-        """The standbys among which the key's starts are divided now."""
-        segments = self.segments.get((pattern, key), ())
-        return segments[-1].copies if segments else ()
+    def copies(self, pattern: int) -> dict[Key, tuple[int, ...]]:
+        """The standbys among which the starts of each of the pattern's keys are divided now, if there are any."""
+        found = {key: segments[-1].copies for key, segments in self.of_pattern(pattern).items()}
+        return {key: copies for key, copies in found.items() if copies}
 
     @property
     def document(self) -> dict[str, Any]:
         """The assignment in JSON values."""
         keys = [
-            {"pattern": pattern, "key": key, "segments": [[one.after, [*one.copies]] for one in segments]}
-            for (pattern, key), segments in self.segments.items()
+            {
+                "pattern": pattern,
+                "shard": shard,
+                "key": key,
+                "segments": [[one.after, [*one.copies]] for one in segments],
+            }
+            for (pattern, (shard, key)), segments in self.segments.items()
         ]
         return {"format": FORMAT, "decisions": self.decisions, "keys": keys}
 
@@ -90,13 +101,15 @@ class Assignment(NamedTuple):
         return Assignment(
             document["decisions"],
             {
-                (one["pattern"], one["key"]): tuple(Segment(after, tuple(held)) for after, held in one["segments"])
+                (one["pattern"], (one["shard"], one["key"])): tuple(
+                    Segment(after, tuple(copies)) for after, copies in one["segments"]
+                )
                 for one in document["keys"]
             },
         )
 
 
-def _since(segments: tuple[Segment, ...], time: int) -> tuple[Segment, ...]:
+def _since(segments: Segments, time: int) -> Segments:
     """Without leading segments that have ended before `time`, and with none at all if there are no copies left."""
     ends = [*(one.after for one in segments[1:]), FOREVER]
     kept = tuple(one for one, end in zip(segments, ends, strict=True) if end >= time)

@@ -66,15 +66,14 @@ class CopiesFolder:
         """The number of decisions."""
         return max(_numbers(self._decisions), default=0)
 
-    @property
-    def latest(self) -> Assignment:
-        """The assignment of the last micro-batch that has begun."""
-        numbers = _numbers(self._batches)
+    def of_batch(self, batch: int) -> Assignment:
+        """The assignment of a micro-batch that has run. One without events has that of the micro-batch before."""
+        numbers = [number for number in _numbers(self._batches) if number <= batch]
         return Assignment.of(_read(self._batches / _name(numbers[-1]))) if numbers else Assignment()
 
     def _decision(self, number: int) -> Decision:
         document = _read(self._decisions / _name(number))
-        return Decision(document["pattern"], document["key"], tuple(document["copies"]))
+        return Decision(document["pattern"], document["shard"], document["key"], tuple(document["copies"]))
 
     def _watermark(self, batch: int) -> int:
         """The watermark of a micro-batch, in microseconds, from Spark's log, which has it before its tasks begin."""
@@ -103,9 +102,10 @@ def _numbers(folder: Path) -> list[int]:
 def _read(file: Path) -> dict[str, Any]:
     try:
         document: dict[str, Any] = json.loads(file.read_text("utf-8"))
-        check_format(document["format"])
+        written = int(document["format"])
     except (ValueError, KeyError, TypeError) as error:
         raise SnapshotError(f"the file {file} is damaged. Restore the checkpoint from a copy") from error
+    check_format(written)
     return document
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
-from cepheid.events.batch import MASK, TIME, Batch
-from cepheid.events.identity import canonical_bytes, key_id, values_and_bounds
-from cepheid.hosts.spark.stream.copies.assignment import Segment, shares
+from cepheid.events.batch import MASK, TIME, Batch, python_values
+from cepheid.events.identity import canonical_bytes, values_and_bounds
+from cepheid.hosts.spark.stream.copies.assignment import Key, Segments, shares
+from cepheid.hosts.spark.stream.load.hot_keys import key_hash
 from cepheid.kernel.siphash import siphash
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.working_set import mask_of
@@ -30,14 +31,14 @@ class Marking(NamedTuple):
 
 
 def routed(
-    batch: Batch, shards: Ints, keys: Mapping[str, Sequence[Segment]], marking: Marking, first: int
+    batch: Batch, shards: Ints, keys: Mapping[Key, Segments], marking: Marking, first: int
 ) -> tuple[Batch, Ints]:
     """The events with marked starts, and the number of the shard that each goes to. Events of a key with copies are
     there several times: standby s has the number `first + s`. `shards` has the events' original shards.
     """
     starts = np.ones(len(batch), np.bool_)
     rows, places, marked = [np.arange(len(batch))], [shards], [starts]
-    for mine, segments in _rows_of(batch, keys):
+    for mine, segments in _rows_of(batch, shards, keys):
         own, copies = shares(times_of(batch)[mine], _hashes(batch.take(pa.array(mine))), segments, marking.window)
         starts[mine] = own
         for standby, share in copies.items():
@@ -49,18 +50,27 @@ def routed(
     return _marked(batch, np.concatenate(marked), marking.may_start), np.concatenate(places)
 
 
-def _rows_of(batch: Batch, keys: Mapping[str, Sequence[Segment]]) -> list[tuple[Ints, Sequence[Segment]]]:
+def _rows_of(batch: Batch, shards: Ints, keys: Mapping[Key, Segments]) -> Iterator[tuple[Ints, Segments]]:
     """The positions of the events of each of the keys, with the key's segments."""
-    if not keys or not len(batch):
-        return []
-    if not batch.keys:
-        segments = keys.get(key_id(b""))
-        return [] if segments is None else [(np.arange(len(batch)), segments)]
-    names = canonical_bytes(batch.keys, len(batch)).dictionary_encode()
-    codes = {key_id(name): code for code, name in enumerate(names.dictionary.to_pylist())}
-    indices = names.indices.to_numpy()
-    found = [(np.flatnonzero(indices == codes[key]), segments) for key, segments in keys.items() if key in codes]
-    return [(mine.astype(np.int64), segments) for mine, segments in found]
+    for shard in {shard: None for shard, _ in keys}:
+        mine = np.flatnonzero(shards == shard)
+        if len(mine):
+            hashes, numbers = _named(batch.take(pa.array(mine)))
+            for number, hashed in enumerate(hashes):
+                if (shard, hashed) in keys:
+                    yield mine[numbers == number], keys[shard, hashed]
+
+
+def _named(events: Batch) -> tuple[list[str], Ints]:
+    """The hashes of the distinct keys of the events, and for each event the number of its key."""
+    if not events.keys:
+        return [key_hash(())], np.zeros(len(events), np.int64)
+    names = canonical_bytes(events.keys, len(events)).dictionary_encode()
+    numbers = names.indices.to_numpy().astype(np.int64)
+    first = np.empty(len(names.dictionary), np.int64)
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    values = [python_values(column.take(pa.array(first))) for column in events.keys]
+    return [*map(key_hash, zip(*values, strict=True))], numbers
 
 
 def _hashes(events: Batch) -> npt.NDArray[np.uint64]:
