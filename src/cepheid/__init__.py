@@ -14,6 +14,7 @@ from cepheid.errors import (
     SkipError,
     SnapshotError,
 )
+from cepheid.hosts.spark.stream.load.hot_keys import HotKey
 from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
@@ -35,6 +36,7 @@ __all__ = [
     "ConditionError",
     "EventCounts",
     "EventError",
+    "HotKey",
     "IntervalMatcher",
     "IntervalPattern",
     "KnowledgeError",

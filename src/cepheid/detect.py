@@ -63,6 +63,7 @@ def detect(
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
     standbys: int = 0,
+    show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row per match.
@@ -99,6 +100,8 @@ def detect(
         standbys: For a stream: the number of further shards that may hold copies of hot keys, which divide the partial
             matches of such a key by their first events. It is fixed in the checkpoint, which must be named. Finite
             input ignores it.
+        show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
+            has hashes of them.
         checkpoint: For a stream: its checkpointLocation. It is needed only for `standbys`, and to continue from a
             checkpoint that an earlier version of Cepheid has written: its shards keep their numbers, which Spark
             spreads less evenly over partitions. Finite input ignores it.
@@ -136,6 +139,7 @@ def detect(
         lateness=lateness,
         shards=shards,
         standbys=standbys,
+        show_keys=show_keys,
         checkpoint=checkpoint,
         endless=is_spark(events) and events.isStreaming,
     )

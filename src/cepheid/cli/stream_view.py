@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -99,6 +99,10 @@ class View:
             "none yet" if watermark is None else f"{watermark.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
         )
 
+    @property
+    def _patterns(self) -> Sequence[tuple[str, PatternProgress]]:
+        return [] if self._so_far is None else [*self._so_far.patterns.items()]
+
     def _draw(self) -> None:
         # The view starts only now, as Spark writes to standard error while it starts.
         if self._live is None:
@@ -117,6 +121,10 @@ class View:
             rows.add_row("busiest shard", f"{self._last.max_over_mean:.1f} times the mean of all")
             for name, number, shard in busiest(self._last, _BUSIEST):
                 rows.add_row(f"  {name} {number}", _load(shard))
+        for name, pattern in self._patterns:
+            for key in pattern.hottest[:_BUSIEST]:
+                share = f"{key.share:.0%} of the events of {name}, in shard {key.shard}"
+                rows.add_row(Text(f"hot key {key.key}", overflow="ellipsis", no_wrap=True), share)
         newest = [Text(row, no_wrap=True, overflow="ellipsis") for row in reversed(self.newest)]
         return Group(rows, Text("newest of the last micro-batches", style="bold"), *newest)
 

@@ -113,7 +113,7 @@ def checked_shards(given: object, faults: list[str]) -> int:
     return SHARDS
 
 
-def checked_standbys(given: object, shards: int, checkpoint: object, faults: list[str]) -> int:
+def checked_standbys(given: object, shards: int, checkpoint: object, *, show_keys: bool, faults: list[str]) -> int:
     if not (isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= shards):
         faults.append(f"standbys: a whole number from 0 to the {shards} shards is expected, got {brief(given)}")
         return 0
@@ -121,7 +121,16 @@ def checked_standbys(given: object, shards: int, checkpoint: object, faults: lis
         faults.append(
             "standbys: they need the checkpoint, beside whose logs it is stored which keys have copies: checkpoint=…"
         )
+    if given and show_keys:
+        faults.append("standbys: copies are decided by the hashes of keys. Leave out show_keys")
     return given
+
+
+def checked_flag(argument: str, given: object, faults: list[str]) -> bool:
+    if isinstance(given, bool):
+        return given
+    faults.append(f"{argument}: True or False is expected, got {brief(given)}")
+    return False
 
 
 def checked_path(argument: str, given: object, faults: list[str]) -> str | None:

@@ -68,6 +68,8 @@ class Request:
     """The number of parts that a stream's keys are divided into."""
     standbys: int = 0
     """The number of shards that may hold copies of a stream's hot keys, for each pattern."""
+    show_keys: bool = False
+    """Whether the progress of a stream has its hottest keys themselves, not only their hashes."""
     checkpoint: str | None = None
     """The checkpoint that a stream's query will have, if it is known when the plan is made."""
 

@@ -92,12 +92,12 @@ class CopiesListener(StreamingQueryListener):
     def _learn(
         self, name: str, pattern: PatternProgress, progress: Progress, assignment: Assignment, placement: Placement
     ) -> None:
-        shares = {(one.shard, one.digest): one.share for one in pattern.hottest_keys}
+        shares = {(one.shard, one.key): one.share for one in pattern.hottest}
         figures = Figures(
             seconds=max(progress.total.total_seconds(), 1e-3),
             useful=[one.useful.total_seconds() for one in pattern.shards],
             events=[one.events for one in pattern.shards[: placement.shards]],
-            shares=shares or None,
+            shares=shares if pattern.keys.events else None,
         )
         before = self._loads.get(name, Loads())
         self._loads[name] = before.after(figures, assignment.copies(self._numbers[name]))
