@@ -14,6 +14,7 @@ from cepheid.errors import (
     SkipError,
     SnapshotError,
 )
+from cepheid.hosts.spark.stream.copies.change import CopiesChange
 from cepheid.hosts.spark.stream.load.hot_keys import HotKey
 from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
@@ -29,11 +30,21 @@ from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
-from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split, supervise
+from cepheid.streams import (
+    Subscriber,
+    copy_hot_keys,
+    deliver,
+    partial_matches,
+    progress,
+    progress_listener,
+    split,
+    supervise,
+)
 
 __all__ = [
     "CepheidWarning",
     "ConditionError",
+    "CopiesChange",
     "EventCounts",
     "EventError",
     "HotKey",
@@ -63,6 +74,7 @@ __all__ = [
     "Subscriber",
     "Switch",
     "add_column",
+    "copy_hot_keys",
     "deliver",
     "detect",
     "event",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -13,32 +12,12 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.allocation.thresholds import wanted_copies
 from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision
+from cepheid.hosts.spark.stream.copies.change import CopiesChange
 from cepheid.hosts.spark.stream.copies.deciding import Figures, Loads, in_order_of_load, next_change
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
 from cepheid.hosts.spark.stream.placement import Placement, murmur3
-from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, progress_of
+from cepheid.hosts.spark.stream.progress import Progress, progress_of
 from cepheid.hosts.spark.stream.stored_state import checkpointed_patterns, query_of
-
-
-@dataclass(frozen=True)
-class CopiesChange:
-    """A key of a stream gets a copy, loses one, or should have one more."""
-
-    query: str
-    """The query's id."""
-    batch: int
-    """The micro-batch after which it was decided."""
-    pattern: str
-    key: str
-    """The hash of the key, as in `Progress`."""
-    copies: int
-    """How many copies the key has from one of the next micro-batches on; as before, if only advice is given."""
-    wanted: int
-    """How many copies its load needs."""
-    load: timedelta
-    """The time that the key takes in all shards together, a micro-batch, smoothed."""
-    decided: bool
-    """False: only advice, as there is no budget, or no standby is left."""
 
 
 class CopiesListener(StreamingQueryListener):
@@ -68,11 +47,11 @@ class CopiesListener(StreamingQueryListener):
         if progress is None or not self._is_meant(progress):
             return
         placement = self._learned()
-        if placement is None or not placement.standbys:
+        if placement is None:
             return
         assignment = self._folder.of_batch(progress.batch)
-        for name, pattern in progress.patterns.items():
-            self._learn(name, pattern, progress, assignment, placement)
+        for name, number in self._numbers.items():
+            self._learn(name, number, progress, assignment, placement)
         if assignment.decisions == self._folder.decisions:  # what was decided before has its effect now
             self._decide(progress, assignment, placement)
 
@@ -83,15 +62,15 @@ class CopiesListener(StreamingQueryListener):
             return False
 
     def _learned(self) -> Placement | None:
-        """How the query's shards are numbered; None as long as nothing is stored."""
+        """How the shards of the patterns with standbys are numbered; None as long as nothing is stored."""
         if self._placement is None:
             for name, stored in checkpointed_patterns(self._checkpoint).items():
-                self._numbers[name], self._placement = stored.number, stored.placement
+                if stored.placement.standbys:
+                    self._numbers[name], self._placement = stored.number, stored.placement
         return self._placement
 
-    def _learn(
-        self, name: str, pattern: PatternProgress, progress: Progress, assignment: Assignment, placement: Placement
-    ) -> None:
+    def _learn(self, name: str, number: int, progress: Progress, assignment: Assignment, placement: Placement) -> None:
+        pattern = progress.patterns[name]
         shares = {(one.shard, one.key): one.share for one in pattern.hottest}
         figures = Figures(
             seconds=max(progress.total.total_seconds(), 1e-3),
@@ -100,7 +79,7 @@ class CopiesListener(StreamingQueryListener):
             shares=shares if pattern.keys.events else None,
         )
         before = self._loads.get(name, Loads())
-        self._loads[name] = before.after(figures, assignment.copies(self._numbers[name]))
+        self._loads[name] = before.after(figures, assignment.copies(number))
 
     def _decide(self, progress: Progress, assignment: Assignment, placement: Placement) -> None:
         """One change of the pattern whose key has the highest load."""
