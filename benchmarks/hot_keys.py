@@ -124,8 +124,8 @@ def picture(each: list[Progress]) -> str:
     at = left + (COPIED_AFTER + 1) * step
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            'font-family="sans-serif" font-size="12">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">',
+            '<g font-family="sans-serif" font-size="12">',
             f'<rect width="{width}" height="{height}" fill="white"/>',
             f'<line x1="{left}" y1="{bottom}" x2="{width - 20}" y2="{bottom}" stroke="#444"/>',
             f'<line x1="{left}" y1="30" x2="{left}" y2="{bottom}" stroke="#444"/>',
@@ -136,7 +136,7 @@ def picture(each: list[Progress]) -> str:
             f'<text x="{left}" y="16">matching and state of each task, a micro-batch</text>',
             f'<text x="{width - 20}" y="{bottom + 20}" text-anchor="end">micro-batches</text>',
             *lines,
-            "</svg>\n",
+            "</g></svg>\n",
         ]
     )
 

@@ -15,6 +15,7 @@ from cepheid.errors import (
     SnapshotError,
 )
 from cepheid.hosts.spark.stream.copies.change import CopiesChange
+from cepheid.hosts.spark.stream.load.advice import Advice
 from cepheid.hosts.spark.stream.load.hot_keys import HotKey
 from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
@@ -42,6 +43,7 @@ from cepheid.streams import (
 )
 
 __all__ = [
+    "Advice",
     "CepheidWarning",
     "ConditionError",
     "CopiesChange",

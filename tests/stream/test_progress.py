@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,9 +14,11 @@ from tests.live.events import PAIR, events
 from tests.stream.running import finished, streamed, written
 
 from cepheid import (
+    Advice,
     HotKey,
     PatternProgress,
     Progress,
+    SchemaError,
     ShardProgress,
     detect,
     partial_matches,
@@ -36,6 +39,7 @@ REPORTED: dict[str, Any] = {
     "batchId": 0,
     "durationMs": {"addBatch": 200, "triggerExecution": 300},
     "eventTime": {"watermark": "2024-01-01T00:00:18.000Z"},
+    "sources": [{"inputRowsPerSecond": 2.0}, {"inputRowsPerSecond": 1.0}, {}],
     "stateOperators": [{"commitTimeMs": 40, "numShufflePartitions": 2}, {"commitTimeMs": 2, "numShufflePartitions": 2}],
     "observedMetrics": {
         "cepheid.malformed.1": {"records": 1},
@@ -44,7 +48,8 @@ REPORTED: dict[str, Any] = {
             "reports": [
                 '{"samples":{"pair":[60,true,{"a1":[2,40],"b2":[0,20]}]},"us":700}',
                 '{"samples":{"pair":[40,true,{"b2":[0,39],"c3":[1,1]}]},"us":50}',
-            ]
+            ],
+            "keyed": True,
         },
         "cepheid.read.pair": {"events": 9, "null_keys": 1, "null_times": 0},
         "cepheid.found.pair": {
@@ -108,6 +113,8 @@ def test_figures() -> None:
         commit=timedelta(milliseconds=42),
         malformed=3,
         packing=timedelta(milliseconds=0.75),
+        rate=3.0,
+        keyed=True,
         partitions=2,
         slowest_task=timedelta(milliseconds=1),
         max_over_mean=3 / 1.75,
@@ -145,6 +152,25 @@ def test_sum_of_micro_batches() -> None:
     assert later.with_open_of(both).patterns["pair"].shards[1] == ShardProgress(state_bytes=0, open_partial_matches=0)
     assert later.after(later).patterns["pair"].open_partial_matches is None
     assert later.after(replace(first, patterns={})).patterns == later.patterns
+
+
+def test_advice() -> None:
+    """The advice is for the rate at which events came, or for another rate; without a rate or events there is none."""
+    reported, more = known(REPORTED), known(REPORTED | {"batchId": 1, "sources": []})
+    assert reported.advice() == Advice(3, 1, 1, pytest.approx(1.75e-3 / 3))
+    assert more.rate is None
+    assert more.advice() is None
+    assert more.after(reported).advice() == reported.advice()
+    faster = more.advice(90_000)
+    assert faster is not None
+    assert faster.busiest == pytest.approx(17.5)
+    assert faster.limits[0].startswith("reading, packing, the sink and Spark's own work take 299,000% of the time")
+    nothing = {name: replace(it, events=0) for name, it in reported.patterns.items()}
+    assert replace(reported, patterns=nothing).advice() is None
+    for wrong in (0, -1, math.inf, "many"):
+        with pytest.raises(SchemaError) as caught:
+            reported.advice(wrong)  # type: ignore[arg-type]
+        assert str(caught.value).startswith("rate: a number of events a second above 0 is expected, got ")
 
 
 def test_prometheus_text() -> None:

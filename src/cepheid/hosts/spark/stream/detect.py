@@ -36,7 +36,7 @@ from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.packing import FIGURES
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
-from cepheid.hosts.spark.stream.progress import CALLS, FOUND, PACKED, READ, REPORTS, SHARDS
+from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import is_even
 from cepheid.lang.duration import microseconds
@@ -175,7 +175,9 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     )
     found = checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
     reports = F.collect_list(named(FIGURES)).alias(REPORTS)
-    return found.observe(f"{PACKED}.{places.labels[0]}", reports).where(named(SHARD).isNotNull()).select(SHARD, EVENTS)
+    keyed = F.lit(bool(request.key or source.divided_by)).alias(KEYED)
+    found = found.observe(f"{PACKED}.{places.labels[0]}", reports, keyed)
+    return found.where(named(SHARD).isNotNull()).select(SHARD, EVENTS)
 
 
 def _copying(source: StreamSource) -> Copying | None:

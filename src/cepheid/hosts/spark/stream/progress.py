@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any
 
+from cepheid.errors import SchemaError
 from cepheid.hosts.prometheus import Sample, label, text_of
+from cepheid.hosts.spark.stream.load.advice import Advice, Load, advice_for
 from cepheid.hosts.spark.stream.load.hot_keys import NO_KEYS, HotKey, KeySample, from_texts, merged
+from cepheid.hosts.spark.stream.load.measured import number_of_keys, shard_loads
 from cepheid.hosts.spark.stream.load.shards import (
     ShardProgress,
     combined,
@@ -18,6 +22,7 @@ from cepheid.hosts.spark.stream.load.shards import (
     slowest_task,
     with_state_of,
 )
+from cepheid.lang.arguments import brief
 from cepheid.matchers.counts import EventCounts
 
 READ, FOUND = "cepheid.read", "cepheid.found"
@@ -26,9 +31,9 @@ READ, FOUND = "cepheid.read", "cepheid.found"
 CALLS, SHARDS = "calls", "shards"
 """Parts of FOUND: what each call of a shard reports (`ShardCall`), and the number of the pattern's shards."""
 
-PACKED, REPORTS = "cepheid.packed", "reports"
-"""The metric of the packing step, and its only part: what the tasks report (`hot_keys.to_text`). The name of the
-query's first pattern follows.
+PACKED, REPORTS, KEYED = "cepheid.packed", "reports", "keyed"
+"""The metric of the packing step, after which the name of the query's first pattern follows, and its parts: what the
+tasks report (`hot_keys.to_text`), and whether events have keys.
 """
 
 MALFORMED = "cepheid.malformed"
@@ -107,6 +112,12 @@ class Progress:
     """Records that were left out because they could not be read as events; only for sources read with `json_events`."""
     packing: timedelta
     """The time for packing events for their shards, added up over all tasks."""
+    rate: float | None
+    """Events that came a second: those of the micro-batch, over the time since the one before started. If the query
+    cannot keep up, these are as many as it can process. None: not known, as this was the first one.
+    """
+    keyed: bool
+    """Whether events have keys, or are divided otherwise; if not, one shard has all of them."""
     partitions: int
     """The partitions of the shards' state, each of which is a Spark task."""
     slowest_task: timedelta
@@ -128,6 +139,32 @@ class Progress:
         total = reduce(lambda so_far, one: one.after(so_far), each)
         return replace(total, **read, open_partial_matches=known, shards=(), keys=NO_KEYS)
 
+    def advice(self, rate: float | None = None) -> Advice | None:
+        """How many shards, partitions and cores are enough for `rate` events a second (default: `self.rate`), by the
+        load that was measured. Several micro-batches together tell more than one. None if the rate is not known, or no
+        event was read.
+
+        Raises:
+            SchemaError: the rate is not a number above 0.
+        """
+        given: object = rate
+        if given is not None and not (isinstance(given, int | float) and 0 < given < math.inf):
+            raise SchemaError(f"rate: a number of events a second above 0 is expected, got {brief(rate)}")
+        rate, events = rate or self.rate, max(it.events for it in self.patterns.values())
+        if rate is None or not events:
+            return None
+        each = [(it.shards, it.keys) for it in self.patterns.values()]
+        load = Load(
+            events=events,
+            packing=self.packing.total_seconds(),
+            shards=shard_loads(each),
+            partitions=self.partitions,
+            rest=max(timedelta(0), self.total - self.slowest_task).total_seconds(),
+            keys=number_of_keys(keys for _, keys in each),
+            keyed=self.keyed,
+        )
+        return advice_for(load, rate)
+
     def with_open_of(self, so_far: Progress) -> Progress:
         """This progress of one micro-batch, with what is open and stored according to all micro-batches so far."""
         return replace(
@@ -140,6 +177,7 @@ class Progress:
         return replace(
             self,
             batches=self.batches + earlier.batches,
+            rate=earlier.rate if self.rate is None else self.rate,
             total=self.total + earlier.total,
             work=self.work + earlier.work,
             commit=self.commit + earlier.commit,
@@ -185,6 +223,8 @@ def progress_of(reported: Mapping[str, Any]) -> Progress | None:
         commit=timedelta(milliseconds=sum(operator["commitTimeMs"] for operator in operators)),
         malformed=sum(metric["records"] for name, metric in metrics.items() if name.startswith(MALFORMED)),
         packing=timedelta(microseconds=packing_us),
+        rate=_rate(reported),
+        keyed=all(metric[KEYED] for name, metric in metrics.items() if name.startswith(PACKED)),
         partitions=max(operator["numShufflePartitions"] for operator in operators),
         slowest_task=slowest_task(shards),
         max_over_mean=max_over_mean(shards),
@@ -214,6 +254,12 @@ def _watermark(reported: Mapping[str, Any]) -> datetime | None:
     text = reported.get("eventTime", {}).get("watermark")
     watermark = None if text is None else _time(text)
     return None if watermark is None or watermark.timestamp() == 0 else watermark
+
+
+def _rate(reported: Mapping[str, Any]) -> float | None:
+    """The sum of all sources. Spark leaves out what is not known."""
+    each = [float(rate) for source in reported.get("sources", []) if (rate := source.get("inputRowsPerSecond"))]
+    return sum(each) or None
 
 
 def _time(text: str) -> datetime:
