@@ -13,6 +13,7 @@ from cepheid.errors import (
     SchemaError,
     SkipError,
     SnapshotError,
+    WorkerFailed,
 )
 from cepheid.hosts.spark.stream.copies.change import CopiesChange
 from cepheid.hosts.spark.stream.load.advice import Advice
@@ -75,6 +76,7 @@ __all__ = [
     "SnapshotError",
     "Subscriber",
     "Switch",
+    "WorkerFailed",
     "add_column",
     "copy_hot_keys",
     "deliver",

@@ -125,6 +125,7 @@ def test_circulated_lists() -> None:
     lists = circulated(figure["standbys"], figure["originals"])
     assert {original: [*ids] for original, ids in lists.items()} == figure["lists"]
     assert {original: [*ids[:3]] for original, ids in lists.items()} == figure["preferred"]
+    assert len({ids[0] for ids in lists.values()}) == len(lists)  # first ids all different
     everywhere = listed({f"p{number}": lists for number in range(figure["control_threads"])})
     assert len({str(own) for own in everywhere.values()}) == 1
 

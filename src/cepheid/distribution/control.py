@@ -5,6 +5,7 @@ Control threads do not know of each other's requests. Each knows how many there 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
@@ -51,8 +52,8 @@ class Control:
     """A standby of the list may be used for a second original when no other is left."""
     in_use: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The copies of each original that has some, in the order in which they were requested."""
-    lacking: int = 0
-    """How many copies could not be requested, because there were not enough standbys."""
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    """How many more copies each original needs, for which there are not enough standbys."""
     original: str = ""
     """The original of the event that is being handled."""
     second: int = 0
@@ -197,17 +198,17 @@ def _adapted(control: Control, watch: Watch, original: str, load: float, now: in
     """Requests or releases copies of one original. Control threads are taken to have equal loads."""
     copies = len(control.in_use.get(original, ()))
     wanted = next_copies(
-        control.controls * load,
-        copies,
-        capacity=watch.capacity,
-        most=len(_list_for(control, original)),
-        thresholds=watch.thresholds,
+        control.controls * load, copies, capacity=watch.capacity, most=sys.maxsize, thresholds=watch.thresholds
     )
+    standbys = available(control, original, wanted - copies) if wanted > copies else ()
+    control = _lacking(control, original, max(0, wanted - copies - len(standbys)))
     if wanted < copies:
-        newest = control.in_use[original][wanted:]
-        return release(control, original, newest, now)
-    if wanted == copies:
-        return control, ()
-    standbys = available(control, original, wanted - copies)
-    control = replace(control, lacking=control.lacking + wanted - copies - len(standbys))
+        return release(control, original, control.in_use[original][wanted:], now)
     return request(control, original, standbys, now) if standbys else (control, ())
+
+
+def _lacking(control: Control, original: str, count: int) -> Control:
+    if count == control.lacking.get(original, 0):
+        return control
+    others = {one: number for one, number in control.lacking.items() if one != original}
+    return replace(control, lacking={**others, original: count} if count else others)
