@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 from tests.live.events import ALL, PAIR, at, events
 from tests.live.test_any_delivery import counted
 from tests.stream.running import finished, streamed, written
 from tests.stream.test_spark_stream import delivered, joined, random_events
 
-from cepheid import CopiesChange, Pattern, PatternError, SchemaError, Skip, detect
+from cepheid import Pattern, PatternError, SchemaError, Skip, detect
 from cepheid.hosts.spark.stream.copies.assignment import Decision
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
 from cepheid.hosts.spark.stream.load.hot_keys import key_hash
-from cepheid.streams import copy_hot_keys, partial_matches, progress
+from cepheid.streams import partial_matches, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -107,39 +105,3 @@ def test_standbys_are_fixed_in_the_checkpoint(streams: SparkSession, tmp_path: P
     written([events((1, "p", 1, "a"))], tmp_path / "events", 1)
     with pytest.raises(Exception, match="the checkpoint belongs to another query: standbys"):
         run(0)
-
-
-def test_a_hot_key_gets_copies_by_itself(streams: SparkSession, tmp_path: Path) -> None:
-    """The listener decides after a micro-batch, by the load and the sample of keys. The copies take part in a later
-    micro-batch, and the matches are those of a batch.
-    """
-    xs = ("a" if number % 97 == 0 else "b" for number in range(440_000))
-    keys = ("hot" if number % 10 else f"k{number % 7}" for number in range(440_000))
-    rows = [(number, key, number / 500, x) for number, (key, x) in enumerate(zip(keys, xs, strict=True))]
-    batches = [events(*rows[:220_000]), events(*rows[220_000:], (-1, "e", 900, "z"))]
-    checkpoint, changes, standby_events = tmp_path / "checkpoint", list[CopiesChange](), list[int]()
-    found: list[pa.Table] = []
-    options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "columns": "id"}
-    listener = copy_hot_keys(checkpoint, budget="1 millisecond", report=changes.append)
-    streams.streams.addListener(listener)
-    try:
-        for number, batch in enumerate(batches):
-            written([batch], tmp_path / "events", first=number)
-            stream = streamed(streams, tmp_path / "events")
-            standbys: dict[str, Any] = {"shards": 4, "standbys": 2, "checkpoint": checkpoint}
-            matches = detect(stream, PAIR, lateness="1 second", **standbys, **options).select("match_id")
-            query = finished(matches.writeStream.foreachBatch(lambda one, _: found.append(one.toArrow())), checkpoint)
-            calls = [one.observedMetrics["cepheid.found.pattern"].calls for one in query.recentProgress]
-            standby_events.append(sum(count for one in calls for shard, _, count, *_ in one if shard >= 4))
-            deadline = time.monotonic() + 60
-            while not changes:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-    finally:
-        streams.streams.removeListener(listener)
-    first, *_ = changes
-    assert (first.key, first.copies, first.decided) == (key_hash(("hot",)), 1, True)
-    assert first.wanted > 2
-    assert standby_events[0] == 0 < standby_events[1]
-    expected = detect(pa.concat_tables(batches), PAIR, as_of=at(890), **options).column("match_id")
-    assert sorted(pa.concat_tables(found).column("match_id").to_pylist()) == sorted(expected.to_pylist())
