@@ -120,15 +120,34 @@ def available(control: Control, original: str, count: int) -> tuple[str, ...]:
 
 
 def request(control: Control, original: str, standbys: tuple[str, ...], now: int) -> Acted:
-    """S32: asks for copies on these standbys. The tables change at once, so the next event may already go to a copy."""
-    in_use = (*control.in_use.get(original, ()), *standbys)
+    """S32: asks for copies on these standbys. The tables change at once, so the next event may already go to a copy.
+
+    Raises:
+        ValueError: the list of this original does not have a standby, or it is a copy of the original already.
+    """
+    before = control.in_use.get(original, ())
+    free = [row.id for row in _list_for(control, original) if row.id not in before]
+    if wrong := [standby for standby in standbys if standby not in free]:
+        raise ValueError(
+            f"{original} cannot be copied to {', '.join(wrong)}: the list has {', '.join(free) or 'no standbys'} left"
+        )
+    in_use = (*before, *standbys)
     after = _with_copies(control, original, in_use)
     return after, (messages.copy_request(original, standbys, now),)
 
 
 def release(control: Control, original: str, standbys: tuple[str, ...], now: int) -> Acted:
-    """S34: releases these copies. The original is not told."""
-    kept = tuple(standby for standby in control.in_use[original] if standby not in standbys)
+    """S34: releases these copies. The original is not told.
+
+    Raises:
+        ValueError: one of them is no copy of this original that this control thread requested.
+    """
+    before = control.in_use.get(original, ())
+    if wrong := [standby for standby in standbys if standby not in before]:
+        raise ValueError(
+            f"{', '.join(wrong)} cannot be released: {original} has {', '.join(before) or 'no copies'} from here"
+        )
+    kept = tuple(standby for standby in before if standby not in standbys)
     return _with_copies(control, original, kept), tuple(messages.release(one, original, now) for one in standbys)
 
 

@@ -25,13 +25,14 @@ from cepheid.requests.arguments import (
     checked_shards,
     checked_standbys,
     checked_time,
+    checked_workers,
     checked_zone,
     faults_of_kind,
     faults_of_outputs,
 )
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
-from cepheid.requests.request import SHARDS, Nulls, Request
+from cepheid.requests.request import SHARDS, Nulls, Request, Workers
 
 
 def request_of(
@@ -51,6 +52,7 @@ def request_of(
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
     standbys: int = 0,
+    workers: Workers = 1,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
@@ -92,6 +94,7 @@ def request_of(
         standbys=checked_standbys(standbys, shards, checkpoint, show_keys=show_keys, faults=faults)
         if standbys != 0
         else 0,
+        workers=checked_workers(workers, faults),
         show_keys=checked_flag("show_keys", show_keys, faults),
         checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
