@@ -87,6 +87,7 @@ def test_an_equality_of_all_conditions_extends_the_key(made: Pattern, values: st
             TIED.one_or_more().not_followed_by("n").where("x = a.x").within("1 hour"),
             "stage 'b' may branch at any event, and stage 'n' does not end all branches",
         ),
+        (TIED.one_or_more().greedy().followed_by("c").where("x = a.x"), "stage 'b' is greedy"),
         (TIED.skip(Skip.to_next()), "its skip strategy lets matches exclude each other"),
         (
             TIED.begin_without("w", where="x = a.x", within="1 hour"),
@@ -173,9 +174,10 @@ def test_options_that_forbid_copies_by_start() -> None:
     assert by_start(many) == "by start: cannot, because its conditions leave no bit of the mask free"
 
 
-def test_both_ways_are_explained() -> None:
+def test_all_ways_are_explained() -> None:
     """One line a way."""
     assert division_text(plan_of(TIED)) == (
         "Dividing one key by x: Spark does so in any case, because all events of a match have the same value\n"
         "Dividing one key by start: cannot, because it has no within, so a copy would never be released\n"
+        "Dividing one key by time: cannot, because without within, a match may end at any later time\n"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,9 +13,12 @@ from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
+from cepheid.plan.division import TimeSlices
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.division.explain import division_text
+from cepheid.plan.stages.division.slices import slices_of_all
+from cepheid.plan.stages.division.starts import starts_of
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
 from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
 
 
@@ -110,6 +115,15 @@ class Stages(Family):
 
         return SortedMatchers(compiled, until=until)
 
+    def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
+        from cepheid.matchers.stages.parts import parts_of_stages
+
+        return parts_of_stages(compiled)
+
+    def time_slices(self, plans: Plans) -> TimeSlices | str:
+        found = slices_of_all(plans)
+        return found.text if isinstance(found, Undivided) else found
+
     def tiers(self, plans: Plans) -> Sequence[Tier]:
         found = tiers_of_all(plans)
         return () if isinstance(found, str) else found
@@ -117,6 +131,10 @@ class Stages(Family):
     def sub_keys(self, plans: Plans) -> Sequence[Side]:
         sides = sub_keys_of_all(plans)
         return () if isinstance(sides, Undivided) else sides
+
+    def start_window(self, plan: Plan) -> int | str:
+        found = starts_of(plan)
+        return found.text if isinstance(found, Undivided) else found.window
 
     def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
         from cepheid.matchers.stages.tiers import tier_schema
@@ -135,6 +153,9 @@ class Stages(Family):
         from cepheid.matchers.stages.runner import StagesRunner
 
         return StagesRunner(plan)
+
+    def marking_starts(self, runner: StagesRunner) -> tuple[StagesRunner, int]:
+        return replace(runner, marks_starts=True), runner.compiled.may_start
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest
