@@ -150,7 +150,8 @@ def test_time_slices(events: DataFrame, zone: str, recwarn: pytest.WarningsRecor
         frame = events.withColumn("at", events["at"].cast("timestamp_ntz"))
         local = EVENTS["at"].cast(pa.timestamp("us"))
         table = EVENTS.set_column(EVENTS.schema.get_field_index("at"), "at", local)
-    asked = {"time": "at", "outputs": ("matches", "timeouts"), "as_of": FIRST + timedelta(seconds=200)}
+    until = (FIRST + timedelta(seconds=200)).replace(tzinfo=None)  # read in the zone of the events
+    asked = {"time": "at", "outputs": ("matches", "timeouts"), "as_of": until}
     asked |= {} if zone == "UTC" else {"time_zone": zone}
     ours, theirs = Report(), Report()
     found = rows(detect(frame, SLICED, report=ours, **asked))
