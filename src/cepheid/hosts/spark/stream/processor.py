@@ -165,7 +165,8 @@ class ShardProcessor(StatefulProcessor):
             if (following := check_ledger(matching, known)) != known:
                 self._store.write_ledger(following)
             return
-        stepped = step(matching, Shard(self._store, CACHE, (self._query, shard)), values, watermark)
+        called = Shard(self._store, CACHE, (self._query, shard), is_standby=own >= self._placement.shards)
+        stepped = step(matching, called, values, watermark)
         if stepped.timer != stepped.former_timer:
             if stepped.former_timer not in (None, fired):  # Spark itself deletes the timer that fired
                 self._handle.deleteTimer(stepped.former_timer)
