@@ -19,8 +19,8 @@ from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.request import Workers
 
 LEAST_TO_PAY = 2_000_000
-"""With fewer events than this, "auto" is one worker. To start a worker takes 1.6 seconds of processor time, in which one
-process finds the matches in so many events of a pattern such as P8 in docs/performance.md.
+"""With fewer events than this, "auto" is one worker. To start a worker takes 1.6 seconds of processor time; in these
+one process finds the matches in about so many events of P8, a pattern in docs/performance.md.
 """
 
 
