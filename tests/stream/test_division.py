@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.live.events import events
 from tests.stream.test_shard import Stream
@@ -17,8 +17,7 @@ from cepheid.events.batch import Batch
 from cepheid.hosts.shards.arrow_stream import events_of, to_stream
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.matchers.runners import OrderedLiveMatcher
-from cepheid.matchers.snapshot import Snapshot, from_bytes, to_bytes
-from cepheid.matchers.stages.division import joined_snapshots, keep_only
+from cepheid.matchers.snapshot import from_bytes, to_bytes
 
 
 def is_b(event: Any) -> bool:
@@ -69,17 +68,16 @@ class Shards:
 
     def divide(self, shards: int, keys: list[str]) -> None:
         """Divides all that is open into so many shards."""
-        pieces: list[list[Snapshot]] = [[] for _ in range(shards)]
+        pieces: list[list[bytes]] = [[] for _ in range(shards)]
         names = {key: self._name(key) for key in keys}
         former, self.shards = self.shards, [self.runner.matcher() for _ in range(shards)]
         for matcher in former:
             whole = matcher.snapshot({}, {})
             for number, piece in enumerate(pieces):
                 part = self._restored(whole)
-                keep_only(part.live, {names[key] for key in keys if self.shard(key) == number})
-                piece.append(from_bytes(part.snapshot({}, {})))
-        tables = self.runner.compiled.tables
-        self.shards = [self._restored(to_bytes(joined_snapshots(piece, tables))) for piece in pieces]
+                part.keep_only({names[key] for key in keys if self.shard(key) == number})
+                piece.append(part.snapshot({}, {}))
+        self.shards = [self._restored(self.runner.joined(piece)) for piece in pieces]
 
     def _restored(self, snapshot: bytes) -> OrderedLiveMatcher:
         matcher, _ = self.runner.restored(snapshot, {}, self.stream.matching.columns)
@@ -105,6 +103,7 @@ BATCH = st.lists(st.tuples(st.sampled_from(KEYS), st.integers(0, 6), st.sampled_
 
 
 @pytest.mark.parametrize("name", PATTERNS)
+@settings(max_examples=15)
 @given(batches=st.lists(BATCH, min_size=2, max_size=5), shards=st.lists(st.integers(1, 5), min_size=4, max_size=4))
 def test_divided_matchers_go_on(name: str, batches: list[list[tuple[str, int, str]]], shards: list[int]) -> None:
     """Whatever the numbers of shards before and after, the same rows come, with the same ids, late ones among them."""
@@ -126,4 +125,4 @@ def test_shards_of_different_versions() -> None:
     parts = [from_bytes(one.shards[0].snapshot({}, {})) for one in (former, new)]
     parts[0].header["ids"] = 1
     with pytest.raises(SnapshotError, match=r"^its shards make ids in different ways, as they began with different"):
-        joined_snapshots(parts, new.runner.compiled.tables)
+        new.runner.joined([to_bytes(part) for part in parts])

@@ -17,13 +17,10 @@ import pyarrow as pa
 from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SnapshotError
 from cepheid.events.identity import key_names
-from cepheid.kernel.stages.joined import Part, first_numbers, joined
+from cepheid.kernel.stages.division.joined import Part, first_numbers, joined
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.snapshot import Snapshot, ids_of
-
-EVENTS = ("held", "waiting")
-"""The batches of a snapshot that have events."""
 
 
 def keep_only(matcher: ConservativeMatcher, names: Collection[bytes]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,8 +25,7 @@ from cepheid.hosts.spark.stream.stored_state import (
     own_heads,
 )
 from cepheid.lang.arguments import brief
-from cepheid.lang.documents import pattern_from_text
-from cepheid.lang.stages.pattern import Pattern
+from cepheid.lang.documents import AnyPattern, pattern_from_text
 from cepheid.requests.request import MOST_SHARDS
 
 MOST_PARTITIONS = 1 << 20
@@ -80,7 +79,7 @@ class Work:
 
     plan: Rebalancing
     folder: Folder
-    patterns: tuple[tuple[CheckpointedPattern, Placement, Pattern | None], ...]
+    patterns: tuple[tuple[CheckpointedPattern, Placement, AnyPattern | None], ...]
     """Each with its new placement, and itself if its shards are divided anew."""
 
 
@@ -98,7 +97,7 @@ def folder_of(checkpoint: str) -> Folder:
     return Folder(Path(parts.path if parts.scheme else checkpoint).absolute())
 
 
-def planned(checkpoint: str, shards: int | None, partitions: int | None, patterns: Mapping[str, Pattern]) -> Work:
+def planned(checkpoint: str, shards: int | None, partitions: int | None, patterns: Mapping[str, AnyPattern]) -> Work:
     """
     Raises:
         SchemaError: an argument is wrong; the message has all faults.
@@ -169,15 +168,15 @@ def _check_operators(spark: SparkSession, folder: Folder) -> None:
 
 
 def _placed(
-    stored: CheckpointedPattern, shards: int | None, patterns: Mapping[str, Pattern]
-) -> tuple[Placement, Pattern | None]:
+    stored: CheckpointedPattern, shards: int | None, patterns: Mapping[str, AnyPattern]
+) -> tuple[Placement, AnyPattern | None]:
     new = Placement(stored.placement.shards if shards is None else shards)
     if new.shards == stored.placement.shards:
         return new, None
     return new, _pattern(stored, patterns)
 
 
-def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, Pattern]) -> Pattern | None:
+def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, AnyPattern]) -> AnyPattern | None:
     """The pattern, by which the state of its shards is divided; None if it has one shard, whatever their number.
 
     Raises:
@@ -197,16 +196,14 @@ def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, Pattern]) -> Pa
             )
         return None
     given = patterns.get(name)
-    if given is not None and family_of(given) is not None and isinstance(given, Pattern):
+    if given is not None:
         return given
     if asked["functions"]:
         raise SnapshotError(
             f"pattern {name!r} has conditions in Python ({', '.join(asked['functions'])}), which a checkpoint does not "
             "store. Give it: cepheid.streams.rebalance(…, patterns=…)"
         )
-    pattern = pattern_from_text(json.dumps(asked["pattern"]), source="the checkpoint's pattern")
-    assert isinstance(pattern, Pattern)
-    return pattern
+    return pattern_from_text(json.dumps(asked["pattern"]), source="the checkpoint's pattern")
 
 
 def _change(spark: SparkSession, label: str, stored: CheckpointedPattern, new: Placement) -> PatternChange:
@@ -215,17 +212,14 @@ def _change(spark: SparkSession, label: str, stored: CheckpointedPattern, new: P
     return PatternChange(label, before.shards, new.shards, before.even, int(open_))
 
 
-def checked_patterns(patterns: Pattern | Sequence[Pattern] | None) -> dict[str, Pattern]:
+def checked_patterns(patterns: AnyPattern | Iterable[AnyPattern] | None) -> dict[str, AnyPattern]:
     """The patterns by name.
 
     Raises:
-        SchemaError: one is no pattern of stages.
+        SchemaError: one is no pattern whose state can be divided.
     """
-    given = [] if patterns is None else [patterns] if isinstance(patterns, Pattern) else [*patterns]
-    for one in _others(given):
-        raise SchemaError(f"patterns: patterns of stages are expected, got {brief(one)}")
+    given = [] if patterns is None else [*patterns] if isinstance(patterns, Iterable) else [patterns]
+    for one in given:
+        if (family := family_of(one)) is None or not family.divides:
+            raise SchemaError(f"patterns: patterns of stages are expected, got {brief(one)}")
     return {one.name: one for one in given}
-
-
-def _others(given: Sequence[object]) -> Iterator[object]:
-    return (one for one in given if not isinstance(one, Pattern))

@@ -26,7 +26,7 @@ from cepheid.hosts.spark.stream.ledger import SHARD, ledger_bytes, ledger_shard,
 from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, active_session, own_heads
 from cepheid.kernel.arrays import NO_TIME
-from cepheid.lang.stages.pattern import Pattern
+from cepheid.lang.documents import AnyPattern
 from cepheid.requests.request import ERROR
 
 _WORKER = "cepheid.hosts.spark.rebalance.worker"
@@ -36,7 +36,7 @@ def rebalanced(
     checkpoint: str,
     shards: int | None,
     partitions: int | None,
-    patterns: Mapping[str, Pattern],
+    patterns: Mapping[str, AnyPattern],
     *,
     dry_run: bool,
 ) -> Rebalancing:
@@ -70,7 +70,7 @@ def _carry_out(work: Work) -> None:
 
 
 def _write_states(spark: SparkSession, work: Work, settings: Mapping[str, str]) -> None:
-    operators: dict[int, list[tuple[CheckpointedPattern, Placement, Pattern | None]]] = {}
+    operators: dict[int, list[tuple[CheckpointedPattern, Placement, AnyPattern | None]]] = {}
     for one in work.patterns:
         operators.setdefault(one[0].operator, []).append(one)
     for operator, patterns in operators.items():
@@ -80,7 +80,7 @@ def _write_states(spark: SparkSession, work: Work, settings: Mapping[str, str]) 
             work.folder.take_state(written, operator, work.plan.batch)
 
 
-def _state(spark: SparkSession, patterns: list[tuple[CheckpointedPattern, Placement, Pattern | None]]) -> DataFrame:
+def _state(spark: SparkSession, patterns: list[tuple[CheckpointedPattern, Placement, AnyPattern | None]]) -> DataFrame:
     """The parts of all shards of an operator, with their ledgers, as they are to be."""
     stored = parts_of(spark, patterns[0][0])
     each = [_shards(spark, stored, *one) for one in patterns]
@@ -102,7 +102,7 @@ def _made_for(stored: CheckpointedPattern, new: Placement) -> dict[str, object]:
 
 
 def _shards(
-    spark: SparkSession, parts: DataFrame, stored: CheckpointedPattern, new: Placement, pattern: Pattern | None
+    spark: SparkSession, parts: DataFrame, stored: CheckpointedPattern, new: Placement, pattern: AnyPattern | None
 ) -> DataFrame:
     """The parts of the pattern's shards as they are to be."""
     numbers = stored.placement.numbers(stored.number).tolist()

@@ -24,15 +24,15 @@ from cepheid.hosts.spark.rebalance.parts import KEY, PART, PIECE, ROW, VALUE, St
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import timer_of
-from cepheid.matchers.runners import OrderedLiveMatcher
-from cepheid.matchers.snapshot import Snapshot, from_bytes, to_bytes
-from cepheid.matchers.stages.division import EVENTS, joined_snapshots, keep_only
-from cepheid.matchers.stages.runner import StagesRunner
+from cepheid.matchers.protocols import LiveMatcher, PatternRunner
+from cepheid.matchers.snapshot import from_bytes, to_bytes
 from cepheid.matchers.watermark import Reached
 from cepheid.requests.request import ERROR
 
 NAME = "name"
 """The column of a key's name."""
+_EVENTS = ("held", "waiting")
+"""The batches of a snapshot that have events."""
 _FAILURES = (ConditionError, LimitExceeded, SkipError, SnapshotError)
 
 
@@ -98,7 +98,7 @@ def _keys(shard: StoredShard) -> Iterator[tuple[list[pa.Array], list[bytes]]]:
     """The key columns of the shard's events and the names of their keys, in several parts."""
     batches = from_bytes(shard.first).batches
     logged = (events for entry in shard.entries if (events := events_of([entry.events])) is not None)
-    for events in [*(batches[name] for name in EVENTS if name in batches), *(one.data for one in logged)]:
+    for events in [*(batches[name] for name in _EVENTS if name in batches), *(one.data for one in logged)]:
         names = [name for name in events.schema.names if name.startswith(KEY_PREFIX)]
         columns = [events.column(f"{KEY_PREFIX}{i}") for i in range(len(names))]
         yield columns, key_names(columns, len(events))
@@ -126,30 +126,27 @@ def _pieces(shard: StoredShard, targets: Mapping[int, set[bytes]], division: Div
             "a match or a timeout is due that has not been emitted: let the query run another micro-batch first"
         )
     made_for = json.loads(division.made_for)
-    if unknown := matcher.live.keys.number_of.keys() - set().union(*targets.values()):
+    if unknown := {*matcher.open_keys} - set[bytes]().union(*targets.values()):
         raise SnapshotError(f"shard {shard.number} has {len(unknown)} keys of which it has no event")
     whole = snapshot_of(matcher, made_for)
     stored = StoredShard(shard.number, Head(FORMAT, b"", 0, 0, 0, division.now, 0, None), whole, ())
     for target, names in sorted(targets.items()):
         piece = matcher if len(targets) == 1 else _restored(stored, division, division.made_for)
         if len(targets) > 1:
-            keep_only(piece.live, names)
+            piece.keep_only(names)
         if not piece.is_idle:
             counts = {"open": piece.open, "timer": timer_of(piece), "passed": division.now}
             yield {SHARD: target, PART: PIECE, VALUE: snapshot_of(piece, made_for), **counts}
 
 
-def _restored(shard: StoredShard, division: Division, made_for: str) -> OrderedLiveMatcher:
+def _restored(shard: StoredShard, division: Division, made_for: str) -> LiveMatcher:
     runner = unpacked_runner(division.runner)
-    matcher = restored(runner, shard, shard.head, json.loads(made_for), division.columns).matcher
-    assert isinstance(matcher, OrderedLiveMatcher), "of a pattern of stages"
-    return matcher
+    return restored(runner, shard, shard.head, json.loads(made_for), division.columns).matcher
 
 
 def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.RecordBatch]:
     """The new shards, from their parts. `given` has the pattern's runner."""
     runner = unpacked_runner(given[0])
-    assert isinstance(runner, StagesRunner)
     try:
         for number, rows in by_shard(batches):
             yield _batch(_joined(number, rows, runner).rows)
@@ -157,9 +154,8 @@ def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.
         yield _failure(error)
 
 
-def _joined(number: int, rows: Sequence[Mapping[str, Any]], runner: StagesRunner) -> StoredShard:
-    pieces: list[Snapshot] = [from_bytes(row[VALUE]) for row in rows]
-    snapshot = rows[0][VALUE] if len(rows) == 1 else to_bytes(joined_snapshots(pieces, runner.compiled.tables))
+def _joined(number: int, rows: Sequence[Mapping[str, Any]], runner: PatternRunner) -> StoredShard:
+    snapshot = runner.joined([row[VALUE] for row in rows])
     timer = min((row["timer"] for row in rows if row["timer"] is not None), default=None)
     head = first_head(len(snapshot), Reached(rows[0]["passed"]), sum(row["open"] for row in rows), timer)
     return StoredShard(number, head, snapshot, ())

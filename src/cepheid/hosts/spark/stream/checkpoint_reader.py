@@ -34,7 +34,7 @@ from cepheid.hosts.spark.stream.stored_state import (
     shard_column,
 )
 from cepheid.kernel.arrays import NO_TIME
-from cepheid.lang.stages.pattern import Pattern
+from cepheid.lang.documents import AnyPattern
 from cepheid.matchers.snapshot import differences
 from cepheid.output.times import given_schema
 from cepheid.plan.limits import Limits
@@ -86,7 +86,7 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
 
-def request_of_stored(stored: CheckpointedPattern, pattern: Pattern) -> Request:
+def request_of_stored(stored: CheckpointedPattern, pattern: AnyPattern) -> Request:
     """The arguments of `detect` that the checkpoint was written with, for its pattern of stages."""
     arguments = dict(stored.asked["arguments"])
     zone = arguments.pop("time_zone")  # a session's zone may be an offset, which request_of refuses
