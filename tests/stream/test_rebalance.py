@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import shutil
+import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.conftest import TESTS
 from tests.live.events import ALL, PAIR, at, events
+from tests.searching import KILLS
 from tests.stream.running import finished, streamed, written
 from tests.stream.test_kill import committed_rows
 from tests.stream.test_spark_stream import delivered, random_events
 
 from cepheid import Pattern, SchemaError, SnapshotError, detect
 from cepheid.hosts.spark.rebalance.folders import BEGUN, DONE, PARTITIONS, Folder
+from cepheid.hosts.spark.stream.stored_state import checkpointed_patterns
 from cepheid.streams import rebalance
 
 if TYPE_CHECKING:
@@ -23,6 +31,7 @@ if TYPE_CHECKING:
 
 LONE = Pattern.begin("a").where("x = 'a'").followed_by("b").where("x = 'b' AND id > a.id").within("10 seconds")
 PATTERNS = {"sets": PAIR, "one by one": LONE}
+SCRIPT = Path(__file__).with_name("rebalanced.py")
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
 
 
@@ -36,13 +45,13 @@ def go_on(spark: SparkSession, folder: Path, shards: int) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_other_numbers(streams: SparkSession, tmp_path: Path) -> None:
-    """More shards, then fewer, in other numbers of partitions: the query goes on in the same files, whose log has each
-    micro-batch; all rows are there once, with the ids that they have without all that.
+    """With shards that are both divided and joined, in another number of partitions, the query goes on in the same files,
+    whose log has each micro-batch; all rows are there once, with the ids that they have without all that.
     """
     rows = random_events(3, 400, 25)
-    batches = [*delivered(rows, 6, 5, 3), events((-1, "end", 300, "z"))]
+    batches = [*delivered(rows, 6, 5, 2), events((-1, "end", 300, "z"))]
     checkpoint, query = tmp_path / "checkpoint", ""
-    parts = [(4, 2, batches[:2]), (8, 3, batches[2:3]), (3, 1, batches[3:])]
+    parts = [(4, 2, batches[:1]), (6, 3, batches[1:])]
     for number, (shards, partitions, batch) in enumerate(parts):
         if number:
             planned = rebalance(checkpoint, shards=shards, partitions=partitions, dry_run=True)
@@ -54,7 +63,7 @@ def test_other_numbers(streams: SparkSession, tmp_path: Path) -> None:
             assert {one.after for one in done.patterns} == {shards}
             assert all(one.open for one in done.patterns)
             assert Path(done.former).is_dir()
-        written(batch, tmp_path / "events", first=2 * bool(number) + (number > 1))
+        written(batch, tmp_path / "events", first=number)
         go_on(streams, tmp_path, shards)
         query = Folder(checkpoint).query
     log = {int(path.name) for path in (tmp_path / "found" / "_spark_metadata").glob("[0-9]*")}
@@ -62,7 +71,42 @@ def test_other_numbers(streams: SparkSession, tmp_path: Path) -> None:
     expected = detect(events(*rows), PATTERNS, as_of=at(295), **OPTIONS)
     found = committed_rows(tmp_path / "found")
     assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
-    assert Folder(checkpoint).batch(Folder(checkpoint).committed).partitions == 1
+    assert Folder(checkpoint).batch(Folder(checkpoint).committed).partitions == 3
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(KILLS < 5, reason="each kill starts Spark anew: make soak does it")
+def test_kills(streams: SparkSession, tmp_path: Path) -> None:
+    """Rebalancings get SIGKILL at random points, and the query goes on after each: no row is lost or doubled."""
+    rows, drawn = random_events(3, 60 * (KILLS + 2), 25), random.Random(5)
+    batches = [*delivered(rows, 6, 5, KILLS + 1), events((-1, "end", 10_000, "z"))]
+    checkpoint, shards = tmp_path / "checkpoint", 4
+    for number, batch in enumerate(batches):
+        if number:
+            wanted = shards % 7 + 2
+            killed_after([tmp_path, wanted, drawn.randint(1, 4)], drawn.random() * 40)
+            Folder(checkpoint).finish()
+            (stored,) = {one.placement.shards for one in checkpointed_patterns(str(checkpoint)).values()}
+            assert stored in (shards, wanted)
+            shards = stored
+        written([batch], tmp_path / "events", first=number)
+        go_on(streams, tmp_path, shards)
+    expected = detect(events(*rows), PATTERNS, as_of=at(9_995), **OPTIONS)
+    found = committed_rows(tmp_path / "found")
+    assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
+
+
+def killed_after(arguments: list[object], seconds: float) -> None:
+    """Starts a rebalancing, and kills it after so many seconds if it has not ended."""
+    path = os.pathsep.join([str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, str(SCRIPT), *map(str, arguments)]
+    process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}, start_new_session=True)
+    try:
+        assert process.wait(seconds) == 0
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 @pytest.mark.spark
@@ -82,7 +126,7 @@ def test_what_cannot_be_rebalanced(streams: SparkSession, tmp_path: Path) -> Non
     )
     refused(SchemaError, numbers, shards=0, partitions=True)
     refused(SchemaError, "checkpoint: 's3a://bucket/c' is not a folder of this machine.", checkpoint="s3a://bucket/c")
-    refused(SchemaError, "patterns: patterns of stages are expected, got int: 5", patterns=[5])
+    refused(SchemaError, "patterns: patterns of stages are expected, got 5", patterns=[5])
     refused(SnapshotError, f"there is no checkpoint with state at '{checkpoint}'", shards=3)
     rows = random_events(3, 60, 5)
     written(delivered(rows, 2, 5, 1), tmp_path / "events")
