@@ -37,6 +37,7 @@ LAYERS = (
     "host",
     "intervals",
     "testing",
+    "distribution",
     "demo",
     "cli",
 )

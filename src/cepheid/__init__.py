@@ -14,6 +14,8 @@ from cepheid.errors import (
     SkipError,
     SnapshotError,
 )
+from cepheid.hosts.spark.stream.load.advice import Advice
+from cepheid.hosts.spark.stream.load.hot_keys import HotKey
 from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
@@ -31,10 +33,12 @@ from cepheid.requests.report import Report
 from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split, supervise
 
 __all__ = [
+    "Advice",
     "CepheidWarning",
     "ConditionError",
     "EventCounts",
     "EventError",
+    "HotKey",
     "IntervalMatcher",
     "IntervalPattern",
     "KnowledgeError",

@@ -62,6 +62,7 @@ def detect(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row per match.
@@ -95,6 +96,8 @@ def detect(
             watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
+        show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
+            has hashes of them.
         checkpoint: For a stream: its checkpointLocation. It is needed only to continue from a checkpoint that an
             earlier version of Cepheid has written: its shards keep their numbers, which Spark spreads less evenly over
             partitions. Finite input ignores it.
@@ -131,6 +134,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        show_keys=show_keys,
         checkpoint=checkpoint,
         endless=is_spark(events) and events.isStreaming,
     )

@@ -185,6 +185,7 @@ def supervise(
     nulls: Nulls = "error",
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    show_keys: bool = False,
 ) -> Supervisor:
     """Starts a query for the patterns in a folder, and returns its supervisor. While `Supervisor.run` runs, the query
     follows the folder: new files deploy patterns, changed files replace versions, and removed files retire patterns.
@@ -234,6 +235,7 @@ def supervise(
 
     arguments: dict[str, Any] = {"key": key, "time": time, "sequence": sequence, "columns": columns, "outputs": outputs}
     arguments |= {"limits": limits, "time_zone": time_zone, "nulls": nulls, "lateness": lateness, "shards": shards}
+    arguments["show_keys"] = show_keys
     given = Supervised(
         events=events,
         folder=Path(patterns),

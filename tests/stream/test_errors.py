@@ -133,6 +133,7 @@ def test_without_protobuf(stream: DataFrame, monkeypatch: pytest.MonkeyPatch) ->
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
         ({"shards": 0}, "shards: a whole number from 1 to 65,536 is expected, got 0"),
         ({"shards": True}, "shards: a whole number from 1 to 65,536 is expected, got True"),
+        ({"show_keys": "yes"}, "show_keys: True or False is expected, got 'yes'"),
         ({"checkpoint": 5}, "checkpoint: the path of a folder is expected, got 5"),
     ],
 )

@@ -54,13 +54,17 @@ def packed(
     places: Any = ((0, 1),),
     even: bool = False,
 ) -> list[tuple[int, list[str], str | None]]:
-    """Each called shard, with the keys of its events and the error. `places` are the last fields of a Packing."""
+    """Each called shard, with the keys of its events and the error. `places` are fields of a Packing: the numbers of
+    the patterns, the ended ones and the plan.
+    """
     found = []
     numbers, *others = places
-    placement = Placement(4, even=even)
-    packing = (LAYOUT, COLUMNS, "stages", plans(*patterns), placement, only_relevant, numbers[: len(patterns)], *others)
-    for batch in pack(iter(batches), packing):
+    labels = tuple(pattern.name for pattern in patterns)
+    shared = LAYOUT, COLUMNS, "stages", plans(*patterns), Placement(4, even=even), only_relevant
+    for batch in pack(iter(batches), (*shared, numbers[: len(patterns)], labels, *others)):
         for row in batch.to_pylist():
+            if row["_shard"] is None:
+                continue
             events = events_of([row["_events"]])
             assert events is None or events.data.schema == COLUMNS
             keys = [] if events is None else events.column(f"{KEY_PREFIX}0").to_pylist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,8 +14,11 @@ from tests.live.events import PAIR, events
 from tests.stream.running import finished, streamed, written
 
 from cepheid import (
+    Advice,
+    HotKey,
     PatternProgress,
     Progress,
+    SchemaError,
     ShardProgress,
     detect,
     partial_matches,
@@ -22,6 +26,7 @@ from cepheid import (
     progress_listener,
     prometheus_text,
 )
+from cepheid.hosts.spark.stream.load.hot_keys import Counted, KeySample
 from cepheid.hosts.spark.stream.progress import progress_of
 
 if TYPE_CHECKING:
@@ -34,10 +39,18 @@ REPORTED: dict[str, Any] = {
     "batchId": 0,
     "durationMs": {"addBatch": 200, "triggerExecution": 300},
     "eventTime": {"watermark": "2024-01-01T00:00:18.000Z"},
+    "sources": [{"inputRowsPerSecond": 2.0}, {"inputRowsPerSecond": 1.0}, {}],
     "stateOperators": [{"commitTimeMs": 40, "numShufflePartitions": 2}, {"commitTimeMs": 2, "numShufflePartitions": 2}],
     "observedMetrics": {
         "cepheid.malformed.1": {"records": 1},
         "cepheid.malformed.2": {"records": 2},
+        "cepheid.packed.pair": {
+            "reports": [
+                '{"samples":{"pair":[60,true,{"a1":[2,40],"b2":[0,20]}]},"us":700}',
+                '{"samples":{"pair":[40,true,{"b2":[0,39],"c3":[1,1]}]},"us":50}',
+            ],
+            "keyed": True,
+        },
         "cepheid.read.pair": {"events": 9, "null_keys": 1, "null_times": 0},
         "cepheid.found.pair": {
             "ties": 0,
@@ -86,6 +99,7 @@ def test_figures() -> None:
             ShardProgress(None, 0, timedelta(0), timedelta(0), 0, 0),
             ShardProgress(0, 2, timedelta(milliseconds=0.6), timedelta(milliseconds=0.15), 200, 2),
         ),
+        keys=KeySample(100, {"b2": Counted(0, 59), "a1": Counted(2, 40), "c3": Counted(1, 1)}),
     )
     assert known(REPORTED) == Progress(
         query="e397",
@@ -98,6 +112,9 @@ def test_figures() -> None:
         work=timedelta(milliseconds=200),
         commit=timedelta(milliseconds=42),
         malformed=3,
+        packing=timedelta(milliseconds=0.75),
+        rate=3.0,
+        keyed=True,
         partitions=2,
         slowest_task=timedelta(milliseconds=1),
         max_over_mean=3 / 1.75,
@@ -123,6 +140,9 @@ def test_sum_of_micro_batches() -> None:
     pair = both.patterns["pair"]
     assert (pair.events, pair.opened, pair.open_partial_matches) == (18, 10, 10)
     assert pair.matching == timedelta(milliseconds=3)
+    assert pair.hottest == (HotKey("b2", 0, 0.59), HotKey("a1", 2, 0.4))
+    assert both.together.hottest == both.together.shards == ()
+    assert both.packing == timedelta(milliseconds=1.5)
     assert both.slowest_task == timedelta(milliseconds=2)
     assert [(shard.events, shard.state_bytes, shard.open_partial_matches) for shard in pair.shards] == [
         (8, 5000, 3),
@@ -134,9 +154,28 @@ def test_sum_of_micro_batches() -> None:
     assert later.after(replace(first, patterns={})).patterns == later.patterns
 
 
+def test_advice() -> None:
+    """The advice is for the rate at which events came, or for another rate; without a rate or events there is none."""
+    reported, more = known(REPORTED), known(REPORTED | {"batchId": 1, "sources": []})
+    assert reported.advice() == Advice(3, 1, 1, pytest.approx(1.75e-3 / 3))
+    assert more.rate is None
+    assert more.advice() is None
+    assert more.after(reported).advice() == reported.advice()
+    faster = more.advice(90_000)
+    assert faster is not None
+    assert faster.busiest == pytest.approx(17.5)
+    assert faster.limits[0].startswith("reading, packing, the sink and Spark's own work take 299,000% of the time")
+    nothing = {name: replace(it, events=0) for name, it in reported.patterns.items()}
+    assert replace(reported, patterns=nothing).advice() is None
+    for wrong in (0, -1, math.inf, "many"):
+        with pytest.raises(SchemaError) as caught:
+            reported.advice(wrong)  # type: ignore[arg-type]
+        assert str(caught.value).startswith("rate: a number of events a second above 0 is expected, got ")
+
+
 def test_prometheus_text() -> None:
     """Each metric has its type followed by the samples of all queries; labels are escaped; unknown values have no
-    sample.
+    sample; keys have none.
     """
     named = known(REPORTED | {"batchId": 1, "name": 'a "b"\\', "eventTime": {}})
     lines = prometheus_text([known(REPORTED), named]).splitlines()
@@ -160,6 +199,8 @@ cepheid_batch_seconds_total{query="e397"} 0.3
 cepheid_work_seconds_total{query="e397"} 0.2
 # TYPE cepheid_commit_seconds_total counter
 cepheid_commit_seconds_total{query="e397"} 0.042
+# TYPE cepheid_packing_seconds_total counter
+cepheid_packing_seconds_total{query="e397"} 0.00075
 # TYPE cepheid_watermark_seconds gauge
 cepheid_watermark_seconds{query="e397"} 1704067218.0
 # TYPE cepheid_watermark_lag_seconds gauge

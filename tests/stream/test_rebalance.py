@@ -45,7 +45,7 @@ def go_on(spark: SparkSession, folder: Path, shards: int) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 def test_other_numbers(streams: SparkSession, tmp_path: Path) -> None:
-    """With shards that are both divided and joined, in another number of partitions, the query goes on in the same files,
+    """With shards that are divided and joined, in another number of partitions, the query goes on in the same files,
     whose log has each micro-batch; all rows are there once, with the ids that they have without all that.
     """
     rows = random_events(3, 400, 25)

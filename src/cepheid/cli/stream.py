@@ -108,6 +108,9 @@ def stream(
         int,
         typer.Option(metavar="N", min=1, help="The number of parts that keys are divided into; fixed in a checkpoint."),
     ] = SHARDS,
+    show_keys: Annotated[
+        bool, typer.Option("--show-keys", help="Name the hottest keys in the live view; otherwise they are hashes.")
+    ] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -132,6 +135,7 @@ def stream(
         o.parameters_from(wanted.parameter),
     )
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
+    arguments["show_keys"] = show_keys
     comes, goes = source_of(source), sink_of(sink)
     watermark = time if time is not None and time == wanted.end else None
     if checkpoint is None and (goes.kind != "-" or patterns is not None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from cepheid.hosts.spark.stream.load.advice import Advice
 from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, busiest, progress_of
 
@@ -44,6 +45,7 @@ class View:
         self._checkpoint = checkpoint
         self._so_far: Progress | None = None
         self._last: Progress | None = None
+        self._advice: Advice | None = None
         self._rate = 0.0
         self._live: Live | None = None
 
@@ -82,6 +84,7 @@ class View:
         self.figures = found if self._so_far is None else found.after(self.figures)
         self._so_far = progress if self._so_far is None else progress.after(self._so_far)
         self._last = progress.with_open_of(self._so_far)
+        self._advice = progress.advice() or self._advice
         self._rate = found.events / max(progress.total.total_seconds(), 0.001)
         newest = reported["observedMetrics"].get(NEWEST, {}).get("row")
         if newest is not None:
@@ -98,6 +101,10 @@ class View:
         return (
             "none yet" if watermark is None else f"{watermark.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
         )
+
+    @property
+    def _patterns(self) -> Sequence[tuple[str, PatternProgress]]:
+        return [] if self._so_far is None else [*self._so_far.patterns.items()]
 
     def _draw(self) -> None:
         # The view starts only now, as Spark writes to standard error while it starts.
@@ -117,6 +124,12 @@ class View:
             rows.add_row("busiest shard", f"{self._last.max_over_mean:.1f} times the mean of all")
             for name, number, shard in busiest(self._last, _BUSIEST):
                 rows.add_row(f"  {name} {number}", _load(shard))
+        if self._advice is not None:
+            rows.add_row("advice", str(self._advice))
+        for name, pattern in self._patterns:
+            for key in pattern.hottest[:_BUSIEST]:
+                share = f"{key.share:.0%} of the events of {name}, in shard {key.shard}"
+                rows.add_row(Text(f"hot key {key.key}", overflow="ellipsis", no_wrap=True), share)
         newest = [Text(row, no_wrap=True, overflow="ellipsis") for row in reversed(self.newest)]
         return Group(rows, Text("newest of the last micro-batches", style="bold"), *newest)
 

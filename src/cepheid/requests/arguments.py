@@ -113,6 +113,13 @@ def checked_shards(given: object, faults: list[str]) -> int:
     return SHARDS
 
 
+def checked_flag(argument: str, given: object, faults: list[str]) -> bool:
+    if isinstance(given, bool):
+        return given
+    faults.append(f"{argument}: True or False is expected, got {brief(given)}")
+    return False
+
+
 def checked_path(argument: str, given: object, faults: list[str]) -> str | None:
     if isinstance(given, str | PathLike) and isinstance(path := fspath(given), str) and path:
         return path

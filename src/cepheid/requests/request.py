@@ -66,6 +66,8 @@ class Request:
     """None: a stream must have its own watermark."""
     shards: int = SHARDS
     """The number of parts that a stream's keys are divided into."""
+    show_keys: bool = False
+    """Whether the progress of a stream has its hottest keys themselves, not only their hashes."""
     checkpoint: str | None = None
     """The checkpoint that a stream's query will have, if it is known when the plan is made."""
 

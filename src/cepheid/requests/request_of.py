@@ -14,6 +14,7 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_as_of,
+    checked_flag,
     checked_key,
     checked_lateness,
     checked_limits,
@@ -48,6 +49,7 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
 ) -> Request:
@@ -85,6 +87,7 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        show_keys=checked_flag("show_keys", show_keys, faults),
         checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
     if time is None and as_of is not None:

@@ -32,9 +32,10 @@ from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.load.shards import ShardCall
+from cepheid.hosts.spark.stream.packing import FIGURES
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
-from cepheid.hosts.spark.stream.progress import CALLS, FOUND, READ, SHARDS
+from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import is_even
 from cepheid.lang.duration import microseconds
@@ -45,7 +46,12 @@ from cepheid.requests.request import ERROR, Request
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.spark.stream.packing.{name}" for name in ("pack", "unpack"))
 _PACKED = StructType(
-    [StructField(SHARD, IntegerType()), StructField(EVENTS, BinaryType()), StructField(ERROR, StringType())]
+    [
+        StructField(SHARD, IntegerType()),
+        StructField(EVENTS, BinaryType()),
+        StructField(ERROR, StringType()),
+        StructField(FIGURES, StringType()),
+    ]
 )
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
@@ -164,9 +170,13 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     places = source.places
     packing = (
         *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, only_relevant),
-        *(places.numbers, places.ended, uuid4().hex),
+        *(places.numbers, tuple(places.labels), places.ended, uuid4().hex, request.show_keys),
     )
-    return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
+    found = checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
+    reports = F.collect_list(named(FIGURES)).alias(REPORTS)
+    keyed = F.lit(bool(request.key or source.divided_by)).alias(KEYED)
+    found = found.observe(f"{PACKED}.{places.labels[0]}", reports, keyed)
+    return found.where(named(SHARD).isNotNull()).select(SHARD, EVENTS)
 
 
 def _time_faults(events: DataFrame, request: Request, time: str | None, earlier: Earlier) -> Iterator[str]:
