@@ -143,14 +143,23 @@ def test_what_cannot_be_rebalanced(streams: SparkSession, tmp_path: Path) -> Non
     commit.write_text('v1\n{"nextBatchWatermarkMs":0,"stateUniqueIds":{"0":[["x"]]}}')
     refused(SnapshotError, f"the checkpoint at '{checkpoint}' has state in the second format", shards=3)
     commit.write_text(content)
-    query = (
-        streamed(streams, tmp_path / "events").writeStream.format("noop").option("checkpointLocation", str(checkpoint))
-    )
-    running = query.start()
+
+
+@pytest.mark.spark
+def test_a_query_that_runs(streams: SparkSession, tmp_path: Path) -> None:
+    """The checkpoint of a query that runs in the session is refused, and one without state, too."""
+    written([events((0, "p", 0, "a"))], tmp_path / "events")
+    checkpoint = tmp_path / "checkpoint"
+    query = streamed(streams, tmp_path / "events").writeStream.format("noop")
+    running = query.option("checkpointLocation", str(checkpoint)).start()
     try:
-        refused(SnapshotError, f"the query of the checkpoint at '{checkpoint}' runs in this session", shards=3)
+        with pytest.raises(SnapshotError, match="runs in this session: stop it first$"):
+            rebalance(checkpoint, shards=3)
+        running.processAllAvailable()
     finally:
         running.stop()
+    with pytest.raises(SnapshotError, match="^there is no checkpoint with state at "):
+        rebalance(checkpoint, shards=3)
 
 
 def folder(path: Path, mark: str | None, partitions: int) -> Folder:

@@ -91,8 +91,9 @@ class Folder:
 
     @property
     def query(self) -> str:
-        """The id of the query."""
-        return str(json.loads((self.path / "metadata").read_text())["id"])
+        """The id of the query; empty if it has never started."""
+        file = self.path / "metadata"
+        return str(json.loads(file.read_text())["id"]) if file.is_file() else ""
 
     @property
     def planned(self) -> int:

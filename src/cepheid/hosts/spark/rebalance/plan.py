@@ -108,8 +108,9 @@ def planned(checkpoint: str, shards: int | None, partitions: int | None, pattern
     spark, folder = active_session(), folder_of(checkpoint)
     if not hasattr(spark, "newSession"):
         raise SchemaError("a checkpoint is rebalanced in a session of this process, not over Spark Connect")
+    _check_not_running(spark, folder)
     each = checkpointed_patterns(str(folder.path))
-    batch = _finished(spark, folder)
+    batch = _finished(folder)
     _check_operators(spark, folder)
     if not each:
         raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet: give it another one")
@@ -139,11 +140,15 @@ def _check_arguments(shards: object, partitions: object) -> None:
         raise SchemaError("\n".join(faults))
 
 
-def _finished(spark: SparkSession, folder: Folder) -> int:
+def _check_not_running(spark: SparkSession, folder: Folder) -> None:
+    running = {str(query.id) for query in spark.streams.active}
+    if running and folder.query in running:
+        raise SnapshotError(f"the query of the checkpoint at {str(folder.path)!r} runs in this session: stop it first")
+
+
+def _finished(folder: Folder) -> int:
     """The number of the last micro-batch, which is finished."""
     checkpoint = str(folder.path)
-    if any(str(query.id) == folder.query for query in spark.streams.active):
-        raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} runs in this session: stop it first")
     batch, planned_ = folder.committed, folder.planned
     if batch < 0:
         raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has finished no micro-batch yet")
