@@ -147,18 +147,18 @@ def test_what_cannot_be_rebalanced(streams: SparkSession, tmp_path: Path) -> Non
 
 @pytest.mark.spark
 def test_a_query_that_runs(streams: SparkSession, tmp_path: Path) -> None:
-    """The checkpoint of a query that runs in the session is refused, and one without state, too."""
+    """The checkpoint of a query that runs in the process is refused, and one without state, too."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     checkpoint = tmp_path / "checkpoint"
     query = streamed(streams, tmp_path / "events").writeStream.format("noop")
     running = query.option("checkpointLocation", str(checkpoint)).start()
     try:
-        with pytest.raises(SnapshotError, match="runs in this session: stop it first$"):
+        with pytest.raises(SnapshotError, match=r"runs in this process: stop it first$"):
             rebalance(checkpoint, shards=3)
         running.processAllAvailable()
     finally:
         running.stop()
-    with pytest.raises(SnapshotError, match="^there is no checkpoint with state at "):
+    with pytest.raises(SnapshotError, match=r"^there is no checkpoint with state at "):
         rebalance(checkpoint, shards=3)
 
 

@@ -141,9 +141,10 @@ def _check_arguments(shards: object, partitions: object) -> None:
 
 
 def _check_not_running(spark: SparkSession, folder: Folder) -> None:
-    running = {str(query.id) for query in spark.streams.active}
-    if running and folder.query in running:
-        raise SnapshotError(f"the query of the checkpoint at {str(folder.path)!r} runs in this session: stop it first")
+    # Spark knows the queries of all sessions of this process here; `spark.streams` has only those of one.
+    shared = getattr(spark, "_jsparkSession").sharedState()  # noqa: B009 - it is not in PySpark's types
+    if folder.query in {query.toString() for query in shared.activeStreamingQueries().keySet()}:
+        raise SnapshotError(f"the query of the checkpoint at {str(folder.path)!r} runs in this process: stop it first")
 
 
 def _finished(folder: Folder) -> int:
