@@ -13,6 +13,7 @@ from cepheid.errors import (
     SchemaError,
     SkipError,
     SnapshotError,
+    WorkerFailed,
 )
 from cepheid.hosts.spark.stream.load.advice import Advice
 from cepheid.hosts.spark.stream.load.hot_keys import HotKey
@@ -64,6 +65,7 @@ __all__ = [
     "SnapshotError",
     "Subscriber",
     "Switch",
+    "WorkerFailed",
     "add_column",
     "deliver",
     "detect",

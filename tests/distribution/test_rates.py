@@ -16,7 +16,7 @@ from tests.distribution.facts import FACTS
 from cepheid.allocation.load import AVERAGED_OVER
 from cepheid.allocation.thresholds import THRESHOLDS, wanted_copies
 from cepheid.distribution.rates.comparison import SCHEMES, SEEDS, figures_of, outcome_of
-from cepheid.distribution.rates.simulation import SETTING, counted, targets
+from cepheid.distribution.rates.simulation import SETTING, Setting, counted, targets
 
 FACT = FACTS["simulation"]
 ROWS = {f"{row['scheme']}, {row['order']}, {row['standbys']}": row for row in FACT["rows"]}
@@ -47,6 +47,13 @@ def test_the_setting() -> None:
     grow, shrink, seconds = FACT["thresholds"].values()
     assert (THRESHOLDS.grow, THRESHOLDS.shrink, AVERAGED_OVER) == (grow, shrink, seconds)
     assert (FACTS["thresholds"]["grow_over"], FACTS["thresholds"]["shrink_under"]) == (grow, shrink)
+
+
+def test_a_setting_leaves_seconds_to_judge() -> None:
+    """A setting in which no second would be judged is an error."""
+    message = "^judged_after=10 must be less than 10, the seconds after the last change$"
+    with pytest.raises(ValueError, match=message):
+        Setting(seconds=20, hot_for=10)
 
 
 def test_the_draws() -> None:

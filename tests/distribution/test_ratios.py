@@ -30,6 +30,9 @@ def both_hot(lists: dict[str, dict[str, tuple[str, ...]]]) -> Network:
 @pytest.mark.parametrize(("figure", "lists"), [(DISJOINT, FIG_14), (SHARED, FIG_26)], ids=["disjoint", "shared"])
 def test_fractions(figure: dict[str, Any], lists: dict[str, dict[str, tuple[str, ...]]]) -> None:
     """FIG. 25 and 26: the weights of each control thread, its fractions, and what each thread carries in all cases."""
+    if figure is DISJOINT:
+        assert {at: [*own["*"]] for at, own in lists.items()} == figure["lists"]
+        assert len(lists) == figure["control_threads"]
     network = both_hot(lists)
     by = {at: parts(network, at, "d31") for at in ("p21", "p22")}
     assert by == figure["weights"]

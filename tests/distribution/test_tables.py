@@ -125,6 +125,7 @@ def test_circulated_lists() -> None:
     lists = circulated(figure["standbys"], figure["originals"])
     assert {original: [*ids] for original, ids in lists.items()} == figure["lists"]
     assert {original: [*ids[:3]] for original, ids in lists.items()} == figure["preferred"]
+    assert len({ids[0] for ids in lists.values()}) == len(lists)  # first ids all different
     everywhere = listed({f"p{number}": lists for number in range(figure["control_threads"])})
     assert len({str(own) for own in everywhere.values()}) == 1
 
@@ -141,6 +142,25 @@ def test_standbys_of_other_originals_are_used_last() -> None:
         network = Network(example(FIG_17, reuse=reuse))
         request(network, "p21", "d31", ["s001", "s002"])
         assert available(network.threads["p21"].memory, "d32", 4) == then
+
+
+def test_requests_and_releases_that_cannot_be() -> None:
+    """A standby that is not in the list, or that is a copy already, cannot be requested; one that is no copy cannot be
+    released. Nothing is sent then.
+    """
+    network = Network(example(FIG_14))
+    request(network, "p21", "d31", ["s001"])
+    sent = len(network.control_messages)
+    with pytest.raises(ValueError, match=r"^d31 cannot be copied to s001, s003: the list has s002 left$"):
+        request(network, "p21", "d31", ["s001", "s002", "s003"])
+    with pytest.raises(ValueError, match=r"^s002 cannot be released: d31 has s001 from here$"):
+        release(network, "p21", "d31", ["s001", "s002"])
+    with pytest.raises(ValueError, match=r"^s003 cannot be released: d32 has no copies from here$"):
+        release(network, "p22", "d32", ["s003"])
+    request(network, "p21", "d31", ["s002"])
+    with pytest.raises(ValueError, match=r"^d31 cannot be copied to s001: the list has no standbys left$"):
+        request(network, "p21", "d31", ["s001"])
+    assert len(network.control_messages) == sent + 2
 
 
 def plain(lists: dict[str, dict[str, tuple[str, ...]]]) -> dict[str, Any]:

@@ -163,6 +163,28 @@ def test_control_messages() -> None:
     ]
 
 
+def test_who_sends_control_messages() -> None:
+    """A copy takes two hops, by way of the original; a release and an event for a copy take one. The original is not
+    told of the release.
+    """
+    facts, network = FACTS["messages"], Network(example(FIG_17))
+    request(network, "p21", "d31", ["s001", "s002"])
+    asked = facts["copy_request"]
+    assert [*network.last] == [(asked["from"], asked["to"]), *((copy["from"], copy["to"]) for copy in facts["copies"])]
+    assert FACTS["races"]["messages"]["copy"] == "2 hops"
+    network.last.clear()
+    release(network, "p21", "d31", ["s001", "s002"])
+    assert [*network.last] == [(one["from"], one["to"]) for one in facts["releases"]]
+
+
+def test_triggers_of_plugins() -> None:
+    """plg_1 and e_prc2 run for each event, plg_2 and plg_3 for control messages."""
+    threads = example(FIG_14)
+    for name, trigger in (("plg_1", "speed"), ("plg_2", "control"), ("plg_3", "control"), ("e_prc2", "speed")):
+        for at in FACTS["plugins"][name]["in"]:
+            assert threads[at].plugins[trigger].startswith(name)
+
+
 def test_states_of_each_stage() -> None:
     """FIG. 27: the states that messages write at the threads of each stage."""
     network = Network(example(FIG_17))

@@ -35,7 +35,7 @@ def sampled(*columns: pa.Array, show: bool = True, shards: int = 4) -> KeySample
     return sampler.sample
 
 
-def keys_of(share: float, events: int = 200_000, others: int = 20_000) -> pa.Array:
+def keys_of(share: float, events: int = 300_000, others: int = 20_000) -> pa.Array:
     """Events of which this share has the key "hot", and the others have one of many keys, at random."""
     chance = np.random.default_rng(1)
     names = [f"key {number}" for number in chance.integers(0, others, events)]
@@ -47,7 +47,7 @@ def keys_of(share: float, events: int = 200_000, others: int = 20_000) -> pa.Arr
 def test_one_percent() -> None:
     """One percent of the events is sampled. A hot key is found with its share; keys with few events are not listed."""
     sample = sampled(keys_of(0.1))
-    assert sample.events == 2000
+    assert sample.events == 3000
     ((key, _, share),) = sample.hottest
     assert key == "hot"
     assert share == pytest.approx(0.1, abs=0.04)
@@ -75,7 +75,7 @@ def test_keys_are_hashed_unless_asked_for() -> None:
 
 def test_all_types_of_keys() -> None:
     """Keys may have several columns, of any type, also nested ones. Each key has its shard."""
-    events = 200_000
+    events = 300_000
     numbers = pa.array([number % 4 for number in range(events)])
     nested = pa.StructArray.from_arrays([pa.array([number % 2 for number in range(events)])], names=["x"])
     sample = sampled(numbers, nested)
@@ -121,7 +121,7 @@ def test_reports() -> None:
 
 def test_packing_reports() -> None:
     """A task that packs events reports its sample in a last row, which calls no shard; one without events does not."""
-    events = pa.concat_batches([shipped(*[("a", number, 1, 2) for number in range(1000)])] * 200)
+    events = pa.concat_batches([shipped(*[("a", number, 1, 2) for number in range(1000)])] * 300)
     *_, last = pack(
         iter([events]), (LAYOUT, COLUMNS, "stages", plans(A), Placement(4, even=True), True, (0,), ("pair",))
     )

@@ -26,6 +26,7 @@ from cepheid import (
     progress_listener,
     prometheus_text,
 )
+from cepheid.cli.stream_load import load_rows
 from cepheid.hosts.spark.stream.load.hot_keys import Counted, KeySample
 from cepheid.hosts.spark.stream.progress import progress_of
 
@@ -259,6 +260,21 @@ cepheid_shard_open_partial_matches{query="e397",pattern="pair",shard="1"} 0
 cepheid_shard_open_partial_matches{query="e397",pattern="pair",shard="2"} 2
 """
     )
+
+
+def test_the_live_view() -> None:
+    """The live view lists the busiest shards, the hottest keys and the advice."""
+    one = known(REPORTED)
+    assert [*load_rows(one, one, one.advice())] == [
+        ("busiest shard", "1.7 times the mean of all"),
+        ("  pair 0", "4 events, 1.0 ms, 4.9 KiB of state, 3 open"),
+        ("  pair 2", "2 events, 0.8 ms, 0.2 KiB of state, 2 open"),
+        ("hot key b2", "59% of the events of pair, in shard 0"),
+        ("hot key a1", "40% of the events of pair, in shard 2"),
+        ("advice", "3 shards on 1 partition and 1 core are enough"),
+    ]
+    nothing = replace(one, max_over_mean=None, patterns={})
+    assert [*load_rows(nothing, nothing, None)] == []
 
 
 @pytest.mark.spark

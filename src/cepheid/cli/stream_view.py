@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from cepheid.cli.stream_load import load_rows
 from cepheid.hosts.spark.stream.load.advice import Advice
-from cepheid.hosts.spark.stream.load.shards import ShardProgress
-from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, busiest, progress_of
+from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, progress_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -28,7 +27,6 @@ NEWEST = "cepheid.newest"
 """The metric with the newest row of a micro-batch, as JSON."""
 
 _SHOWN = 5
-_BUSIEST = 3
 
 
 class View:
@@ -102,10 +100,6 @@ class View:
             "none yet" if watermark is None else f"{watermark.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
         )
 
-    @property
-    def _patterns(self) -> Sequence[tuple[str, PatternProgress]]:
-        return [] if self._so_far is None else [*self._so_far.patterns.items()]
-
     def _draw(self) -> None:
         # The view starts only now, as Spark writes to standard error while it starts.
         if self._live is None:
@@ -120,25 +114,11 @@ class View:
         rows.add_row("throughput", f"{self._rate:,.0f} events a second")
         rows.add_row("watermark", self._watermark)
         rows.add_row("open partial matches", "not known" if open_ is None else f"{open_:,}")
-        if self._last is not None and self._last.max_over_mean is not None:
-            rows.add_row("busiest shard", f"{self._last.max_over_mean:.1f} times the mean of all")
-            for name, number, shard in busiest(self._last, _BUSIEST):
-                rows.add_row(f"  {name} {number}", _load(shard))
-        if self._advice is not None:
-            rows.add_row("advice", str(self._advice))
-        for name, pattern in self._patterns:
-            for key in pattern.hottest[:_BUSIEST]:
-                share = f"{key.share:.0%} of the events of {name}, in shard {key.shard}"
-                rows.add_row(Text(f"hot key {key.key}", overflow="ellipsis", no_wrap=True), share)
+        if self._last is not None and self._so_far is not None:
+            for name, text in load_rows(self._last, self._so_far, self._advice):
+                rows.add_row(Text(name, overflow="ellipsis", no_wrap=True), text)
         newest = [Text(row, no_wrap=True, overflow="ellipsis") for row in reversed(self.newest)]
         return Group(rows, Text("newest of the last micro-batches", style="bold"), *newest)
-
-
-def _load(shard: ShardProgress) -> str:
-    """What a shard did in the last micro-batch."""
-    size, open_ = shard.state_bytes or 0, shard.open_partial_matches or 0
-    busy = shard.useful / timedelta(milliseconds=1)
-    return f"{shard.events:,} events, {busy:,.1f} ms, {size / 1024:,.1f} KiB of state, {open_:,} open"
 
 
 def _counts(found: PatternProgress, malformed: int, rate: float | None = None) -> str:

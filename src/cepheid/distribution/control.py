@@ -5,6 +5,7 @@ Control threads do not know of each other's requests. Each knows how many there 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
@@ -51,8 +52,8 @@ class Control:
     """A standby of the list may be used for a second original when no other is left."""
     in_use: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The copies of each original that has some, in the order in which they were requested."""
-    lacking: int = 0
-    """How many copies could not be requested, because there were not enough standbys."""
+    lacking: Mapping[str, int] = field(default_factory=dict)
+    """How many more copies each original needs, for which there are not enough standbys."""
     original: str = ""
     """The original of the event that is being handled."""
     second: int = 0
@@ -119,15 +120,34 @@ def available(control: Control, original: str, count: int) -> tuple[str, ...]:
 
 
 def request(control: Control, original: str, standbys: tuple[str, ...], now: int) -> Acted:
-    """S32: asks for copies on these standbys. The tables change at once, so the next event may already go to a copy."""
-    in_use = (*control.in_use.get(original, ()), *standbys)
+    """S32: asks for copies on these standbys. The tables change at once, so the next event may already go to a copy.
+
+    Raises:
+        ValueError: the list of this original does not have a standby, or it is a copy of the original already.
+    """
+    before = control.in_use.get(original, ())
+    free = [row.id for row in _list_for(control, original) if row.id not in before]
+    if wrong := [standby for standby in standbys if standby not in free]:
+        raise ValueError(
+            f"{original} cannot be copied to {', '.join(wrong)}: the list has {', '.join(free) or 'no standbys'} left"
+        )
+    in_use = (*before, *standbys)
     after = _with_copies(control, original, in_use)
     return after, (messages.copy_request(original, standbys, now),)
 
 
 def release(control: Control, original: str, standbys: tuple[str, ...], now: int) -> Acted:
-    """S34: releases these copies. The original is not told."""
-    kept = tuple(standby for standby in control.in_use[original] if standby not in standbys)
+    """S34: releases these copies. The original is not told.
+
+    Raises:
+        ValueError: one of them is no copy of this original that this control thread requested.
+    """
+    before = control.in_use.get(original, ())
+    if wrong := [standby for standby in standbys if standby not in before]:
+        raise ValueError(
+            f"{', '.join(wrong)} cannot be released: {original} has {', '.join(before) or 'no copies'} from here"
+        )
+    kept = tuple(standby for standby in before if standby not in standbys)
     return _with_copies(control, original, kept), tuple(messages.release(one, original, now) for one in standbys)
 
 
@@ -197,17 +217,17 @@ def _adapted(control: Control, watch: Watch, original: str, load: float, now: in
     """Requests or releases copies of one original. Control threads are taken to have equal loads."""
     copies = len(control.in_use.get(original, ()))
     wanted = next_copies(
-        control.controls * load,
-        copies,
-        capacity=watch.capacity,
-        most=len(_list_for(control, original)),
-        thresholds=watch.thresholds,
+        control.controls * load, copies, capacity=watch.capacity, most=sys.maxsize, thresholds=watch.thresholds
     )
+    standbys = available(control, original, wanted - copies) if wanted > copies else ()
+    control = _lacking(control, original, max(0, wanted - copies - len(standbys)))
     if wanted < copies:
-        newest = control.in_use[original][wanted:]
-        return release(control, original, newest, now)
-    if wanted == copies:
-        return control, ()
-    standbys = available(control, original, wanted - copies)
-    control = replace(control, lacking=control.lacking + wanted - copies - len(standbys))
+        return release(control, original, control.in_use[original][wanted:], now)
     return request(control, original, standbys, now) if standbys else (control, ())
+
+
+def _lacking(control: Control, original: str, count: int) -> Control:
+    if count == control.lacking.get(original, 0):
+        return control
+    others = {one: number for one, number in control.lacking.items() if one != original}
+    return replace(control, lacking={**others, original: count} if count else others)

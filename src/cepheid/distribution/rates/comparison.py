@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from statistics import median
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from cepheid.distribution.full_size import full_size
 from cepheid.distribution.lists import Order
@@ -14,16 +14,28 @@ from cepheid.distribution.rates.simulation import Counts, Outcome, Scheme, Setti
 
 SEEDS = (2022, *range(20))
 """The first is that of the pictures."""
-SCHEMES: Mapping[str, Callable[[], Scheme]] = {
-    "none": Nobody,
-    "alone, circulated, 50": lambda: EachAlone(50, Order.CIRCULATED),
-    "alone, circulated, 100": lambda: EachAlone(100, Order.CIRCULATED),
-    "alone, circulated, 200": lambda: EachAlone(200, Order.CIRCULATED),
-    "alone, random, 50": lambda: EachAlone(50, Order.RANDOM),
-    "alone, random, 100": lambda: EachAlone(100, Order.RANDOM),
-    "alone, random, 200": lambda: EachAlone(200, Order.RANDOM),
-    "one place, 64": lambda: OnePlace(64),
-    "one place, 80": lambda: OnePlace(80),
+
+
+class Compared(NamedTuple):
+    """A scheme: who decides, in words, how many standbys there are, and how a run begins."""
+
+    who: str
+    standbys: int
+    new: Callable[[], Scheme]
+
+
+def _alone(order: Order, standbys: int) -> Compared:
+    return Compared(f"each alone, lists {order.value}", standbys, lambda: EachAlone(standbys, order))
+
+
+def _one_place(standbys: int) -> Compared:
+    return Compared("one place", standbys, lambda: OnePlace(standbys))
+
+
+SCHEMES: Mapping[str, Compared] = {
+    "none": Compared("nobody", 0, Nobody),
+    **{f"alone, {order.value}, {number}": _alone(order, number) for order in Order for number in (50, 100, 200)},
+    **{f"one place, {number}": _one_place(number) for number in (64, 80)},
 }
 BY_MESSAGE = Setting(seconds=20, hot_for=10, judged_after=5)
 """What is run message by message at full size."""
@@ -35,7 +47,7 @@ Runs: TypeAlias = Mapping[str, Mapping[int, Figures]]
 
 def outcome_of(name: str, seed: int) -> Outcome:
     """Runs one scheme with one seed."""
-    return run(SCHEMES[name](), _counts(seed))
+    return run(SCHEMES[name].new(), _counts(seed))
 
 
 @cache
@@ -82,14 +94,12 @@ def rates_table(runs: Runs) -> str:
 
 
 def _row(name: str, runs: list[Figures]) -> str:
-    scheme, *_ = parts = name.split(", ")
-    described = {"none": "nobody", "one place": "one place"}.get(scheme) or f"each alone, lists {parts[1]}"
-    standbys = parts[-1] if len(parts) > 1 else "0"
+    compared = SCHEMES[name]
     peaks, queues = ([round(run[figure]) for run in runs] for figure in ("peak_arrival", "longest_queue"))
     sent = median(2 * run["growths"] + run["releases"] for run in runs)
     reached, stayed = (sum(run[figure] is not None for run in runs) for figure in ("reached", "stayed"))
     return (
-        f"| {described} | {standbys} | {_spread(peaks)} | {_spread(queues)} | {sent:,.0f} "
+        f"| {compared.who} | {compared.standbys} | {_spread(peaks)} | {_spread(queues)} | {sent:,.0f} "
         f"| {reached} of {len(runs)} | {stayed} of {len(runs)} |\n"
     )
 

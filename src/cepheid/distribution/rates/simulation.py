@@ -37,6 +37,13 @@ class Setting:
     """Seconds after the last change of what is hot, from which on peaks count."""
     thresholds: Thresholds = THRESHOLDS
 
+    def __post_init__(self) -> None:
+        left = self.seconds - self.last_change
+        if self.judged_after >= left:
+            raise ValueError(
+                f"judged_after={self.judged_after} must be less than {left}, the seconds after the last change"
+            )
+
     @property
     def last_change(self) -> int:
         """The second in which the last hot originals become hot."""

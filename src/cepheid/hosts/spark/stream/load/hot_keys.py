@@ -24,7 +24,7 @@ from cepheid.events.identity import canonical_bytes
 
 ONE_IN = 100
 """One of so many events is sampled, on average."""
-_CLUSTER = 200_000
+_CLUSTER = 300_000
 """Of fewer events, at random, either none are sampled or as many as of so many: each sample costs a fifth of a
 millisecond, however small it is, and packing a thousand events costs one.
 """
@@ -160,7 +160,7 @@ def key_hash(key: tuple[object, ...]) -> str:
 def to_text(samples: Mapping[str, KeySample], nanoseconds: int) -> str:
     """What a task reports of packing: the sample of each pattern that has one, and the time."""
     each = {name: [one.events, one.complete, one.keys] for name, one in samples.items() if one.events}
-    return json.dumps({"samples": each, "us": nanoseconds // 1000}, separators=(",", ":"))
+    return json.dumps({"samples": each, "us": nanoseconds // 1000})
 
 
 def from_texts(texts: Iterable[str]) -> tuple[dict[str, KeySample], int]:
