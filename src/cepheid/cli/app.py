@@ -16,13 +16,13 @@ import typer
 from typer.core import TyperGroup
 
 from cepheid.cli.check import check
+from cepheid.cli.checkpoints.rebalance import rebalance
 from cepheid.cli.detect import detect
 from cepheid.cli.explain import explain
 from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_options, require_installed
 from cepheid.cli.host.app import host
 from cepheid.cli.knowledge import knowledge
 from cepheid.cli.stream import stream
-from cepheid.cli.stream_rebalance import rebalance
 
 _REBALANCE = "stream rebalance"
 
