@@ -23,7 +23,8 @@ from tests.stream.test_spark_stream import delivered, random_events
 
 from cepheid import Pattern, SchemaError, SnapshotError, detect
 from cepheid.hosts.spark.rebalance.folders import BEGUN, DONE, PARTITIONS, Folder
-from cepheid.hosts.spark.stream.stored_state import checkpointed_patterns
+from cepheid.hosts.spark.rebalance.plan import placed
+from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, checkpointed_patterns
 from cepheid.streams import rebalance
 
 if TYPE_CHECKING:
@@ -181,6 +182,15 @@ def folder(path: Path, mark: str | None, partitions: int) -> Folder:
         made.plan_nothing(made.batch(0))
         (path / "offsets" / "1").write_text(made.batch(1).marked(mark).text)
     return made
+
+
+def test_standbys() -> None:
+    """A query with standbys is refused: copies of a key are in several shards."""
+    made_for = {"pattern.name": "p", "shards": 4, "placement": "even", "standbys": {"each": 2, "patterns": 1}}
+    stored = CheckpointedPattern("checkpoint", 0, 3, 0, made_for, {})
+    message = "pattern 'p' has 2 standbys, which may hold copies of its hot keys: a query"
+    with pytest.raises(SnapshotError, match=message):
+        placed(stored, 4, {})
 
 
 def test_the_empty_micro_batch(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def planned(checkpoint: str, shards: int | None, partitions: int | None, pattern
     if not each:
         raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet: give it another one")
     now = folder.batch(batch).partitions
-    found = [(stored, *_placed(stored, shards, patterns)) for stored in each.values()]
+    found = [(stored, *placed(stored, shards, patterns)) for stored in each.values()]
     changes = tuple(_change(spark, label, stored, new) for label, (stored, new, _) in zip(each, found, strict=True))
     plan = Rebalancing(
         checkpoint=str(folder.path),
@@ -173,9 +173,19 @@ def _check_operators(spark: SparkSession, folder: Folder) -> None:
         )
 
 
-def _placed(
+def placed(
     stored: CheckpointedPattern, shards: int | None, patterns: Mapping[str, AnyPattern]
 ) -> tuple[Placement, AnyPattern | None]:
+    """The new placement, and the pattern if its shards are divided anew.
+
+    Raises:
+        SnapshotError: its state cannot be divided.
+    """
+    if stored.placement.standbys:
+        raise SnapshotError(
+            f"pattern {stored.name!r} has {stored.placement.standbys} standbys, which may hold copies of its hot keys: "
+            "a query with standbys keeps its shards and partitions"
+        )
     new = Placement(stored.placement.shards if shards is None else shards)
     if new.shards == stored.placement.shards:
         return new, None

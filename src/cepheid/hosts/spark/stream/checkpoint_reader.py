@@ -21,7 +21,7 @@ from cepheid.hosts.spark.stream.detect import checked
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.hosts.spark.stream.placement import PLACEMENT
+from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.hosts.spark.stream.source import DIVIDED_BY, SESSION_ZONE, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import (
@@ -42,7 +42,7 @@ from cepheid.requests.request import ERROR, Request
 from cepheid.requests.request_of import request_of
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
-_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None}
+_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None, STANDBYS: None}
 """Entries of `made_for` that are about all patterns of the query together."""
 
 
@@ -101,6 +101,7 @@ def matching_of(stored: CheckpointedPattern, request: Request) -> Matching:
     """
     columns = StructType.fromJson(stored.asked["events"])
     events = active_session().createDataFrame([], columns)
+    request = replace(request, standbys=stored.placement.standbys)
     source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.
