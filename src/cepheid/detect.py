@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from os import PathLike
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of
@@ -62,6 +62,7 @@ def detect(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    workers: int | Literal["auto"] = 1,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
 ) -> Events:
@@ -96,6 +97,8 @@ def detect(
             watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
+        workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
+            many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
         show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
             has hashes of them.
         checkpoint: For a stream: its checkpointLocation. It is needed only to continue from a checkpoint that an
@@ -116,6 +119,7 @@ def detect(
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
         LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows.
+        WorkerFailed: a worker process ended.
     """
     if family_of(events) is not None:
         raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
@@ -134,6 +138,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        workers=workers,
         show_keys=show_keys,
         checkpoint=checkpoint,
         endless=is_spark(events) and events.isStreaming,
@@ -217,6 +222,8 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if request.workers != 1:
+            raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
             from cepheid.hosts.spark.stream.detect import detect_on_stream
 

@@ -173,9 +173,10 @@ def test_options_that_forbid_copies_by_start() -> None:
     assert by_start(many) == "by start: cannot, because its conditions leave no bit of the mask free"
 
 
-def test_both_ways_are_explained() -> None:
+def test_all_ways_are_explained() -> None:
     """One line a way."""
     assert division_text(plan_of(TIED)) == (
         "Dividing one key by x: Spark does so in any case, because all events of a match have the same value\n"
         "Dividing one key by start: cannot, because it has no within, so a copy would never be released\n"
+        "Dividing one key by time: cannot, because without within, a match may end at any later time\n"
     )

@@ -15,6 +15,7 @@ from cepheid.events.batch import Schema
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.document.marked_text import Value
 from cepheid.matchers.counts import ReadCounts
+from cepheid.plan.division import TimeSlices
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
@@ -23,6 +24,7 @@ from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
+    from cepheid.matchers.parts import OrderedPart
     from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
@@ -163,6 +165,14 @@ class Family(Protocol):
 
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
+
+    def parts(self, compiled: Any) -> Sequence[OrderedPart]:  # noqa: ARG002
+        """What `finite` does, in parts for several processes. Only for kinds whose events are in order."""
+        raise AssertionError(f"{self.noun} has no parts")
+
+    def time_slices(self, plans: Any) -> TimeSlices | str:  # noqa: ARG002
+        """How the events of one key are divided by time; or why they are not."""
+        return f"{self.kind} are divided by key only"
 
     def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002
         """The tiers in which a pattern without key can be found; none if all events must be in one sequence."""

@@ -12,9 +12,11 @@ from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
+from cepheid.plan.division import TimeSlices
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.division.explain import division_text
+from cepheid.plan.stages.division.slices import slices_of_all
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
 from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
 
 
@@ -109,6 +112,15 @@ class Stages(Family):
         from cepheid.matchers.stages.finite import SortedMatchers
 
         return SortedMatchers(compiled, until=until)
+
+    def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
+        from cepheid.matchers.stages.parts import parts_of_stages
+
+        return parts_of_stages(compiled)
+
+    def time_slices(self, plans: Plans) -> TimeSlices | str:
+        found = slices_of_all(plans)
+        return found.text if isinstance(found, Undivided) else found
 
     def tiers(self, plans: Plans) -> Sequence[Tier]:
         found = tiers_of_all(plans)

@@ -17,7 +17,7 @@ from cepheid.lang.plain_value import plain_value
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.plan.reserved import CAUSE, IN_ONE_TABLE, RESERVED
-from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls
+from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls, Workers
 
 _INTERNAL = re.compile(r"_error|_counts|_slot\d+")
 """Names of internal columns that hosts use beside the key columns while they build the output."""
@@ -111,6 +111,13 @@ def checked_shards(given: object, faults: list[str]) -> int:
         return given
     faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {brief(given)}")
     return SHARDS
+
+
+def checked_workers(given: object, faults: list[str]) -> Workers:
+    if given == "auto" or (isinstance(given, int) and not isinstance(given, bool) and given >= 1):
+        return given
+    faults.append(f"workers: a whole number from 1, or 'auto', is expected, got {brief(given)}")
+    return 1
 
 
 def checked_flag(argument: str, given: object, faults: list[str]) -> bool:

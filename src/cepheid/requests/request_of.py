@@ -24,13 +24,14 @@ from cepheid.requests.arguments import (
     checked_path,
     checked_shards,
     checked_time,
+    checked_workers,
     checked_zone,
     faults_of_kind,
     faults_of_outputs,
 )
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
-from cepheid.requests.request import SHARDS, Nulls, Request
+from cepheid.requests.request import SHARDS, Nulls, Request, Workers
 
 
 def request_of(
@@ -49,6 +50,7 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    workers: Workers = 1,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
@@ -87,6 +89,7 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        workers=checked_workers(workers, faults),
         show_keys=checked_flag("show_keys", show_keys, faults),
         checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )

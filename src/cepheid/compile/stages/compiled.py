@@ -67,8 +67,7 @@ class CompiledPattern:
         """The mask's bit of events that may start partial matches in a detector that starts them with marked events
         only; 0 if the conditions need all bits.
         """
-        used = TruthBits(self.plan).kept_out + (self.plan.pattern.without is not None)
-        return 1 << MAX_CONDITIONS - 1 if used < MAX_CONDITIONS else 0
+        return 1 << MAX_CONDITIONS - 1 if self.plan.truth_bits < MAX_CONDITIONS else 0
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:

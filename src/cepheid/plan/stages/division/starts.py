@@ -13,16 +13,8 @@ from typing import NamedTuple
 from cepheid.lang.duration import format_duration
 from cepheid.lang.stages.pattern import SkipTo
 from cepheid.plan.condition_bits import MAX_CONDITIONS
-from cepheid.plan.stages.division.undivided import Undivided
+from cepheid.plan.stages.division.undivided import SKIP_NAMES, Undivided
 from cepheid.plan.stages.plan import Plan
-
-_CALLED = {
-    SkipTo.NEXT: "SKIP_TO_NEXT",
-    SkipTo.PAST_LAST_EVENT: "SKIP_PAST_LAST_EVENT",
-    SkipTo.FIRST: "SKIP_TO_FIRST",
-    SkipTo.LAST: "SKIP_TO_LAST",
-}
-"""FlinkCEP's names of the skip strategies. With each of them a match waits for those that started earlier."""
 
 
 class Starts(NamedTuple):
@@ -56,7 +48,7 @@ def starts_text(plan: Plan) -> str:
 def _obstacles(plan: Plan) -> Iterator[str]:
     pattern, skip = plan.pattern, plan.pattern.skip_strategy.to
     if skip is not SkipTo.NO_SKIP:
-        yield f"{_CALLED[skip]} ties starts together"
+        yield f"{SKIP_NAMES[skip]} ties starts together"
     if pattern.without is not None:
         yield f"{pattern.without.label} looks at events before the start, which a new copy has not received"
     if plan.limits.on_limit == "drop" or plan.limits.max_partial_matches is not None:
