@@ -15,6 +15,7 @@ from cepheid.errors import (
     SnapshotError,
     WorkerFailed,
 )
+from cepheid.hosts.spark.stream.copies.change import CopiesChange
 from cepheid.hosts.spark.stream.load.advice import Advice
 from cepheid.hosts.spark.stream.load.hot_keys import HotKey
 from cepheid.hosts.spark.stream.load.shards import ShardProgress
@@ -31,12 +32,22 @@ from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
-from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split, supervise
+from cepheid.streams import (
+    Subscriber,
+    copy_hot_keys,
+    deliver,
+    partial_matches,
+    progress,
+    progress_listener,
+    split,
+    supervise,
+)
 
 __all__ = [
     "Advice",
     "CepheidWarning",
     "ConditionError",
+    "CopiesChange",
     "EventCounts",
     "EventError",
     "HotKey",
@@ -67,6 +78,7 @@ __all__ = [
     "Switch",
     "WorkerFailed",
     "add_column",
+    "copy_hot_keys",
     "deliver",
     "detect",
     "event",

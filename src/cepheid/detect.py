@@ -62,6 +62,7 @@ def detect(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    standbys: int = 0,
     workers: int | Literal["auto"] = 1,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
@@ -97,13 +98,16 @@ def detect(
             watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
+        standbys: For a stream: the number of further shards that may hold copies of hot keys, which divide the partial
+            matches of such a key by their first events. It is fixed in the checkpoint, which must be named. Finite
+            input ignores it.
         workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
             many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
         show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
             has hashes of them.
-        checkpoint: For a stream: its checkpointLocation. It is needed only to continue from a checkpoint that an
-            earlier version of Cepheid has written: its shards keep their numbers, which Spark spreads less evenly over
-            partitions. Finite input ignores it.
+        checkpoint: For a stream: its checkpointLocation. It is needed only for `standbys`, and to continue from a
+            checkpoint that an earlier version of Cepheid has written: its shards keep their numbers, which Spark
+            spreads less evenly over partitions. Finite input ignores it.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or deadline
@@ -138,6 +142,7 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        standbys=standbys,
         workers=workers,
         show_keys=show_keys,
         checkpoint=checkpoint,

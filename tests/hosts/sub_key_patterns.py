@@ -54,7 +54,7 @@ def _quantified(random_: random.Random, pattern: Pattern, earlier: list[str], sh
     how = random_.choice(["", "", "one_or_more", "times"])
     if how:
         pattern = pattern.one_or_more() if how == "one_or_more" else pattern.times(1, 3)
-        extra = random_.choice(["", "", "greedy", "allow_combinations", "longest" if longest else ""])
+        extra = random_.choice(["", "", "allow_combinations", "longest" if longest else ""])
         pattern = getattr(pattern, extra)() if extra else pattern
         if how == "one_or_more" and random_.random() < 0.3:
             pattern = pattern.until(f"{_tie(random_, earlier, shared)} AND {random_.choice(ALONE)}")

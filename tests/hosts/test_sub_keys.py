@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.hosts.sub_key_patterns import sub_key_pattern
 from tests.hosts.test_tiers import CHOSEN, FAMILY, _columns, _one_batch, _order, _ranks, _sub_keys, _value, found, rows
 from tests.hosts.tiered_patterns import tied_events
+from tests.searching import share
 
 from cepheid import Pattern, PatternError
 from cepheid.events.batch import Schema
@@ -58,6 +59,7 @@ def divided(plans: Plans, sides: Sequence[Side], batch: pa.RecordBatch, size: in
     return found(FAMILY.finite(FAMILY.compile(plans), None), in_order, size)
 
 
+@share(50)
 @given(SEEDS, SEEDS, st.integers(1, 40), st.sampled_from([1, 7, 1000]), st.sampled_from(CALLS))
 def test_sub_keys_change_no_row(
     seed: int, other: int, count: int, size: int, call: tuple[tuple[str, ...], PlanOptions]

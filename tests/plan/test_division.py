@@ -87,6 +87,7 @@ def test_an_equality_of_all_conditions_extends_the_key(made: Pattern, values: st
             TIED.one_or_more().not_followed_by("n").where("x = a.x").within("1 hour"),
             "stage 'b' may branch at any event, and stage 'n' does not end all branches",
         ),
+        (TIED.one_or_more().greedy().followed_by("c").where("x = a.x"), "stage 'b' is greedy"),
         (TIED.skip(Skip.to_next()), "its skip strategy lets matches exclude each other"),
         (
             TIED.begin_without("w", where="x = a.x", within="1 hour"),

@@ -182,6 +182,12 @@ class Family(Protocol):
         """Values that extend the key, as all events of a match have the same ones; none if the whole key is needed."""
         return ()
 
+    def start_window(self, plan: Any) -> int | str:  # noqa: ARG002
+        """Microseconds after which a partial match has ended, if those of a key can be divided by their first events;
+        otherwise the reasons why they cannot.
+        """
+        return f"{self.noun} is divided only by its key"
+
     def tier_schema(self, plans: Any, number: int, shipped: ShippedEvents) -> pa.Schema:  # noqa: ARG002
         """The columns of the rows of the tier with this number, which is one of several."""
         raise AssertionError(f"{self.noun} has no tiers")
@@ -197,6 +203,12 @@ class Family(Protocol):
 
     def runner(self, plan: Any, late_by: LateBy) -> PatternRunner:
         """The pattern in the form that is sent to the workers of a stream."""
+
+    def marking_starts(self, runner: Any) -> tuple[PatternRunner, int]:  # noqa: ARG002
+        """The runner for events that a host has marked, if they may start partial matches, and the bit of the mask for
+        that. It is asked only if there is a `start_window`.
+        """
+        raise AssertionError(f"{self.noun} cannot be divided by start")
 
     def live_outputs(self, plan: Any) -> tuple[str, ...]:
         """The kinds of rows of a stream: outputs, and RETRACTIONS."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.division.explain import division_text
 from cepheid.plan.stages.division.slices import slices_of_all
+from cepheid.plan.stages.division.starts import starts_of
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
 from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
@@ -130,6 +132,10 @@ class Stages(Family):
         sides = sub_keys_of_all(plans)
         return () if isinstance(sides, Undivided) else sides
 
+    def start_window(self, plan: Plan) -> int | str:
+        found = starts_of(plan)
+        return found.text if isinstance(found, Undivided) else found.window
+
     def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
         from cepheid.matchers.stages.tiers import tier_schema
 
@@ -147,6 +153,9 @@ class Stages(Family):
         from cepheid.matchers.stages.runner import StagesRunner
 
         return StagesRunner(plan)
+
+    def marking_starts(self, runner: StagesRunner) -> tuple[StagesRunner, int]:
+        return replace(runner, marks_starts=True), runner.compiled.may_start
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest

@@ -113,6 +113,19 @@ def checked_shards(given: object, faults: list[str]) -> int:
     return SHARDS
 
 
+def checked_standbys(given: object, shards: int, checkpoint: object, *, show_keys: bool, faults: list[str]) -> int:
+    if not (isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= shards):
+        faults.append(f"standbys: a whole number from 0 to the {shards} shards is expected, got {brief(given)}")
+        return 0
+    if given and checkpoint is None:
+        faults.append(
+            "standbys: they need the checkpoint, beside whose logs it is stored which keys have copies: checkpoint=…"
+        )
+    if given and show_keys:
+        faults.append("standbys: copies are decided by the hashes of keys. Leave out show_keys")
+    return given
+
+
 def checked_workers(given: object, faults: list[str]) -> Workers:
     if given == "auto" or (isinstance(given, int) and not isinstance(given, bool) and given >= 1):
         return given

@@ -69,6 +69,8 @@ class Request:
     """None: a stream must have its own watermark."""
     shards: int = SHARDS
     """The number of parts that a stream's keys are divided into."""
+    standbys: int = 0
+    """The number of shards that may hold copies of a stream's hot keys, for each pattern."""
     workers: Workers = 1
     show_keys: bool = False
     """Whether the progress of a stream has its hottest keys themselves, not only their hashes."""

@@ -23,6 +23,7 @@ from cepheid.requests.arguments import (
     checked_outputs,
     checked_path,
     checked_shards,
+    checked_standbys,
     checked_time,
     checked_workers,
     checked_zone,
@@ -50,6 +51,7 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    standbys: int = 0,
     workers: Workers = 1,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
@@ -89,6 +91,9 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        standbys=checked_standbys(standbys, shards, checkpoint, show_keys=show_keys, faults=faults)
+        if standbys != 0
+        else 0,
         workers=checked_workers(workers, faults),
         show_keys=checked_flag("show_keys", show_keys, faults),
         checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),

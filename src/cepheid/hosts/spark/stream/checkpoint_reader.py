@@ -7,6 +7,7 @@ plan is made from. So nothing else is needed unless the pattern has functions.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +21,7 @@ from cepheid.hosts.spark.stream.detect import checked
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.hosts.spark.stream.placement import PLACEMENT
+from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.hosts.spark.stream.source import DIVIDED_BY, SESSION_ZONE, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import (
@@ -38,7 +39,7 @@ from cepheid.output.times import given_schema
 from cepheid.requests.request import ERROR, Request
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
-_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None}
+_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None, STANDBYS: None}
 """Entries of `made_for` that are about all patterns of the query together."""
 
 
@@ -76,6 +77,7 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     spark = active_session()
     columns = StructType.fromJson(stored.asked["events"])
     events = spark.createDataFrame([], columns)
+    request = replace(request, standbys=stored.placement.standbys)
     source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.

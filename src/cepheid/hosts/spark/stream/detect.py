@@ -28,13 +28,15 @@ from cepheid.hosts.spark.batch.detect import output_columns, row_type
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.engine import expression
 from cepheid.hosts.spark.lift import compared, counts_read, named, raised, session_zone, usable
+from cepheid.hosts.spark.sent import sent
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
+from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.packing import FIGURES
 from cepheid.hosts.spark.stream.places import Places
-from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
+from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import is_even
@@ -83,7 +85,7 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
     numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
-    processor = ShardProcessor(source.placement, numbered, source.places.ended)
+    processor = ShardProcessor(source.placement, sent(events.sparkSession, pickled(numbered)), source.places.ended)
     values = _called(events_by_shard(source), processor, source)
     found = checked(_unpacked(values, source)).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
@@ -170,13 +172,31 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     places = source.places
     packing = (
         *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, only_relevant),
-        *(places.numbers, tuple(places.labels), places.ended, uuid4().hex, request.show_keys),
+        *(places.numbers, tuple(places.labels), places.ended, uuid4().hex, request.show_keys, _copying(source)),
     )
     found = checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
     reports = F.collect_list(named(FIGURES)).alias(REPORTS)
     keyed = F.lit(bool(request.key or source.divided_by)).alias(KEYED)
     found = found.observe(f"{PACKED}.{places.labels[0]}", reports, keyed)
     return found.where(named(SHARD).isNotNull()).select(SHARD, EVENTS)
+
+
+def _copying(source: StreamSource) -> Copying | None:
+    """How standbys get copies of keys; None without standbys."""
+    request = source.request
+    if not request.standbys:
+        return None
+    assert request.checkpoint is not None, "standbys without a checkpoint are refused"
+    delay = -(-microseconds(request.lateness) // 1000) if request.lateness is not None else _watermark_delay(source)
+    each = zip(source.places.numbers, source.each, strict=True)
+    markings = {number: one.marking for number, one in each if one.marking is not None}
+    return Copying(request.checkpoint, 1000 * delay, markings)
+
+
+def _watermark_delay(source: StreamSource) -> int:
+    """How late events may be, in milliseconds, for the watermark that the time column has."""
+    metadata = source.events.schema[str(source.request.time)].metadata or {}
+    return int(metadata.get(_DELAY, 0))
 
 
 def _time_faults(events: DataFrame, request: Request, time: str | None, earlier: Earlier) -> Iterator[str]:
@@ -242,6 +262,8 @@ def _tier_faults(request: Request, time: str | None, earlier: Earlier, places: P
         )
     if time not in earlier.times:
         return
+    if request.standbys:
+        yield "standbys: these events are matches of this query, which come without a watermark. Leave it out"
     if request.lateness is not None:
         yield f"lateness: {time!r} is the time of matches in this query, and no match is late. Leave it out"
     if RETRACTIONS in earlier.outputs:
@@ -294,11 +316,12 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
     call = F.array(*map(named, ShardCall._fields))
+    count = F.lit(source.request.shards + source.request.standbys)
     for place in source.places.each:
         own = named(PATTERN) == place.number
         counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
         calls = F.collect_list(F.when(own, call)).alias(CALLS)
-        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, F.lit(source.request.shards).alias(SHARDS))
+        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, count.alias(SHARDS))
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from cepheid.errors import EventError
+from cepheid.errors import EventError, SnapshotError
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
+from cepheid.hosts.spark.stream.copies.copying import Copies, Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD, ledger_shard
 from cepheid.hosts.spark.stream.load.hot_keys import KeySampler, to_text
 from cepheid.hosts.spark.stream.placement import Placement
@@ -59,6 +60,8 @@ class Packing(NamedTuple):
     """
     show_keys: bool = False
     """Whether the figures have the hottest keys themselves, not only their hashes."""
+    copying: Copying | None = None
+    """How standbys get copies of keys; None without standbys."""
 
 
 FIGURES = "_figures"
@@ -77,12 +80,17 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     packing = Packing(*given)
     own, figures = own_events(packing), Figures.of(packing)
     ledgers = [*map(ledger_shard, packing.numbers)]
+    try:
+        copies = None if packing.copying is None else packing.copying.in_this_batch()
+    except SnapshotError as error:
+        yield _packed(ledgers[:1], [b""], error=str(error))
+        return
     for number, events in enumerate(coalesced(batches)):
         if number == 0:
             called = [*ledgers, *_ended(packing)]
             yield _packed(called, [b""] * len(called))
         try:
-            yield from _shards(events, own, packing, figures)
+            yield from _shards(events, own, packing, figures, copies)
         except EventError as error:
             yield _packed(ledgers[:1], [b""], error=str(error))
             return
@@ -145,18 +153,24 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
 
 
 def _shards(
-    events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packing, figures: Figures
+    events: pa.RecordBatch,
+    own: Sequence[PatternEvents],
+    packing: Packing,
+    figures: Figures,
+    copies: Copies | None,
 ) -> Iterator[pa.RecordBatch]:
     began = perf_counter_ns()
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
     for number, mine, sampler in zip(packing.numbers, own, figures.samplers.values(), strict=True):
         batch = mine.of(every)
-        shards = batch.column(SHARD).to_numpy()
+        shards, batch = batch.column(SHARD).to_numpy(), Batch(batch.data.drop_columns([SHARD]))
         sampler.add(batch.keys, shards)
-        narrow = np.min_scalar_type(packing.placement.shards)
+        if copies is not None:
+            batch, shards = copies.routed(number, batch, shards, packing.placement.shards)
+        narrow = np.min_scalar_type(packing.placement.shards + packing.placement.standbys)
         rows = np.argsort(shards.astype(narrow), kind="stable")  # narrow types are sorted by radix
-        batch = Batch(batch.data.drop_columns([SHARD])).take(pa.array(rows))
+        batch = batch.take(pa.array(rows))
         called, starts = np.unique(shards[rows], return_index=True)
         bounds = pairwise([*starts.tolist(), len(rows)])
         values = [to_stream(batch.slice(*ends).data) for ends in bounds]

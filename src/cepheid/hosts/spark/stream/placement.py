@@ -20,6 +20,8 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 PLACEMENT = "placement"
 """The key of `made_for` that says how shards are numbered; absent in checkpoints of earlier versions."""
 EVEN = "even"
+STANDBYS = "standbys"
+"""The key of `made_for` that says how many standbys there are; absent without any."""
 NUMBERED_OTHERWISE = (
     "its shards may be numbered otherwise, as by earlier versions of Cepheid: name the checkpoint, so that the query "
     "goes on with these numbers, as in detect(…, checkpoint='…')"
@@ -35,24 +37,50 @@ class Placement(NamedTuple):
     even: bool = True
     """False: shard s of pattern p has the number p * shards + s, as in checkpoints of earlier versions."""
 
+    standbys: int = 0
+    """The number of each pattern's standbys, which may hold copies of hot keys. They are numbered after its shards."""
+    patterns: int = 0
+    """The number of patterns, if there are standbys."""
+
     @staticmethod
     def of(made_for: Mapping[str, Any]) -> Placement:
         """The placement of the query that wrote this into its checkpoint."""
-        return Placement(made_for["shards"], even=made_for.get(PLACEMENT) == EVEN)
+        standbys = made_for.get(STANDBYS, {"each": 0, "patterns": 0})
+        return Placement(made_for["shards"], made_for.get(PLACEMENT) == EVEN, standbys["each"], standbys["patterns"])
 
     @property
     def made_for(self) -> dict[str, object]:
         """What `of` reads."""
-        return {"shards": self.shards, **({PLACEMENT: EVEN} if self.even else {})}
+        standbys = {STANDBYS: {"each": self.standbys, "patterns": self.patterns}} if self.standbys else {}
+        return {"shards": self.shards, **({PLACEMENT: EVEN} if self.even else {}), **standbys}
 
     def numbers(self, pattern: int) -> Numbers:
-        """(shards,) the numbers of the pattern's shards. Shard s of pattern p has the least number whose hash leaves s,
-        apart from those that the patterns before p have.
+        """(shards + standbys,) the numbers of the pattern's shards, then of its standbys. Shard s of pattern p has the
+        least number whose hash leaves s, apart from those that the patterns before p have. Standbys have the numbers of
+        some shards of a further pattern, in partitions as far from each other as possible.
         """
-        return _numbers(self, pattern)
+        own = _numbers(self._plain, pattern)
+        if not self.standbys:
+            return own
+        return np.concatenate([own, _numbers(self._plain, self.patterns + pattern)[self._like]])
 
     def shard_of(self, number: int) -> tuple[int, int]:
-        """The pattern whose shard has this number, and which of its shards it is."""
+        """The pattern whose shard has this number, and which of its shards and standbys it is."""
+        pattern, own = self._plain_shard_of(number)
+        if not self.standbys or pattern < self.patterns:
+            return pattern, own
+        return pattern - self.patterns, self.shards + int(np.searchsorted(self._like, own))
+
+    @property
+    def _plain(self) -> Placement:
+        return Placement(self.shards, self.even)
+
+    @property
+    def _like(self) -> Numbers:
+        """(standbys,) for each standby, the shard in whose partition it is."""
+        return np.arange(self.standbys) * self.shards // self.standbys
+
+    def _plain_shard_of(self, number: int) -> tuple[int, int]:
         if not self.even:
             return divmod(number, self.shards)
         known = _by_hash(self.shards, _room_for(number))
@@ -74,7 +102,7 @@ class _ByHash(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _numbers(placement: Placement, pattern: int) -> Numbers:
-    shards, even = placement
+    shards, even, *_ = placement
     if not even:
         return np.arange(pattern * shards, (pattern + 1) * shards)
     size = _room_for(4 * (pattern + 1) * shards)

@@ -68,6 +68,8 @@ class Shard(NamedTuple):
     """This worker's matchers of earlier calls."""
     place: tuple[str, int]
     """The query, and the shard's number in it."""
+    is_standby: bool = False
+    """Whether it has copies of keys. Late events and ties are then those of the original shards, which report them."""
 
 
 class Stepped(NamedTuple):
@@ -85,6 +87,9 @@ class Stepped(NamedTuple):
     open: int
     """The number of open partial matches."""
 
+
+_OF_ORIGINALS = ("late", "ties")
+"""The counts that standbys leave to the original shards."""
 
 CACHE = MatcherCache()
 """This worker's matchers of earlier calls."""
@@ -116,7 +121,8 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
         rows.append(_pass_time(matcher, watermark))
     passed, events = matcher.now, events_of(values)
     if events is not None:
-        rows.append(matcher.process(events))
+        late = matcher.process(events)  # a pattern whose keys have copies emits nothing else at once
+        rows.append(late.slice(0, 0) if shard.is_standby else late)
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
     timer, open_ = _timer(matcher), matcher.open
@@ -128,6 +134,8 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
     state_bytes = _store(matching, shard, head, ready, entry)
     in_state = called - began + perf_counter_ns() - matched
     found = {name: count - ready.counts[name] for name, count in matcher.counts.items()}
+    if shard.is_standby:
+        found |= dict.fromkeys(_OF_ORIGINALS, 0)
     return Stepped(
         rows=given,
         timer=timer,

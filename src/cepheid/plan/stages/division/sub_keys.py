@@ -74,8 +74,11 @@ def _obstacles(plan: Plan) -> Iterator[str]:
         yield f"{pattern.without.label} looks at events before the match"
     if pattern.skip_strategy.to is not SkipTo.NO_SKIP:
         yield "its skip strategy lets matches exclude each other"
-    branching = [part for stage in pattern.stages for part in stage.parts if _may_branch(part)]
-    negated = [part for stage in pattern.stages for part in stage.parts if part.contiguity.negated]
+    parts = [part for stage in pattern.stages for part in stage.parts]
+    # What a greedy loop leaves to the next stage depends on whether any event came in between, as in FlinkCEP.
+    yield from (f"{part.label} is greedy" for part in parts if part.quantifier.greedy)
+    branching = [part for part in parts if _may_branch(part)]
+    negated = [part for part in parts if part.contiguity.negated]
     if branching and negated:
         # FlinkCEP takes a loop that ignores an event to a state of its own, where the NOT stage no longer ends it.
         yield f"{branching[0].label} may branch at any event, and {negated[0].label} does not end all branches"
