@@ -100,7 +100,7 @@ def main() -> None:
         rows.append((name, f"{one_place:.2f} s", f"{divided:.2f} s", f"{divided / one_place:.2f}"))
     print_table("Matching and state, a micro-batch", ("", "without", "one copy", "ratio"), rows)
     if asked.picture is not None:
-        asked.picture.write_text(picture(copied), "utf-8")
+        asked.picture.write_text(picture([_tasks(one) for one in copied]), "utf-8")
 
 
 def _seconds(one: Progress) -> tuple[float, float]:
@@ -108,33 +108,32 @@ def _seconds(one: Progress) -> tuple[float, float]:
     return one.slowest_task.total_seconds(), (together.matching + together.state).total_seconds()
 
 
-def picture(each: list[Progress]) -> str:
-    """The matching and state time of each task over the micro-batches, as SVG."""
-    width, height, left, bottom = 640, 260, 56, 220
-    tasks = [_tasks(one) for one in each]
-    most = max(max(one) for one in tasks)
-    step = (width - left - 20) / max(1, len(each) - 1)
-    colours = ("#c0392b", "#2471a3", "#7d8a97", "#b7c0c8")
+def picture(tasks: list[list[float]]) -> str:
+    """The matching and state time of each task over the micro-batches, in seconds, as SVG."""
+    left, right, top, bottom = 56, 600, 30, 220
+    most = max(map(max, tasks))
+    step = (right - left) / max(1, len(tasks) - 1)
     lines = []
-    for task, colour in enumerate(colours):
-        points = " ".join(
-            f"{left + number * step:.0f},{bottom - 190 * one[task] / most:.0f}" for number, one in enumerate(tasks)
-        )
+    for task, colour in enumerate(("#c0392b", "#2471a3", "#7d8a97", "#b7c0c8")):
+        heights = [bottom - (bottom - top) * one[task] / most for one in tasks]
+        points = " ".join(f"{left + number * step:.0f},{height:.0f}" for number, height in enumerate(heights))
         lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        if min(heights) < bottom - (bottom - top) / 5:
+            lines.append(f'<text x="{right + 6}" y="{heights[-1] + 4:.0f}" fill="{colour}">task {task + 1}</text>')
     at = left + (COPIED_AFTER + 1) * step
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">',
+            '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 260">',
             '<g font-family="sans-serif" font-size="12">',
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-            f'<line x1="{left}" y1="{bottom}" x2="{width - 20}" y2="{bottom}" stroke="#444"/>',
-            f'<line x1="{left}" y1="30" x2="{left}" y2="{bottom}" stroke="#444"/>',
-            f'<line x1="{at:.0f}" y1="30" x2="{at:.0f}" y2="{bottom}" stroke="#999" stroke-dasharray="4 4"/>',
-            f'<text x="{at + 4:.0f}" y="42" fill="#444">the hot key gets a copy</text>',
-            f'<text x="{left - 6}" y="34" text-anchor="end">{most:.1f} s</text>',
+            '<rect width="660" height="260" fill="white"/>',
+            f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}" stroke="#444"/>',
+            f'<line x1="{left}" y1="{top}" x2="{left}" y2="{bottom}" stroke="#444"/>',
+            f'<line x1="{at:.0f}" y1="{top}" x2="{at:.0f}" y2="{bottom}" stroke="#999" stroke-dasharray="4 4"/>',
+            f'<text x="{at + 4:.0f}" y="{top + 12}" fill="#444">the hot key gets a copy</text>',
+            f'<text x="{left - 6}" y="{top + 4}" text-anchor="end">{most:.1f} s</text>',
             f'<text x="{left - 6}" y="{bottom}" text-anchor="end">0</text>',
             f'<text x="{left}" y="16">matching and state of each task, a micro-batch</text>',
-            f'<text x="{width - 20}" y="{bottom + 20}" text-anchor="end">micro-batches</text>',
+            f'<text x="{right}" y="{bottom + 20}" text-anchor="end">micro-batches</text>',
             *lines,
             "</g></svg>\n",
         ]

@@ -25,6 +25,7 @@ from cepheid.hosts.durable.tables import found_tables, open_table
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
 from cepheid.hosts.in_process.prepare import TimedEvents, lifted
 from cepheid.hosts.shards.store import Head, ShardState
+from cepheid.knowledge.question import with_answers
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, RETRACTION
@@ -111,7 +112,8 @@ class Deployed(ABC):
         self._made_for = family.compatibility(self._runner, table.time_zone)
         relevant = relevant_to_any(family.compile(plans).relevant_to)
         self._relevant = None if "late" in deployment.outputs else relevant
-        fails = self._engine.may_fail([*self.plan.bits, *self.plan.values], self.plan.schema.columns)
+        known = with_answers(self.plan.schema.columns, self.plan.questions)
+        fails = self._engine.may_fail([*self.plan.bits, *self.plan.values], known)
         self.comparisons = None if self._relevant is None or fails else comparisons_of(self.plan, self._relevant)
         """For each condition, its comparisons. An event must pass those of one to matter. None: any may."""
         self._conditions = only_comparisons(self.plan)

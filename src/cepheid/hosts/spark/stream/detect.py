@@ -28,6 +28,7 @@ from cepheid.hosts.spark.batch.detect import output_columns, row_type
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.engine import expression
 from cepheid.hosts.spark.lift import compared, counts_read, named, raised, session_zone, usable
+from cepheid.hosts.spark.sent import sent
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.copies.copying import Copying
@@ -35,7 +36,7 @@ from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.packing import FIGURES
 from cepheid.hosts.spark.stream.places import Places
-from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
+from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import is_even
@@ -84,7 +85,7 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
     numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
-    processor = ShardProcessor(source.placement, numbered, source.places.ended)
+    processor = ShardProcessor(source.placement, sent(events.sparkSession, pickled(numbered)), source.places.ended)
     values = _called(events_by_shard(source), processor, source)
     found = checked(_unpacked(values, source)).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.sent import Sent
 from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
 from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.notices import without_notices
@@ -115,14 +118,24 @@ class SparkStore:
         self._ledger.clear()
 
 
+def pickled(matchings: Mapping[int, tuple[object, ...]]) -> bytes:
+    """The fields of a Matching for each pattern, by its number, for workers."""
+    return pickle.dumps(matchings, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+@lru_cache(maxsize=64)
+def _unpickled(sent: Sent) -> Mapping[int, tuple[object, ...]]:
+    """The same objects for all calls in a worker."""
+    matchings: Mapping[int, tuple[object, ...]] = pickle.loads(sent.read())  # noqa: S301 - from the driver
+    return matchings
+
+
 class ShardProcessor(StatefulProcessor):
     """Calls `step` with the state that Spark stores."""
 
-    def __init__(
-        self, placement: Placement, matchings: Mapping[int, tuple[object, ...]], ended: Sequence[int] = ()
-    ) -> None:
-        """`matchings` has a Matching for each pattern, by its number. What is stored for the numbers in `ended` is
-        cleared.
+    def __init__(self, placement: Placement, matchings: Sent, ended: Sequence[int] = ()) -> None:
+        """`matchings` has a Matching for each pattern, by its number (`pickled`). What is stored for the numbers in
+        `ended` is cleared.
         """
         self._placement, self._matchings, self._ended = placement, matchings, ended
         self._query = uuid4().hex
@@ -157,9 +170,10 @@ class ShardProcessor(StatefulProcessor):
         if pattern in self._ended:
             self._clear(shard, fired)
             return
-        if pattern not in self._matchings:  # called by a timer, perhaps before the ledger's shard
+        matchings = _unpickled(self._matchings)
+        if pattern not in matchings:  # called by a timer, perhaps before the ledger's shard
             raise of_another_query(["it has more shards or patterns", NUMBERED_OTHERWISE])
-        matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
+        matching = Matching(*matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
             known = self._store.read_ledger()
             if (following := check_ledger(matching, known)) != known:
