@@ -18,7 +18,7 @@ CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql ontologies conformance soak kafka brick lint bench bench-flinkcep bench-brick docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql ontologies conformance soak kafka brick distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ brick: $(BRICK)/.ready ## install the ontology Brick 1.4, 14 MB from PyPI
 $(BRICK)/.ready: requirements-brick.txt | $(READY)
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(BRICK) --requirement requirements-brick.txt
 	@touch $@
+
+distribution: $(READY) ## simulate the distribution of hot keys with all seeds, and write the figures and pictures of its page
+	@$(BIN)/python -m scripts.distribution
 
 lint: $(READY) ## style, format and types
 	$(BIN)/ruff check .

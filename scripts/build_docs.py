@@ -23,6 +23,7 @@ from cepheid.cli.app import app
 from cepheid.cli.failure import EXIT_CODES
 from cepheid.compile.stages.diagram import automaton_mermaid
 from cepheid.demo.pattern import LATE_CHAIN
+from cepheid.distribution.rates.comparison import by_message_table, rates_table
 from cepheid.families import FAMILIES
 from cepheid.hosts.duckdb.function_reference import function_reference
 from cepheid.lang.documents import pattern_schema
@@ -158,6 +159,21 @@ def _yes(there: bool) -> str:  # noqa: FBT001
     return "yes" if there else "no"
 
 
+def _rates() -> str:
+    runs = _distribution()["rates"]
+    return rates_table({name: {int(seed): figures for seed, figures in own.items()} for name, own in runs.items()})
+
+
+def _by_message() -> str:
+    return by_message_table(_distribution()["by_message"])
+
+
+def _distribution() -> dict[str, Any]:
+    """What `make distribution` measured."""
+    stored: dict[str, Any] = json.loads((ROOT / "docs" / "data" / "distribution.json").read_text("utf-8"))
+    return stored
+
+
 GENERATED: dict[str, Callable[[], str]] = {
     "command line": _command_line,
     "exit codes": _exit_codes,
@@ -165,6 +181,8 @@ GENERATED: dict[str, Callable[[], str]] = {
     "automaton": _automaton,
     "demo pattern": _demo_pattern,
     "support": _support,
+    "distribution rates": _rates,
+    "distribution by message": _by_message,
     "demo": _demo_output,
 }
 """The name of each part → the function that makes its text."""

@@ -66,10 +66,12 @@ _OF_THE_FOLDER = ("sources", "_metadata")
 """The folders in which Spark's files contain the name of the query's folder."""
 
 
-def go_on(spark: SparkSession, folder: Path, kind: str) -> list[dict[str, Any]]:
-    """Continues from the checkpoint in the folder, and returns the rows of the later events as JSON values."""
+def go_on(spark: SparkSession, folder: Path, kind: str, **others: Any) -> list[dict[str, Any]]:
+    """Continues from the checkpoint in the folder, with these `others` among the arguments of `detect`, and returns the
+    rows of the later events as JSON values.
+    """
     _write(folder, 2, AFTER, kind)
-    return _run(spark, folder, kind)
+    return _run(spark, folder, kind, **others)
 
 
 def pack(folder: Path, file: Path) -> None:
@@ -123,14 +125,13 @@ def _write(folder: Path, number: int, rows: list[tuple[int, str, int, str, str]]
     pq.write_table(with_ends(events) if kind == "intervals" else events, folder / "events" / f"{number}.parquet")
 
 
-def _run(spark: SparkSession, folder: Path, kind: str) -> list[dict[str, Any]]:
+def _run(spark: SparkSession, folder: Path, kind: str, **others: Any) -> list[dict[str, Any]]:
     """The rows that the query emits for the files that it has not read yet, sorted."""
     columns = spark.read.parquet(str(folder / "events")).schema
     events = spark.readStream.schema(columns).parquet(str(folder / "events"))
     patterns, options = QUERIES[kind]
-    rows = detect(
-        events, patterns, key="account", lateness="2 seconds", outputs=["matches", "late"], shards=2, **options
-    )
+    options = {**options, "lateness": "2 seconds", "shards": 2, "checkpoint": folder / "checkpoint", **others}
+    rows = detect(events, patterns, key="account", outputs=["matches", "late"], **options)
     found: list[pa.Table] = []
 
     def collect(batch: DataFrame, _: int) -> None:

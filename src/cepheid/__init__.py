@@ -13,7 +13,12 @@ from cepheid.errors import (
     SchemaError,
     SkipError,
     SnapshotError,
+    WorkerFailed,
 )
+from cepheid.hosts.spark.stream.copies.change import CopiesChange
+from cepheid.hosts.spark.stream.load.advice import Advice
+from cepheid.hosts.spark.stream.load.hot_keys import HotKey
+from cepheid.hosts.spark.stream.load.shards import ShardProgress
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.intervals import IntervalMatcher
@@ -27,13 +32,25 @@ from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
-from cepheid.streams import Subscriber, deliver, partial_matches, progress, progress_listener, split, supervise
+from cepheid.streams import (
+    Subscriber,
+    copy_hot_keys,
+    deliver,
+    partial_matches,
+    progress,
+    progress_listener,
+    split,
+    supervise,
+)
 
 __all__ = [
+    "Advice",
     "CepheidWarning",
     "ConditionError",
+    "CopiesChange",
     "EventCounts",
     "EventError",
+    "HotKey",
     "IntervalMatcher",
     "IntervalPattern",
     "KnowledgeError",
@@ -53,12 +70,15 @@ __all__ = [
     "Refusal",
     "Report",
     "SchemaError",
+    "ShardProgress",
     "Skip",
     "SkipError",
     "SnapshotError",
     "Subscriber",
     "Switch",
+    "WorkerFailed",
     "add_column",
+    "copy_hot_keys",
     "deliver",
     "detect",
     "event",

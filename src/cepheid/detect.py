@@ -6,8 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from os import PathLike
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of
@@ -61,6 +62,10 @@ def detect(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    standbys: int = 0,
+    workers: int | Literal["auto"] = 1,
+    show_keys: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
 ) -> Events:
     """The matches of `pattern` in `events`: a table of the same kind, with one row per match.
 
@@ -93,6 +98,16 @@ def detect(
             watermark of the first time column, and is not needed if a time column has one. Finite input ignores it.
         shards: For a stream: the number of parts that its keys are divided into. It is fixed in the checkpoint. Finite
             input ignores it.
+        standbys: For a stream: the number of further shards that may hold copies of hot keys, which divide the partial
+            matches of such a key by their first events. It is fixed in the checkpoint, which must be named. Finite
+            input ignores it.
+        workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
+            many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
+        show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
+            has hashes of them.
+        checkpoint: For a stream: its checkpointLocation. It is needed only for `standbys`, and to continue from a
+            checkpoint that an earlier version of Cepheid has written: its shards keep their numbers, which Spark
+            spreads less evenly over partitions. Finite input ignores it.
 
     Returns:
         match_id (128-bit hex), the key columns, match_start, match_end, detected_at (the time of the event or deadline
@@ -108,6 +123,7 @@ def detect(
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
         LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows.
+        WorkerFailed: a worker process ended.
     """
     if family_of(events) is not None:
         raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
@@ -126,6 +142,10 @@ def detect(
         report=report,
         lateness=lateness,
         shards=shards,
+        standbys=standbys,
+        workers=workers,
+        show_keys=show_keys,
+        checkpoint=checkpoint,
         endless=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))
@@ -207,6 +227,8 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if request.workers != 1:
+            raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
             from cepheid.hosts.spark.stream.detect import detect_on_stream
 

@@ -90,6 +90,10 @@ class MatcherFailed(RuntimeError):
     """A matcher failed in the middle of an earlier call, so its results would be wrong. The message has the cause."""
 
 
+class WorkerFailed(RuntimeError):
+    """A worker process cannot be started, has ended, or failed unexpectedly; the message has the reason."""
+
+
 class SnapshotError(ValueError):
     """A snapshot cannot be restored: it is damaged, of another format, or of another pattern."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 from cepheid.detect import arrow_table
@@ -20,6 +20,7 @@ from cepheid.hosts.durable.arguments import (
     checked_columns,
     checked_old,
     checked_source,
+    checked_workers,
     columns_faults,
 )
 from cepheid.hosts.durable.figures import HostFigures, figures_of
@@ -33,6 +34,7 @@ from cepheid.hosts.durable.routing.running import Given, InputOf
 from cepheid.hosts.durable.routing.subscription import Letter
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.hosts.durable.tables import slug_of
+from cepheid.hosts.durable.workers.places import places_for
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import AnyPattern
 from cepheid.lang.duration import parse_duration
@@ -61,6 +63,7 @@ def open_host(
     *,
     retain: timedelta | str | None = None,
     retain_rows: int | None = None,
+    workers: int | Literal["auto"] = 1,
     allow: Iterable[str] | None = (),
     kafka_options: Mapping[str, str] | None = None,
 ) -> Host:
@@ -74,6 +77,8 @@ def open_host(
             outbox; None: for ever.
         retain_rows: How many of them each table keeps, and how many rows the outbox keeps; None: all. Rows of the
             outbox that a subscription has not delivered are always kept.
+        workers: How many processes run the deployed patterns, each pattern in one of them. 1: this process alone;
+            "auto": one for each core. This process feeds them, and does all that concerns the store.
         allow: What subscriptions may reach: functions as "module:function", the origins of web hooks as
             "https://hooks.example.com", Kafka's servers as "kafka://host:port", other hosts by the URLs of their
             stores; and networks, as "10.0.0.0/8", if web hooks may be at addresses that are not public. None: accept
@@ -86,13 +91,15 @@ def open_host(
         SchemaError: an argument is wrong.
         StoreError: the store cannot be opened, is another program's, or another host is writing to it.
         SnapshotError: its state is damaged.
+        WorkerFailed: no worker process can be started.
     """
     faults: list[str] = []
     retention = _checked_retention(retain, retain_rows, faults)
+    processes = checked_workers(workers, faults)
     if faults:
         raise SchemaError("\n".join(faults))
     reach = Reach(allow, kafka_options or {}, open_host, own=url)
-    host = DurableHost(open_store(url), retention)
+    host = DurableHost(open_store(url), retention, places_for(processes))
     try:
         return Host(host, reach)
     except BaseException:
@@ -304,7 +311,10 @@ class Host:
             SchemaError: the events have other columns than the input, or the position is of a wrong type.
             EventError: some of the events are stored already, or cannot be ordered.
             ConditionError, LimitExceeded, SkipError: as `detect`.
-            StoreError: the transaction failed. After any error the host is as before the call.
+            StoreError: the transaction failed.
+            WorkerFailed: a worker process has ended twice: a worker that ends is started again from the store once.
+
+        After any error the host is as before the call.
         """
         check_position(position)
         return self._host.feed(arrow_table(events), input, position)

@@ -21,7 +21,7 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.plan.reserved import VERSION
-from cepheid.requests.arguments import checked_outputs
+from cepheid.requests.arguments import checked_lateness, checked_outputs
 from cepheid.requests.request import MOST_LISTED, SHARDS, Nulls, checked_most
 from cepheid.requests.request_of import request_of
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from cepheid.hosts.durable.host import Old
     from cepheid.hosts.durable.routing.subscription import DeadLetter, Letter
+    from cepheid.hosts.spark.stream.copies.change import CopiesChange
     from cepheid.hosts.spark.supervised.supervisor import Supervisor
 
 
@@ -134,6 +135,37 @@ def progress_listener(
     return ProgressListener(to if callable(to) else Path(to), path)
 
 
+def copy_hot_keys(
+    checkpoint: str | PathLike[str],
+    *,
+    budget: timedelta | str | None = None,
+    report: Callable[[CopiesChange], object] | None = None,
+) -> StreamingQueryListener:
+    """A listener for `spark.streams.addListener` that gives hot keys of a query copies in its standbys, and releases
+    them when they cool. The query is one of `detect(…, standbys=…)`.
+
+    Args:
+        checkpoint: The query's checkpointLocation.
+        budget: The time that a shard may take for a key in a micro-batch: usually the interval of the trigger, or the
+            time that a micro-batch may take. A key gets one more copy while it takes more than 80 % of what its shards
+            may take together, and loses one under 40 %. None: nothing is changed, and `report` gets advice, with the
+            length of the last micro-batch as the budget.
+        report: Called with a CopiesChange whenever a key gets or loses a copy, or should.
+
+    Raises:
+        SchemaError: `budget` is not a duration.
+    """
+    from cepheid.hosts.spark.stream.copies.listener import CopiesListener
+
+    faults: list[str] = []
+    allowed = None if budget is None else checked_lateness(budget, faults, "budget")
+    if allowed == timedelta(0):
+        faults.append("budget: a time above zero is expected")
+    if faults:
+        raise SchemaError("\n".join(faults))
+    return CopiesListener(fspath(checkpoint), allowed, report)
+
+
 _NEEDED = {"kind", "match_id", "match_start", "detected_at", "event"}
 
 
@@ -184,6 +216,7 @@ def supervise(
     nulls: Nulls = "error",
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    show_keys: bool = False,
 ) -> Supervisor:
     """Starts a query for the patterns in a folder, and returns its supervisor. While `Supervisor.run` runs, the query
     follows the folder: new files deploy patterns, changed files replace versions, and removed files retire patterns.
@@ -233,6 +266,7 @@ def supervise(
 
     arguments: dict[str, Any] = {"key": key, "time": time, "sequence": sequence, "columns": columns, "outputs": outputs}
     arguments |= {"limits": limits, "time_zone": time_zone, "nulls": nulls, "lateness": lateness, "shards": shards}
+    arguments["show_keys"] = show_keys
     given = Supervised(
         events=events,
         folder=Path(patterns),

@@ -25,6 +25,14 @@ def test_a_good_pattern(cepheid: Cepheid, events: list[str]) -> None:
     }
 
 
+def test_partitions_that_do_not_divide_the_shards(cepheid: Cepheid) -> None:
+    """For a stream, check suggests a number of partitions over which the shards can be spread evenly."""
+    assert cepheid("check", "rising.yaml", "--partitions", "8").stdout == ""
+    done = cepheid("check", "rising.yaml", "--partitions", "12", "--shards", "16")
+    assert done.returncode == 0
+    assert done.stdout.endswith("the busiest one decides how long a micro-batch takes. Set it to 8 or 16\n")
+
+
 def test_unknown_names_are_placed_in_the_file(folder: Path, cepheid: Cepheid) -> None:
     """Unknown columns and stages are all reported, with line and column in the pattern file."""
     text = (folder / "rising.yaml").read_text()

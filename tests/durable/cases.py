@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.host import open_host
+from cepheid.host import Host, open_host
 from cepheid.hosts.durable.state import MatchesOf
 from cepheid.lang.documents import pattern_from_text
 from cepheid.plan.lifted import OutputName
@@ -27,17 +27,17 @@ def read_cases(path: Path = CASES) -> list[Case]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def run_case(case: Case, url: str, *, restarts: bool = False) -> list[str]:
+def run_case(case: Case, url: str, *, restarts: bool = False, opened: Callable[[str], Host] = open_host) -> list[str]:
     """What is wrong with what a host finds, stores and answers, as texts. With `restarts` the host is opened anew
-    before each step.
+    before each step; `opened` opens it.
     """
-    run = _Run(case, url)
+    run = _Run(case, url, opened)
     try:
         run.prepare()
         for number, step in enumerate(run.steps, 1):
             if restarts:
                 run.host.close()
-                run.host = open_host(url)
+                run.host = opened(url)
             run.step(step)
             run.check_open(number)
         run.check_end()
@@ -47,9 +47,9 @@ def run_case(case: Case, url: str, *, restarts: bool = False) -> list[str]:
 
 
 class _Run:
-    def __init__(self, case: Case, url: str) -> None:
+    def __init__(self, case: Case, url: str, opened: Callable[[str], Host]) -> None:
         self.case, self.expected, self.url = case, case["expected"], url
-        self.host = open_host(url)
+        self.host = opened(url)
         self.schema = pa.schema([(name, TYPES[type_]) for name, type_ in case["columns"]])
         self.events = {event[0]: event for event in case["events"]}
         self.steps = case.get("steps", [{"feed": [*self.events]}, {"advance_time": "2024-03-04T23:59:59Z"}])

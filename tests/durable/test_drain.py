@@ -62,7 +62,7 @@ def test_a_pattern_drains(data: st.DataObject, pattern: Pattern, batches: list[l
     rows = sorted(chain.from_iterable(batches))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as change:
         change.setattr("cepheid.hosts.shards.log.SMALL_LOG", small_log)
-        change.setattr("cepheid.hosts.durable.deployed.FEW_ENTRIES", 1)
+        change.setattr("cepheid.hosts.durable.step.here.FEW_ENTRIES", 1)
         change.setattr("cepheid.hosts.durable.next_snapshot._LARGE", data.draw(st.sampled_from([0, 1 << 20])))
         change.setattr("cepheid.matchers.snapshot._PIECE", 1000)
         host = open_host(f"sqlite:///{folder}/host.db")

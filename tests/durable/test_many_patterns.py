@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cepheid import Pattern
-from cepheid.host import open_host
+from cepheid.host import Host, open_host
 
 SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("key", pa.int64()), ("x", pa.int64())])
 PATTERNS = [
@@ -30,9 +31,11 @@ DEPLOYED: list[dict[str, Any]] = [
 EVENTS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 3)), max_size=8)
 
 
-def tables(deployed: list[int], feeds: list[list[tuple[int, int, int]]]) -> dict[str, list[dict[str, Any]]]:
+def tables(
+    deployed: list[int], feeds: list[list[tuple[int, int, int]]], opened: Callable[[str], Host] = open_host
+) -> dict[str, list[dict[str, Any]]]:
     """What a host of these patterns has stored after the feeds of events: key, seconds since the one before, x."""
-    with TemporaryDirectory() as folder, open_host(f"duckdb:///{folder}/events.duckdb") as host:
+    with TemporaryDirectory() as folder, opened(f"duckdb:///{folder}/events.duckdb") as host:
         host.input("events", SCHEMA, time="at", sequence="id", lateness="1 second")
         for number in deployed:
             host.deploy(PATTERNS[number], input="events", outputs=["matches", "timeouts"], **DEPLOYED[number])

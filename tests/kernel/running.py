@@ -13,6 +13,7 @@ from cepheid.compile.arrays import Ints
 from cepheid.compile.script import encode
 from cepheid.compile.stages.automaton import Action, Edge, build_automaton
 from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.tables import start_only_with
 from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.failures import ConditionFailed
@@ -119,6 +120,7 @@ def run_compiled(
     indexed: bool | None = None,
     restored: bool = False,
     counts: list[tuple[int, int, int]] | None = None,
+    only_marked: bool = False,
 ) -> Found | str:
     """The same from the compiled kernel. The rows that `batches` leave over are run last, and all keys are closed.
     After each batch, the number of withheld matches is appended to `withheld`, and the open partial matches to
@@ -126,9 +128,12 @@ def run_compiled(
 
     `indexed` says whether the kernel makes an index whenever it can, or never; None: when it pays. If `restored`, each
     batch goes to a kernel of its own, which restores the state of the one before it. At the end, how often a partial
-    match was visited is appended to `counts`, and how many partial matches and matches were dropped.
+    match was visited is appended to `counts`, and how many partial matches and matches were dropped. With
+    `only_marked`, only events with the bit `may_start` start partial matches.
     """
     compiled = compile_plan(plan)
+    if only_marked:
+        start_only_with(compiled.tables, compiled.may_start)
     settings = compiled.tables.settings
     if indexed and settings["index_least"][0] >= 0:
         settings["index_least"], settings["index_after"] = 0, -1

@@ -30,12 +30,14 @@ def run_python(
     withheld: list[int] | None = None,
     *,
     listed: list[Listed] | None = None,
+    only_marked: bool = False,
 ) -> tuple[Found, tuple[int, int]] | str:
     """The matches and timeouts found, and the numbers dropped. Between batches, the matcher's state is stored in arrays
-    and restored.
+    and restored. With `only_marked`, only events with the bit `may_start` start partial matches.
     """
     compiled = compile_plan(plan)
     made = [PythonKernel(plan, compiled.automaton, compiled.script_columns)]
+    made[0].bounds.may_start = compiled.may_start if only_marked else None
     rows = [row for key in keys for row in key]
     first_of = np.cumsum([0, *map(len, keys)]).tolist()
     done = [0] * len(keys)
@@ -61,6 +63,7 @@ def run_python(
             held = [places[i] for i in made[-1].hold()]
             _check_counts(made[-1], held)
             made.append(PythonKernel(plan, compiled.automaton, compiled.script_columns))
+            made[-1].bounds.may_start = made[-2].bounds.may_start
             made[-1].restore(made[-2].state(), _batch(plan, rows, held))
             if withheld is not None:
                 withheld.append(made[-1].withheld)

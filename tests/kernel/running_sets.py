@@ -11,6 +11,7 @@ from tests.kernel.running import Listed, listed_by, listed_of
 
 from cepheid.compile.stages.automaton import build_automaton
 from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.tables import start_only_with
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.reference_events import Event
 from cepheid.kernel.sets.kernel import SetKernel
@@ -37,9 +38,11 @@ Found = list[tuple[tuple[tuple[int, int], ...], int | None]]
 """Matches as ((stage, position), …) and detected_at; positions count all events in the order of the visits."""
 
 
-def run_reference(plan: Plan, calls: Calls, listed: list[Listed] | None = None) -> list[Found]:
-    """What each call finds; the open partial matches after each call are appended to `listed`. Examples with more than
-    MOST_OPEN partial matches are not tried.
+def run_reference(
+    plan: Plan, calls: Calls, listed: list[Listed] | None = None, kind: type[ReferenceMatcher] = ReferenceMatcher
+) -> list[Found]:
+    """What each call finds with this kind of reference; the open partial matches after each call are appended to
+    `listed`. Examples with more than MOST_OPEN partial matches are not tried.
     """
     automaton = build_automaton(plan.pattern)
     matchers: dict[int, ReferenceMatcher] = {}
@@ -47,9 +50,7 @@ def run_reference(plan: Plan, calls: Calls, listed: list[Listed] | None = None) 
     for visits in calls:
         matches: list[Match] = []
         for visit in visits:
-            matcher = matchers.setdefault(
-                visit.key, ReferenceMatcher(automaton, plan.conditions, plan.window, plan.skip)
-            )
+            matcher = matchers.setdefault(visit.key, kind(automaton, plan.conditions, plan.window, plan.skip))
             for time, mask in visit.rows:
                 matches += matcher.process(Event(position, time, mask, ()))
                 assume(len(matcher.partial_matches) <= MOST_OPEN)
@@ -63,9 +64,16 @@ def run_reference(plan: Plan, calls: Calls, listed: list[Listed] | None = None) 
     return found
 
 
-def run_sets(plan: Plan, calls: Calls, capacity: int, listed: list[Listed] | None = None) -> list[Found]:
-    """The same from the kernel, with an initial capacity of `capacity` for all arrays."""
-    matcher = SetKernel(compile_plan(plan).tables, capacity=capacity)
+def run_sets(
+    plan: Plan, calls: Calls, capacity: int, listed: list[Listed] | None = None, *, only_marked: bool = False
+) -> list[Found]:
+    """The same from the kernel, with an initial capacity of `capacity` for all arrays. With `only_marked`, only events
+    with the bit `may_start` start partial matches.
+    """
+    compiled = compile_plan(plan)
+    if only_marked:
+        start_only_with(compiled.tables, compiled.may_start)
+    matcher = SetKernel(compiled.tables, capacity=capacity)
     held: list[int] = []
     rows: list[tuple[int, int]] = []
     found = []

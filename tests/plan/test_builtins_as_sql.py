@@ -40,7 +40,11 @@ def _holds(atoms: Sequence[Atom], row: dict[str, Literal | None]) -> bool:
 
 def as_sql(events: pa.Table, names: Sequence[str], text: str) -> str:
     atoms = parsed(" ∧ ".join([*(f"{name}(?e, ?{name})" for name in names), text]), {"": NAME})
-    return Lifting(KNOWN, MAPPING, events.schema).condition(atoms, {"e": ""})
+    lifting = Lifting(KNOWN, MAPPING, events.schema)
+    sql = lifting.condition(atoms, {"e": ""})
+    if lifting.questions:
+        raise NotLifted("asked once for each value")
+    return sql
 
 
 def evaluated(events: pa.Table, sql: str, zone: str = "UTC") -> list[bool]:

@@ -13,7 +13,7 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.stages.build import build_plan
 from cepheid.plan.stages.plans import build_plans
-from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
+from cepheid.plan.stages.tiers import tiers_of, tiers_of_all, tiers_text
 from cepheid.plan.tiers import Link, Side, Tier
 
 COLUMNS = {"t": pa.timestamp("us"), "x": pa.int64(), "y": pa.int64(), "small": pa.int32(), "p": pa.float64()}
@@ -113,13 +113,17 @@ TIED = pattern("x = a.x")
     ],
 )
 def test_clauses_that_other_events_decide_cannot_be_divided(made: Pattern, reason: str) -> None:
-    """Clauses for which events of other values matter leave all events in one task."""
-    assert text(made) == f"in one task, as {reason}"
+    """Clauses for which events of other values matter forbid tiers."""
+    assert tiers_of(build_plan(made, SCHEMA, DuckDbEngine())) == reason
 
 
 def test_outputs_and_limits_may_prevent_tiers() -> None:
-    """Timeouts, and limits that drop, need all events in one task."""
-    assert text(TIED.within("1 hour"), outputs=("matches", "timeouts")) == "in one task, as timeouts are requested"
+    """Timeouts, and limits that drop, forbid tiers. Sub-keys find timeouts, too."""
+    within = TIED.within("1 hour")
+    timeouts = build_plan(within, SCHEMA, DuckDbEngine(), outputs=("matches", "timeouts"))
+    assert tiers_of(timeouts) == "timeouts are requested"
+    assert text(within, outputs=("matches", "timeouts")) == f"by x{AS_KEY}"
+    assert text(TIED.one_or_more().within("1 hour")) == f"by x{AS_KEY}"
     dropping = text(TIED, limits=Limits(on_limit="drop"))
     assert dropping == "in one task, as limits that drop partial matches compare all of them"
 

@@ -23,6 +23,10 @@ OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "lateness": "2 seconds"}
 ADVICE = (
     "To continue from the checkpoint, call detect with the former arguments; otherwise give the query a new checkpoint"
 )
+OTHERWISE = (
+    "its shards may be numbered otherwise, as by earlier versions of Cepheid: name the checkpoint, so that the query "
+    "goes on with these numbers, as in detect(…, checkpoint='…')"
+)
 
 
 @pytest.fixture
@@ -129,6 +133,8 @@ def test_without_protobuf(stream: DataFrame, monkeypatch: pytest.MonkeyPatch) ->
         ({"lateness": 5}, "lateness: a length of time is text such as '12 hours', or a timedelta; got int: 5"),
         ({"shards": 0}, "shards: a whole number from 1 to 65,536 is expected, got 0"),
         ({"shards": True}, "shards: a whole number from 1 to 65,536 is expected, got True"),
+        ({"show_keys": "yes"}, "show_keys: True or False is expected, got 'yes'"),
+        ({"checkpoint": 5}, "checkpoint: the path of a folder is expected, got 5"),
     ],
 )
 def test_wrong_arguments(stream: DataFrame, given: dict[str, Any], message: str) -> None:
@@ -157,7 +163,7 @@ def test_fewer_shards_when_a_timer_is_due(stream: DataFrame, tmp_path: Path) -> 
     finally:
         stream.sparkSession.conf.unset(no_data)
     written([events()], tmp_path / "events", first=2)
-    with failing(f"the checkpoint has more shards or patterns than the query. {ADVICE}"):
+    with failing(f"the checkpoint belongs to another query: it has more shards or patterns; {OTHERWISE}. {ADVICE}"):
         finished(detect(stream, PAIR, shards=1, **OPTIONS).writeStream.format("noop"), tmp_path / "checkpoint")
 
 

@@ -12,6 +12,8 @@ import pytest
 from tests.live.events import ALL, PAIR, at, events
 from tests.searching import KILLS
 from tests.stream.killed import started
+from tests.stream.killed_with_copies import KEYS
+from tests.stream.killed_with_copies import started as with_copies
 from tests.stream.killing import killed
 from tests.stream.running import written
 from tests.stream.supervised import END, expected, summary, supervised
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 BATCHES = 2 * KILLS
 SCRIPT = Path(__file__).with_name("killed.py")
+WITH_COPIES = SCRIPT.with_name("killed_with_copies.py")
 SWITCHED = SCRIPT.with_name("switched.py")
 
 
@@ -41,6 +44,23 @@ def test_kills(streams: SparkSession, tmp_path: Path) -> None:
     found = committed_rows(tmp_path / "found")
     expected = detect(events(*rows), PAIR, key="k", time="at", sequence="id", as_of=at(295), outputs=ALL)
     assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.skipif(KILLS < 10, reason="runs in make soak: test_kills kills the same query without copies")
+def test_kills_with_copies(streams: SparkSession, tmp_path: Path) -> None:
+    """Spark and its workers get SIGKILL at random points while keys get copies and lose them, at any moment. The rows
+    are those of a finite input, each once.
+    """
+    rows = random_events(8, 1200, KEYS)
+    written([*delivered(rows, 8, 5, BATCHES - 1), events((-1, "end", 300, "z"))], tmp_path / "events")
+    killed(WITH_COPIES, tmp_path, seed=10)
+    with_copies(streams, tmp_path).awaitTermination()
+    found = committed_rows(tmp_path / "found")
+    expected = detect(events(*rows), PAIR, key="k", time="at", sequence="id", as_of=at(295), outputs=ALL)
+    assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
+    assert len([*(tmp_path / "checkpoint" / "copies" / "decisions").glob("*.json")]) > 2 * KILLS
 
 
 @pytest.mark.spark

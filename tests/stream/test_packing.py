@@ -15,6 +15,7 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.shards.arrow_stream import events_of, to_stream
 from cepheid.hosts.spark.stream.ledger import ledger_shard, pattern_of_ledger
 from cepheid.hosts.spark.stream.packing import pack, unpack
+from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.stages.plans import build_plans
 
@@ -47,14 +48,23 @@ def shipped(*rows: tuple[str, int, int, int]) -> pa.RecordBatch:
 
 
 def packed(
-    *batches: pa.RecordBatch, patterns: Sequence[Pattern] = (A,), only_relevant: bool = True, places: Any = ((0, 1),)
+    *batches: pa.RecordBatch,
+    patterns: Sequence[Pattern] = (A,),
+    only_relevant: bool = True,
+    places: Any = ((0, 1),),
+    even: bool = False,
 ) -> list[tuple[int, list[str], str | None]]:
-    """Each called shard, with the keys of its events and the error. `places` are the last fields of a Packing."""
+    """Each called shard, with the keys of its events and the error. `places` are fields of a Packing: the numbers of
+    the patterns, the ended ones and the plan.
+    """
     found = []
     numbers, *others = places
-    packing = (LAYOUT, COLUMNS, "stages", plans(*patterns), 4, only_relevant, numbers[: len(patterns)], *others)
-    for batch in pack(iter(batches), packing):
+    labels = tuple(pattern.name for pattern in patterns)
+    shared = LAYOUT, COLUMNS, "stages", plans(*patterns), Placement(4, even=even), only_relevant
+    for batch in pack(iter(batches), (*shared, numbers[: len(patterns)], labels, *others)):
         for row in batch.to_pylist():
+            if row["_shard"] is None:
+                continue
             events = events_of([row["_events"]])
             assert events is None or events.data.schema == COLUMNS
             keys = [] if events is None else events.column(f"{KEY_PREFIX}0").to_pylist()
@@ -77,6 +87,18 @@ def test_several_patterns() -> None:
     ledgers = [(ledger_shard(0), [], None), (ledger_shard(1), [], None)]
     assert packed(*batches, patterns=(A, B)) == [*ledgers, (0, ["b"], None), (3, ["d"], None), (7, ["c", "d"], None)]
     assert [pattern_of_ledger(ledger_shard(number)) for number in range(2)] == [0, 1]
+
+
+def test_even_shards() -> None:
+    """Each shard has the number that its placement gives it; those of patterns that have left the query, too."""
+    events = shipped(("a", 1, 0, 3), ("b", 2, 1, 0), ("d", 4, 3, 3))
+    numbers = [Placement(4).numbers(pattern).tolist() for pattern in range(3)]
+    first = [(ledger_shard(0), [], None), (ledger_shard(1), [], None), (numbers[0][0], ["b"], None)]
+    found = packed(events, patterns=(A, B), even=True)
+    assert found == [*first, (numbers[0][3], ["d"], None), (numbers[1][3], ["d"], None)]
+    ended = packed(events, even=True, places=((0,), (2,), "an even plan"))
+    ledgers = [ledger_shard(0), ledger_shard(2)]
+    assert [shard for shard, _, _ in ended] == [*ledgers, *numbers[2], numbers[0][0], numbers[0][3]]
 
 
 def test_patterns_that_come_and_go() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,21 @@ import pytest
 from tests.live.events import PAIR, events
 from tests.stream.running import finished, streamed, written
 
-from cepheid import PatternProgress, Progress, detect, partial_matches, progress, progress_listener, prometheus_text
+from cepheid import (
+    Advice,
+    HotKey,
+    PatternProgress,
+    Progress,
+    SchemaError,
+    ShardProgress,
+    detect,
+    partial_matches,
+    progress,
+    progress_listener,
+    prometheus_text,
+)
+from cepheid.cli.stream_load import load_rows
+from cepheid.hosts.spark.stream.load.hot_keys import Counted, KeySample
 from cepheid.hosts.spark.stream.progress import progress_of
 
 if TYPE_CHECKING:
@@ -25,10 +40,18 @@ REPORTED: dict[str, Any] = {
     "batchId": 0,
     "durationMs": {"addBatch": 200, "triggerExecution": 300},
     "eventTime": {"watermark": "2024-01-01T00:00:18.000Z"},
-    "stateOperators": [{"commitTimeMs": 40}, {"commitTimeMs": 2}],
+    "sources": [{"inputRowsPerSecond": 2.0}, {"inputRowsPerSecond": 1.0}, {}],
+    "stateOperators": [{"commitTimeMs": 40, "numShufflePartitions": 2}, {"commitTimeMs": 2, "numShufflePartitions": 2}],
     "observedMetrics": {
         "cepheid.malformed.1": {"records": 1},
         "cepheid.malformed.2": {"records": 2},
+        "cepheid.packed.pair": {
+            "reports": [
+                '{"samples":{"pair":[60,true,{"a1":[2,40],"b2":[0,20]}]},"us":700}',
+                '{"samples":{"pair":[40,true,{"b2":[0,39],"c3":[1,1]}]},"us":50}',
+            ],
+            "keyed": True,
+        },
         "cepheid.read.pair": {"events": 9, "null_keys": 1, "null_times": 0},
         "cepheid.found.pair": {
             "ties": 0,
@@ -40,6 +63,8 @@ REPORTED: dict[str, Any] = {
             "opened": 5,
             "matching_us": 1500,
             "state_us": 250,
+            "shards": 3,
+            "calls": [[0, 1, 4, 900, 100, 5000, 3], [2, 0, 2, 500, 100, 300, 4], [2, 0, 0, 100, 50, 200, 2]],
         },
     },
 }
@@ -49,6 +74,13 @@ def known(progress_of_spark: dict[str, Any]) -> Progress:
     found = progress_of(progress_of_spark)
     assert found is not None
     return found
+
+
+def without_sizes(progress: Progress) -> Progress:
+    """The progress without the sizes of shards, which a checkpoint is not read for."""
+    pattern = progress.patterns["pattern"]
+    shards = tuple(replace(shard, state_bytes=None) for shard in pattern.shards)
+    return replace(progress, patterns={"pattern": replace(pattern, shards=shards)})
 
 
 def test_figures() -> None:
@@ -63,6 +95,12 @@ def test_figures() -> None:
         open_partial_matches=5,
         matching=timedelta(milliseconds=1.5),
         state=timedelta(milliseconds=0.25),
+        shards=(
+            ShardProgress(1, 4, timedelta(milliseconds=0.9), timedelta(milliseconds=0.1), 5000, 3),
+            ShardProgress(None, 0, timedelta(0), timedelta(0), 0, 0),
+            ShardProgress(0, 2, timedelta(milliseconds=0.6), timedelta(milliseconds=0.15), 200, 2),
+        ),
+        keys=KeySample(100, {"b2": Counted(0, 59), "a1": Counted(2, 40), "c3": Counted(1, 1)}),
     )
     assert known(REPORTED) == Progress(
         query="e397",
@@ -75,6 +113,12 @@ def test_figures() -> None:
         work=timedelta(milliseconds=200),
         commit=timedelta(milliseconds=42),
         malformed=3,
+        packing=timedelta(milliseconds=0.75),
+        rate=3.0,
+        keyed=True,
+        partitions=2,
+        slowest_task=timedelta(milliseconds=1),
+        max_over_mean=3 / 1.75,
         patterns={"pair": pair},
     )
     before = known(REPORTED | {"eventTime": {"watermark": "1970-01-01T00:00:00.000Z"}})
@@ -90,19 +134,49 @@ def test_sum_of_micro_batches() -> None:
     """
     first, later = known(REPORTED), known(REPORTED | {"batchId": 7})
     assert later.patterns["pair"].open_partial_matches is None
+    assert later.patterns["pair"].shards[1].state_bytes is None
     both = later.after(first)
     assert (both.batch, both.batches, both.total) == (7, 2, timedelta(milliseconds=600))
     assert both.malformed == 6
     pair = both.patterns["pair"]
     assert (pair.events, pair.opened, pair.open_partial_matches) == (18, 10, 10)
     assert pair.matching == timedelta(milliseconds=3)
+    assert pair.hottest == (HotKey("b2", 0, 0.59), HotKey("a1", 2, 0.4))
+    assert both.together.hottest == both.together.shards == ()
+    assert both.packing == timedelta(milliseconds=1.5)
+    assert both.slowest_task == timedelta(milliseconds=2)
+    assert [(shard.events, shard.state_bytes, shard.open_partial_matches) for shard in pair.shards] == [
+        (8, 5000, 3),
+        (0, 0, 0),
+        (4, 200, 2),
+    ]
+    assert later.with_open_of(both).patterns["pair"].shards[1] == ShardProgress(state_bytes=0, open_partial_matches=0)
     assert later.after(later).patterns["pair"].open_partial_matches is None
     assert later.after(replace(first, patterns={})).patterns == later.patterns
 
 
+def test_advice() -> None:
+    """The advice is for the rate at which events came, or for another rate; without a rate or events there is none."""
+    reported, more = known(REPORTED), known(REPORTED | {"batchId": 1, "sources": []})
+    assert reported.advice() == Advice(3, 1, 1, pytest.approx(1.75e-3 / 3))
+    assert more.rate is None
+    assert more.advice() is None
+    assert more.after(reported).advice() == reported.advice()
+    faster = more.advice(90_000)
+    assert faster is not None
+    assert faster.busiest == pytest.approx(17.5)
+    assert faster.limits[0].startswith("reading, packing, the sink and Spark's own work take 299,000% of the time")
+    nothing = {name: replace(it, events=0) for name, it in reported.patterns.items()}
+    assert replace(reported, patterns=nothing).advice() is None
+    for wrong in (0, -1, math.inf, "many"):
+        with pytest.raises(SchemaError) as caught:
+            reported.advice(wrong)  # type: ignore[arg-type]
+        assert str(caught.value).startswith("rate: a number of events a second above 0 is expected, got ")
+
+
 def test_prometheus_text() -> None:
     """Each metric has its type followed by the samples of all queries; labels are escaped; unknown values have no
-    sample.
+    sample; keys have none.
     """
     named = known(REPORTED | {"batchId": 1, "name": 'a "b"\\', "eventTime": {}})
     lines = prometheus_text([known(REPORTED), named]).splitlines()
@@ -111,7 +185,7 @@ def test_prometheus_text() -> None:
         'cepheid_batches_total{query="e397"} 1',
         r'cepheid_batches_total{query="a \"b\"\\"} 1',
     ]
-    assert sum("open_partial_matches" in line for line in lines) == 2
+    assert sum("cepheid_open_partial_matches" in line for line in lines) == 2
     one = prometheus_text(known(REPORTED))
     assert (
         one
@@ -126,10 +200,16 @@ cepheid_batch_seconds_total{query="e397"} 0.3
 cepheid_work_seconds_total{query="e397"} 0.2
 # TYPE cepheid_commit_seconds_total counter
 cepheid_commit_seconds_total{query="e397"} 0.042
+# TYPE cepheid_packing_seconds_total counter
+cepheid_packing_seconds_total{query="e397"} 0.00075
 # TYPE cepheid_watermark_seconds gauge
 cepheid_watermark_seconds{query="e397"} 1704067218.0
 # TYPE cepheid_watermark_lag_seconds gauge
 cepheid_watermark_lag_seconds{query="e397"} 12.5
+# TYPE cepheid_slowest_task_seconds_total counter
+cepheid_slowest_task_seconds_total{query="e397"} 0.001
+# TYPE cepheid_shards_max_over_mean gauge
+cepheid_shards_max_over_mean{query="e397"} 1.7142857142857142
 # TYPE cepheid_events_total counter
 cepheid_events_total{query="e397",pattern="pair"} 9
 # TYPE cepheid_null_keys_total counter
@@ -158,8 +238,43 @@ cepheid_open_partial_matches{query="e397",pattern="pair"} 5
 cepheid_matching_seconds_total{query="e397",pattern="pair"} 0.0015
 # TYPE cepheid_state_seconds_total counter
 cepheid_state_seconds_total{query="e397",pattern="pair"} 0.00025
+# TYPE cepheid_shard_events_total counter
+cepheid_shard_events_total{query="e397",pattern="pair",shard="0"} 4
+cepheid_shard_events_total{query="e397",pattern="pair",shard="1"} 0
+cepheid_shard_events_total{query="e397",pattern="pair",shard="2"} 2
+# TYPE cepheid_shard_matching_seconds_total counter
+cepheid_shard_matching_seconds_total{query="e397",pattern="pair",shard="0"} 0.0009
+cepheid_shard_matching_seconds_total{query="e397",pattern="pair",shard="1"} 0.0
+cepheid_shard_matching_seconds_total{query="e397",pattern="pair",shard="2"} 0.0006
+# TYPE cepheid_shard_state_seconds_total counter
+cepheid_shard_state_seconds_total{query="e397",pattern="pair",shard="0"} 0.0001
+cepheid_shard_state_seconds_total{query="e397",pattern="pair",shard="1"} 0.0
+cepheid_shard_state_seconds_total{query="e397",pattern="pair",shard="2"} 0.00015
+# TYPE cepheid_shard_state_bytes gauge
+cepheid_shard_state_bytes{query="e397",pattern="pair",shard="0"} 5000
+cepheid_shard_state_bytes{query="e397",pattern="pair",shard="1"} 0
+cepheid_shard_state_bytes{query="e397",pattern="pair",shard="2"} 200
+# TYPE cepheid_shard_open_partial_matches gauge
+cepheid_shard_open_partial_matches{query="e397",pattern="pair",shard="0"} 3
+cepheid_shard_open_partial_matches{query="e397",pattern="pair",shard="1"} 0
+cepheid_shard_open_partial_matches{query="e397",pattern="pair",shard="2"} 2
 """
     )
+
+
+def test_the_live_view() -> None:
+    """The live view lists the busiest shards, the hottest keys and the advice."""
+    one = known(REPORTED)
+    assert [*load_rows(one, one, one.advice())] == [
+        ("busiest shard", "1.7 times the mean of all"),
+        ("  pair 0", "4 events, 1.0 ms, 4.9 KiB of state, 3 open"),
+        ("  pair 2", "2 events, 0.8 ms, 0.2 KiB of state, 2 open"),
+        ("hot key b2", "59% of the events of pair, in shard 0"),
+        ("hot key a1", "40% of the events of pair, in shard 2"),
+        ("advice", "3 shards on 1 partition and 1 core are enough"),
+    ]
+    nothing = replace(one, max_over_mean=None, patterns={})
+    assert [*load_rows(nothing, nothing, None)] == []
 
 
 @pytest.mark.spark
@@ -189,11 +304,20 @@ def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
             assert last.patterns["pattern"].open_partial_matches == open_ == partial_matches(checkpoint).count()
-            assert heard[-1] == last
+            assert without_sizes(heard[-1]) == without_sizes(last)
             assert sum(one.patterns["pattern"].matches for one in heard) == matches
         assert sum(one.patterns["pattern"].events for one in heard) == 6
         assert all(one.total >= one.work for one in heard)
         assert heard[0].patterns["pattern"].matching > timedelta(0)
+        for one in heard:
+            pattern = one.patterns["pattern"]
+            assert len(pattern.shards) == 2
+            assert sum((shard.matching for shard in pattern.shards), timedelta(0)) == pattern.matching
+            assert sum((shard.state for shard in pattern.shards), timedelta(0)) == pattern.state
+        first = [
+            *zip(*((it.events, it.open_partial_matches) for it in heard[0].patterns["pattern"].shards), strict=True)
+        ]
+        assert [*map(sum, first)] == [2, 0]
         assert f'cepheid_events_total{{query="{last.query}",pattern="pattern"}} 3\n' in text.read_text()
     finally:
         for listener in listeners:

@@ -110,11 +110,8 @@ class Stream:
     def batch(self, rows: pa.Table) -> pa.Table:
         """The rows emitted for these events; then the watermark advances."""
         found = []
-        for shard in range(self.shards):
-            key = rows.column(self.options["key"]).to_pylist()
-            mine = rows.filter(pa.array([sum(map(ord, name)) % self.shards == shard for name in key], pa.bool_()))
-            if mine.num_rows:
-                found += self._call(shard, [to_stream(self._lifted(mine))])
+        for shard, value in self._values(rows).items():
+            found += self._call(shard, [value])
         for shard, timer in [*self.timers.items()]:
             if timer <= self.watermark:
                 found += self._call(shard, [])
@@ -122,6 +119,12 @@ class Stream:
             self.latest = max(self.latest, *(microseconds(time) // 1000 for time in rows.column(self.time).to_pylist()))
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
+
+    def _values(self, rows: pa.Table) -> dict[int, bytes]:
+        """The events of each shard that has any."""
+        shards = [sum(map(ord, name)) % self.shards for name in rows.column(self.options["key"]).to_pylist()]
+        each = {shard: [place == shard for place in shards] for shard in sorted({*shards})}
+        return {shard: to_stream(self._lifted(rows.filter(pa.array(mine)))) for shard, mine in each.items()}
 
     def processed_by(self, worker: MatcherCache, watermark: datetime, rows: pa.Table) -> list[pa.Table]:
         """The rows that this worker emits for these events, of any key, at this watermark."""
@@ -136,6 +139,9 @@ class Stream:
             change.setattr(stream_state, "SMALL_LOG", self.small_log)
             stepped = step(self.matching, self.called(shard), values, self.watermark)
         assert stepped.former_timer == self.timers.pop(shard, None)
+        state = self.states[shard]
+        assert stepped.state_bytes == len(state.first) + sum(len(entry.events) for entry in state.entries)
+        assert stepped.open == (0 if state.stored_head is None else state.stored_head.open)
         if self.states[shard].stored_head is None:
             assert self.states.pop(shard) == MemoryStore()
         if stepped.timer is not None:

@@ -16,7 +16,8 @@ from tests.live.test_any_delivery import counted
 from tests.stream.running import detected
 
 from cepheid import Pattern, Report, Skip, detect
-from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
+from cepheid.hosts.spark.stream.placement import Placement
+from cepheid.hosts.spark.stream.stored_state import open_by_number
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,7 +127,7 @@ def test_events_without_key_are_divided(streams: SparkSession, tmp_path: Path) -
     expected = detect(events(*rows), pattern, as_of=at(207), **options)
     assert expected.num_rows > 20
     assert counted(joined(found, expected)) == counted(expected)
-    assert {*open_by_number(str(tmp_path / "checkpoint"), 1)} == {0, 1, 2, 3}  # with one shard a number
+    assert {*open_by_number(str(tmp_path / "checkpoint"), Placement(1))} == {*Placement(4).numbers(0).tolist()}
 
 
 def local(table: pa.Table) -> pa.Table:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from scripts.stored_checkpoints import go_on, unpack
+from tests.stream.test_errors import ADVICE, OTHERWISE
 
 from cepheid import partial_matches
 
@@ -36,3 +37,13 @@ def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -
         assert sorted((row.account, row.stage) for row in partial_matches(checkpoint, "account").collect()) == OPEN
     expected = [json.loads(line) for line in file.with_suffix(".jsonl").read_text("utf-8").splitlines()]
     assert go_on(streams, tmp_path, kind) == expected != []
+
+
+def test_shards_with_their_old_numbers(streams: SparkSession, tmp_path: Path) -> None:
+    """A query on a checkpoint of an earlier version that does not name it fails, with the argument that it needs."""
+    from pyspark.errors import StreamingQueryException
+
+    unpack(STORED / "1-3-stages.zip", tmp_path)
+    with pytest.raises(StreamingQueryException) as caught:
+        go_on(streams, tmp_path, "stages", checkpoint=None)
+    assert f": the checkpoint belongs to another query: {OTHERWISE}. {ADVICE}" in str(caught.value)

@@ -15,7 +15,8 @@ from tests.stream.test_kill import committed_rows
 from tests.stream.test_spark_stream import random_events
 
 from cepheid import SnapshotError, partial_matches, pattern_to_yaml
-from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
+from cepheid.hosts.spark.stream.placement import Placement
+from cepheid.hosts.spark.stream.stored_state import open_by_number
 from cepheid.hosts.spark.supervised.news import Refusal
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     supervisor = supervised(streams, tmp_path, news, old="drop")
     supervisor.query.processAllAvailable()
     supervisor.stop()
-    assert {*open_by_number(str(tmp_path / "checkpoint"), 2)} == {0, 1}
+    assert {*open_by_number(str(tmp_path / "checkpoint"), Placement(2))} == {0, 1}
 
     new = pair("ab", "b", version=2)
     put(files, new, AC)
@@ -132,7 +133,7 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     written([events(*rows[30:60])], tmp_path / "events", first=1)
     supervisor.query.processAllAvailable()
     supervisor.stop()
-    assert {*open_by_number(str(tmp_path / "checkpoint"), 2)} == {1, 2}
+    assert {*open_by_number(str(tmp_path / "checkpoint"), Placement(2))} == {1, 2}
     assert {row.pattern for row in partial_matches(tmp_path / "checkpoint", "ab").collect()} <= {"ab"}
 
     (files / "ab.yaml").write_text("name: ab\nstages:\n  - begin: a\n    wher")  # half written

@@ -53,4 +53,7 @@ def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
     assert second == "4 events, 1 matches, 0 timeouts, 0 late events, 1 without time"
     assert "open partial matches  2" in drawn
     assert "open partial matches  2" in drawn_anew
+    assert "busiest shard         1.0 times the mean of all" in drawn or "busiest shard         2.0" in drawn
+    assert "  pattern " in drawn
+    assert "KiB of state" in drawn
     assert "watermark             2024-01-01T00:00:06.000Z" in drawn_anew

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
+
+import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
+from cepheid.requests.request import SHARDS
 
 
 @o.spread
 def check(
-    pattern: o.PatternPath, *, against: o.Against, wanted: o.Wanted, reading: o.Reading, as_json: o.AsJson = False
+    pattern: o.PatternPath,
+    *,
+    against: o.Against,
+    wanted: o.Wanted,
+    reading: o.Reading,
+    shards: Annotated[int, typer.Option(metavar="N", min=1, help="The number of a stream's shards.")] = SHARDS,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="For a stream: spark.sql.shuffle.partitions of its session; a warning says if the shards cannot be "
+            "spread evenly.",
+        ),
+    ] = None,
+    as_json: o.AsJson = False,
 ) -> None:
     """Report all problems of a pattern file with their lines and columns, and the warnings of explain.
 
@@ -22,13 +41,15 @@ def check(
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, remarks_of
         from cepheid.errors import PatternError
+        from cepheid.hosts.spark.stream.placement import uneven
 
         opened = open_pattern(pattern, parameters, wanted.type_)
         plan = plan_for(opened, options) if options.files else None
         if plan is None and (problems := problems_without_events(opened, options.measures)):
             with opened.problems_located():
                 raise PatternError(problems)
-        warnings = remarks_of(opened.pattern, plan)
+        advice = None if partitions is None else uneven(shards, partitions)
+        warnings = [*remarks_of(opened.pattern, plan), *([] if advice is None else [advice])]
         if as_json:
             print_json({"ok": True, "exit_code": 0, "problems": [], "warnings": warnings})
             return

@@ -108,6 +108,9 @@ def stream(
         int,
         typer.Option(metavar="N", min=1, help="The number of parts that keys are divided into; fixed in a checkpoint."),
     ] = SHARDS,
+    show_keys: Annotated[
+        bool, typer.Option("--show-keys", help="Name the hottest keys in the live view; otherwise they are hashes.")
+    ] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -132,6 +135,7 @@ def stream(
         o.parameters_from(wanted.parameter),
     )
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
+    arguments["show_keys"] = show_keys
     comes, goes = source_of(source), sink_of(sink)
     watermark = time if time is not None and time == wanted.end else None
     if checkpoint is None and (goes.kind != "-" or patterns is not None):
@@ -204,14 +208,15 @@ def _check_patterns(pattern: Path | None, folder: Path | None, wanted: o.Wanted)
 
 def _settings(asked: _Stream) -> dict[str, str]:
     from cepheid.hosts.spark.kafka import connector_jars, with_jars
+    from cepheid.hosts.spark.stream.placement import partitions_for
 
     jars = [jar for given in asked.jars for jar in _jars_of(given)]
     if "kafka" in (asked.source.kind, asked.sink.kind) and not jars:
         jars = connector_jars()
         if not jars:
             raise Unavailable(NO_CONNECTOR)
-    # Each partition is a state store with a commit in every micro-batch.
-    return {"spark.sql.shuffle.partitions": str(os.cpu_count() or 1), **with_jars(jars)}
+    partitions = partitions_for(asked.arguments["shards"], os.cpu_count() or 1)
+    return {"spark.sql.shuffle.partitions": str(partitions), **with_jars(jars)}
 
 
 def _jars_of(given: Path) -> list[Path]:

@@ -84,7 +84,8 @@ def for_pattern(opened: PatternFile, arguments: Mapping[str, Any]) -> Begin:
 
     def begin(ends: Ends, write: Write, _: View) -> Running:
         with opened.problems_located():
-            writer = write(detect(ends.events, opened.pattern, **arguments))
+            rows = detect(ends.events, opened.pattern, checkpoint=ends.checkpoint, **arguments)
+        writer = write(rows)
         if ends.checkpoint is not None:
             writer = writer.option("checkpointLocation", str(ends.checkpoint))
         return _Unchanged(writer.start())

@@ -16,6 +16,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from cepheid.cli.stream_load import load_rows
+from cepheid.hosts.spark.stream.load.advice import Advice
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, progress_of
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ class View:
         """The figures of all micro-batches and patterns together."""
         self._checkpoint = checkpoint
         self._so_far: Progress | None = None
+        self._last: Progress | None = None
+        self._advice: Advice | None = None
         self._rate = 0.0
         self._live: Live | None = None
 
@@ -77,6 +81,8 @@ class View:
         found = progress.together
         self.figures = found if self._so_far is None else found.after(self.figures)
         self._so_far = progress if self._so_far is None else progress.after(self._so_far)
+        self._last = progress.with_open_of(self._so_far)
+        self._advice = progress.advice() or self._advice
         self._rate = found.events / max(progress.total.total_seconds(), 0.001)
         newest = reported["observedMetrics"].get(NEWEST, {}).get("row")
         if newest is not None:
@@ -108,6 +114,9 @@ class View:
         rows.add_row("throughput", f"{self._rate:,.0f} events a second")
         rows.add_row("watermark", self._watermark)
         rows.add_row("open partial matches", "not known" if open_ is None else f"{open_:,}")
+        if self._last is not None and self._so_far is not None:
+            for name, text in load_rows(self._last, self._so_far, self._advice):
+                rows.add_row(Text(name, overflow="ellipsis", no_wrap=True), text)
         newest = [Text(row, no_wrap=True, overflow="ellipsis") for row in reversed(self.newest)]
         return Group(rows, Text("newest of the last micro-batches", style="bold"), *newest)
 

@@ -14,6 +14,8 @@ END = "_end"
 """The column of ends, for events with a start and an end; `_time` is then the column of starts."""
 SEQUENCE_PREFIX = "_sequence"
 MASK = "_mask"
+LIFTED_BITS = (1 << 62) - 1
+"""All bits of a mask but the last, in which a host may mark events (`CompiledPattern.may_start`)."""
 ORDINAL = "_ordinal"
 AFTER = "_after"
 """Whether a row stands directly after the event whose place it has; see `TierOrdering`."""

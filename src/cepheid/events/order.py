@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events.batch import AFTER, MASK, ORDINAL, TIME, Batch, join, python_values
+from cepheid.events.batch import AFTER, LIFTED_BITS, MASK, ORDINAL, TIME, Batch, join, python_values
 from cepheid.events.identity import canonical_bytes, digests, filled
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -157,7 +157,9 @@ def _by_ordinal(tied: Batch, group: Rows) -> Rows:
 def _by_content(tied: Batch, group: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
     """The rows of `tied` in their final order, group by group, and the ordinal of each."""
     content = _row_digests(tied.chosen, len(tied), CONTENT)
-    lifted = _row_digests([tied.column(MASK), *tied.values], len(tied), b"lifted")
+    # Whether an event may start partial matches here (the mask's last bit) does not decide its place among equal ones.
+    mask = pc.bit_wise_and(tied.column(MASK), LIFTED_BITS)
+    lifted = _row_digests([mask, *tied.values], len(tied), b"lifted")
     rows = sorted(range(len(tied)), key=lambda row: (group[row], content[row], lifted[row]))
     ordinals = np.zeros(len(tied), np.int32)
     for place in range(1, len(rows)):

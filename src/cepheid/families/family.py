@@ -15,14 +15,16 @@ from cepheid.events.batch import Schema
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.document.marked_text import Value
 from cepheid.matchers.counts import ReadCounts
+from cepheid.plan.division import TimeSlices
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, Words
-from cepheid.plan.tiers import Tier
+from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
+    from cepheid.matchers.parts import OrderedPart
     from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
@@ -164,9 +166,27 @@ class Family(Protocol):
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
 
+    def parts(self, compiled: Any) -> Sequence[OrderedPart]:  # noqa: ARG002
+        """What `finite` does, in parts for several processes. Only for kinds whose events are in order."""
+        raise AssertionError(f"{self.noun} has no parts")
+
+    def time_slices(self, plans: Any) -> TimeSlices | str:  # noqa: ARG002
+        """How the events of one key are divided by time; or why they are not."""
+        return f"{self.kind} are divided by key only"
+
     def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002
         """The tiers in which a pattern without key can be found; none if all events must be in one sequence."""
         return ()
+
+    def sub_keys(self, plans: Any) -> Sequence[Side]:  # noqa: ARG002
+        """Values that extend the key, as all events of a match have the same ones; none if the whole key is needed."""
+        return ()
+
+    def start_window(self, plan: Any) -> int | str:  # noqa: ARG002
+        """Microseconds after which a partial match has ended, if those of a key can be divided by their first events;
+        otherwise the reasons why they cannot.
+        """
+        return f"{self.noun} is divided only by its key"
 
     def tier_schema(self, plans: Any, number: int, shipped: ShippedEvents) -> pa.Schema:  # noqa: ARG002
         """The columns of the rows of the tier with this number, which is one of several."""
@@ -183,6 +203,12 @@ class Family(Protocol):
 
     def runner(self, plan: Any, late_by: LateBy) -> PatternRunner:
         """The pattern in the form that is sent to the workers of a stream."""
+
+    def marking_starts(self, runner: Any) -> tuple[PatternRunner, int]:  # noqa: ARG002
+        """The runner for events that a host has marked, if they may start partial matches, and the bit of the mask for
+        that. It is asked only if there is a `start_window`.
+        """
+        raise AssertionError(f"{self.noun} cannot be divided by start")
 
     def live_outputs(self, plan: Any) -> tuple[str, ...]:
         """The kinds of rows of a stream: outputs, and RETRACTIONS."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from cepheid.plan.occurrences.types import event_types, misread_types
 
 if TYPE_CHECKING:
     from cepheid.compile.occurrences.compiled import CompiledOccurrences
+    from cepheid.matchers.occurrences.parts import OccurrencesPart
     from cepheid.matchers.occurrences.runner import OccurrencesRunner
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
 
@@ -84,6 +85,11 @@ class Occurrences(Family):
         from cepheid.matchers.occurrences.detector import OccurrenceDetector
 
         return SortedMatcher(OccurrenceDetector(compiled), until=until)
+
+    def parts(self, compiled: CompiledOccurrences) -> Sequence[OccurrencesPart]:
+        from cepheid.matchers.occurrences.parts import OccurrencesPart
+
+        return [OccurrencesPart(compiled)]
 
     def ties_matter(self, plans: OccurrencePlans) -> bool:
         """Only for contexts: they consume simultaneous events one after the other. Other policies ignore the order."""

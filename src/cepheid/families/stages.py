@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,8 +13,14 @@ from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
+from cepheid.plan.division import TimeSlices
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.division.explain import division_text
+from cepheid.plan.stages.division.slices import slices_of_all
+from cepheid.plan.stages.division.starts import starts_of
+from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
+from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
@@ -21,13 +28,14 @@ from cepheid.plan.stages.plans import Plans, build_plans
 from cepheid.plan.stages.tier_plans import TierPlan
 from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
 from cepheid.plan.taxonomy import taxonomy_warnings
-from cepheid.plan.tiers import Tier
+from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
 
 
@@ -84,6 +92,7 @@ class Stages(Family):
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
             text += lookups_text(compiled)
             text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
+            text += division_text(plan)
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002
@@ -106,9 +115,26 @@ class Stages(Family):
 
         return SortedMatchers(compiled, until=until)
 
+    def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
+        from cepheid.matchers.stages.parts import parts_of_stages
+
+        return parts_of_stages(compiled)
+
+    def time_slices(self, plans: Plans) -> TimeSlices | str:
+        found = slices_of_all(plans)
+        return found.text if isinstance(found, Undivided) else found
+
     def tiers(self, plans: Plans) -> Sequence[Tier]:
         found = tiers_of_all(plans)
         return () if isinstance(found, str) else found
+
+    def sub_keys(self, plans: Plans) -> Sequence[Side]:
+        sides = sub_keys_of_all(plans)
+        return () if isinstance(sides, Undivided) else sides
+
+    def start_window(self, plan: Plan) -> int | str:
+        found = starts_of(plan)
+        return found.text if isinstance(found, Undivided) else found.window
 
     def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
         from cepheid.matchers.stages.tiers import tier_schema
@@ -127,6 +153,9 @@ class Stages(Family):
         from cepheid.matchers.stages.runner import StagesRunner
 
         return StagesRunner(plan)
+
+    def marking_starts(self, runner: StagesRunner) -> tuple[StagesRunner, int]:
+        return replace(runner, marks_starts=True), runner.compiled.may_start
 
     def compatibility(self, runner: StagesRunner, zone: str) -> dict[str, Any]:
         from cepheid.compile.stages.digest import layout_digest

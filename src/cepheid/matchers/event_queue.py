@@ -45,7 +45,7 @@ class EventQueue:
 
     def mark(self, bits: int) -> None:
         """Sets these bits in the masks of all events."""
-        self._runs = [_marked(run, bits) for run in self._runs]
+        self._runs = [with_bits(run, np.full(len(run), bits)) for run in self._runs]
 
     @property
     def earliest(self) -> int:
@@ -64,10 +64,11 @@ def times_of(batch: Batch) -> npt.NDArray[np.int64]:
     return times
 
 
-def _marked(batch: Batch, bits: int) -> Batch:
+def with_bits(batch: Batch, bits: npt.NDArray[np.int64]) -> Batch:
+    """The events, with these bits set in their masks."""
     place = batch.data.schema.get_field_index(MASK)
     field = batch.data.schema.field(place)
-    masks = pa.array(mask_of(batch) | np.int64(bits)).cast(field.type)
+    masks = pa.array(mask_of(batch) | bits).cast(field.type)
     return Batch(batch.data.set_column(place, field, masks))
 
 

@@ -16,8 +16,8 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME, Visits
 from cepheid.matchers.protocols import Detector
 
 
-class SortedMatcher:
-    """Finds a detector's patterns in events that come key by key, and within a key in order of time and sequence.
+class OrderedMatcher:
+    """Finds a detector's patterns in events in their final order, key by key.
 
     A key ends when the next one begins: then time advances to `until` (microseconds since 1970 UTC; None: every
     deadline expires and the input is complete).
@@ -26,36 +26,17 @@ class SortedMatcher:
     def __init__(self, detector: Detector, *, until: int | None = None) -> None:
         self._detector = detector
         self._until = FOREVER if until is None else until
-        self._ordering = Ordering()
         self._no_events: Batch | None = None
         """An empty batch with the events' columns, for the last visit of the last key; None before the first events."""
 
-    def process(self, batch: Batch) -> list[pa.Table]:
+    def run(self, parts: Sequence[Ordered]) -> list[pa.Table]:
         """For each pattern, the rows that these events make certain, in the order of keys and emission.
 
         Raises:
-            EventError: the events are not in order.
             ConditionError: a condition fails on an event.
             SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
             LimitExceeded: a key has more open, or an instant completes more, than the limits allow.
         """
-        return self._run([*self._ordering.process(batch)])
-
-    def finish(self) -> list[pa.Table]:
-        """Ends the input, and so the last key. Returns its remaining rows."""
-        rows = [self._run([*self._ordering.finish()])]
-        if self._no_events is not None:
-            rows.append(self._detector.step(self._no_events, self._visits(np.zeros(1, np.int64))))
-        return _joined(rows)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The counts of results and drops, and "ties": the number of events with the same key, time and sequence as
-        another event, so that their content orders them.
-        """
-        return {"ties": self._ordering.ties, **asdict(self._detector.found)}
-
-    def _run(self, parts: Sequence[Ordered]) -> list[pa.Table]:
         rows = [[schema.empty_table() for schema in self._detector.schemas]]
         for part in parts:
             # A key ends where the next begins, so the first visit closes the key of the part before (at the very start
@@ -69,12 +50,48 @@ class SortedMatcher:
             self._no_events = part.batch.slice(0, 0)
         return _joined(rows)
 
+    def end(self) -> list[pa.Table]:
+        """Ends the last key. Returns its remaining rows."""
+        if self._no_events is None:
+            return [schema.empty_table() for schema in self._detector.schemas]
+        return self._detector.step(self._no_events, self._visits(np.zeros(1, np.int64)))
+
     def _visits(self, ends: npt.NDArray[np.int64]) -> Visits:
         """Visits to one key after the other, up to these ends. Each closes its key unless the caller changes that. All
         keys share the number 0, because only one key is open at a time.
         """
         count = len(ends)
         return Visits(np.zeros(count, np.int32), ends, np.full(count, self._until), np.ones(count, np.bool_))
+
+
+class SortedMatcher(OrderedMatcher):
+    """The same for events that come key by key, and within a key in order of time and sequence. Their content orders
+    those that agree in both.
+    """
+
+    def __init__(self, detector: Detector, *, until: int | None = None) -> None:
+        super().__init__(detector, until=until)
+        self._ordering = Ordering()
+
+    def process(self, batch: Batch) -> list[pa.Table]:
+        """For each pattern, the rows that these events make certain, in the order of keys and emission.
+
+        Raises:
+            EventError: the events are not in order.
+            ConditionError, SkipError, LimitExceeded: as `run`.
+        """
+        return self.run([*self._ordering.process(batch)])
+
+    def finish(self) -> list[pa.Table]:
+        """Ends the input, and so the last key. Returns its remaining rows."""
+        return _joined([self.run([*self._ordering.finish()]), self.end()])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts of results and drops, and "ties": the number of events with the same key, time and sequence as
+        another event, so that their content orders them.
+        """
+        return {"ties": self._ordering.ties, **asdict(self._detector.found)}
 
 
 def _joined(rows: Sequence[list[pa.Table]]) -> list[pa.Table]:

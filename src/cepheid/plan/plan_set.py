@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import ClassVar, Generic, Protocol, TypeAlias, TypedDict, TypeVar
@@ -11,6 +11,7 @@ from typing import ClassVar, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 from cepheid.errors import Problem, in_pattern
 from cepheid.events.batch import Schema
 from cepheid.knowledge.knowledge import Knowledge
+from cepheid.knowledge.question import Question
 from cepheid.lang.function import Function
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.conditions.lift import Lifting
@@ -44,6 +45,10 @@ class LiftedFor(Protocol):
     def bits(self) -> tuple[Lifted, ...]: ...
     @property
     def values(self) -> tuple[Lifted, ...]: ...
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What has no SQL: columns of answers, which bits and values read by the questions' names."""
+
     @property
     def functions(self) -> tuple[Function, ...]: ...
 
@@ -101,15 +106,17 @@ class PlanParts(TypedDict):
     values: tuple[Lifted, ...]
     outputs: tuple[OutputName, ...] | None
     limits: Limits
+    questions: tuple[Question, ...]
 
 
-def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions) -> PlanParts:
+def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions, questions: Sequence[Question] = ()) -> PlanParts:
     return PlanParts(
         schema=schema,
         bits=tuple(lifted for _, lifted in lifting.bits.values()),
         values=tuple(lifted for _, lifted in lifting.values.values()),
         outputs=options.outputs,
         limits=options.limits,
+        questions=(*questions,),
     )
 
 
@@ -126,6 +133,8 @@ class PlanOf(Generic[N]):
     """Boolean columns, packed into one mask per event: bit i is set if bits[i] is true (not NULL, not false)."""
     values: tuple[Lifted, ...]
     """Columns that scripts and measures read."""
+    questions: tuple[Question, ...] = field(default=(), kw_only=True)
+    """Columns of answers, which bits and values read."""
 
 
 class Measured:
@@ -181,6 +190,11 @@ class PlanSet(Generic[P]):
     @property
     def columns(self) -> tuple[str, ...]:
         return self.each[0].columns
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions of all plans, each once."""
+        return tuple({one.name: one for plan in self.each for one in plan.questions}.values())
 
     @property
     def functions(self) -> tuple[Function, ...]:

@@ -18,8 +18,9 @@ def used_columns(plan: LiftedFor) -> list[str]:
 
 
 def lifted_columns(plan: LiftedFor) -> list[str]:
-    """The event columns that conditions use."""
+    """The event columns that conditions and questions use."""
     named = {name.lower() for column in (*plan.bits, *plan.values) for name in _names(column.expression)}
+    named |= {name.lower() for question in plan.questions for name in question.columns}
     return [name for name in plan.schema.columns.names if name.lower() in named]
 
 

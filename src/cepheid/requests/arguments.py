@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike, fspath
 from typing import cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -16,7 +17,7 @@ from cepheid.lang.plain_value import plain_value
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.plan.reserved import CAUSE, IN_ONE_TABLE, RESERVED
-from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls
+from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls, Workers
 
 _INTERNAL = re.compile(r"_error|_counts|_slot\d+")
 """Names of internal columns that hosts use beside the key columns while they build the output."""
@@ -110,6 +111,40 @@ def checked_shards(given: object, faults: list[str]) -> int:
         return given
     faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {brief(given)}")
     return SHARDS
+
+
+def checked_standbys(given: object, shards: int, checkpoint: object, *, show_keys: bool, faults: list[str]) -> int:
+    if not (isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= shards):
+        faults.append(f"standbys: a whole number from 0 to the {shards} shards is expected, got {brief(given)}")
+        return 0
+    if given and checkpoint is None:
+        faults.append(
+            "standbys: they need the checkpoint, beside whose logs it is stored which keys have copies: checkpoint=…"
+        )
+    if given and show_keys:
+        faults.append("standbys: copies are decided by the hashes of keys. Leave out show_keys")
+    return given
+
+
+def checked_workers(given: object, faults: list[str]) -> Workers:
+    if given == "auto" or (isinstance(given, int) and not isinstance(given, bool) and given >= 1):
+        return given
+    faults.append(f"workers: a whole number from 1, or 'auto', is expected, got {brief(given)}")
+    return 1
+
+
+def checked_flag(argument: str, given: object, faults: list[str]) -> bool:
+    if isinstance(given, bool):
+        return given
+    faults.append(f"{argument}: True or False is expected, got {brief(given)}")
+    return False
+
+
+def checked_path(argument: str, given: object, faults: list[str]) -> str | None:
+    if isinstance(given, str | PathLike) and isinstance(path := fspath(given), str) and path:
+        return path
+    faults.append(f"{argument}: the path of a folder is expected, got {brief(given)}")
+    return None
 
 
 def checked_zone(time_zone: object, faults: list[str]) -> str | None:

@@ -31,6 +31,9 @@ partition calls its shards one after the other.
 """
 MOST_SHARDS = 65_536
 
+Workers: TypeAlias = int | Literal["auto"]
+"""The number of processes that work on a call in process; "auto": as many as pay."""
+
 MOST_LISTED = 1000
 """The default for how many open partial matches are listed per key. A set may represent more than fit into memory."""
 
@@ -66,6 +69,13 @@ class Request:
     """None: a stream must have its own watermark."""
     shards: int = SHARDS
     """The number of parts that a stream's keys are divided into."""
+    standbys: int = 0
+    """The number of shards that may hold copies of a stream's hot keys, for each pattern."""
+    workers: Workers = 1
+    show_keys: bool = False
+    """Whether the progress of a stream has its hottest keys themselves, not only their hashes."""
+    checkpoint: str | None = None
+    """The checkpoint that a stream's query will have, if it is known when the plan is made."""
 
     @property
     def family(self) -> Family:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from os import PathLike
 from types import EllipsisType
 
 from cepheid.errors import SchemaError
@@ -13,21 +14,25 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_as_of,
+    checked_flag,
     checked_key,
     checked_lateness,
     checked_limits,
     checked_names,
     checked_nulls,
     checked_outputs,
+    checked_path,
     checked_shards,
+    checked_standbys,
     checked_time,
+    checked_workers,
     checked_zone,
     faults_of_kind,
     faults_of_outputs,
 )
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
-from cepheid.requests.request import SHARDS, Nulls, Request
+from cepheid.requests.request import SHARDS, Nulls, Request, Workers
 
 
 def request_of(
@@ -46,6 +51,10 @@ def request_of(
     report: Report | None = None,
     lateness: timedelta | str | None = None,
     shards: int = SHARDS,
+    standbys: int = 0,
+    workers: Workers = 1,
+    show_keys: bool = False,
+    checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
 ) -> Request:
     """The checked arguments of `detect`.
@@ -82,6 +91,12 @@ def request_of(
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
         shards=checked_shards(shards, faults),
+        standbys=checked_standbys(standbys, shards, checkpoint, show_keys=show_keys, faults=faults)
+        if standbys != 0
+        else 0,
+        workers=checked_workers(workers, faults),
+        show_keys=checked_flag("show_keys", show_keys, faults),
+        checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")

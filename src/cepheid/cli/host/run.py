@@ -74,6 +74,13 @@ def run(
             "Default: all.",
         ),
     ] = None,
+    workers: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help="How many processes run the deployed patterns, each pattern in one of them; auto: one for each core.",
+        ),
+    ] = "1",
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
 ) -> None:
     """Run a host: feed it from its sources, store every step, send what it finds to subscribers, and answer other
@@ -90,6 +97,7 @@ def run(
     with failures_reported(as_json=False, as_typed=_as_typed), ExitStack() as stack:
         reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
         opening = {"allow": allow or [], "retain": retain, "retain_rows": retain_rows}
+        opening |= {"workers": int(workers) if workers.isdecimal() else workers}
         service = _opened(url_of(store), named, reading, opening, stack)
         figures = Figures(service, store_name(store), metrics)
         _on_signals(service.stop)

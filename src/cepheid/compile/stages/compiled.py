@@ -57,14 +57,17 @@ class CompiledPattern:
     """Whether scripts compare strings by their order."""
     relevant: int | None
     """A mask of lifted bits: an event without any of them matters to no partial match. None: every event matters."""
+    starting: int | None
+    """A mask of lifted bits: an event without any of them starts no partial match. None: every event may."""
     lookups: tuple[StateLookup, ...]
     """For each state of the automaton, how an event finds the partial matches in it."""
 
     @property
-    def waited(self) -> int:
-        """The mask's bit of events that came before the pattern began to drain; 0 if its conditions need all bits."""
-        used = TruthBits(self.plan).kept_out + (self.plan.pattern.without is not None)
-        return 1 << MAX_CONDITIONS - 1 if used < MAX_CONDITIONS else 0
+    def may_start(self) -> int:
+        """The mask's bit of events that may start partial matches in a detector that starts them with marked events
+        only; 0 if the conditions need all bits.
+        """
+        return 1 << MAX_CONDITIONS - 1 if self.plan.truth_bits < MAX_CONDITIONS else 0
 
 
 def compile_plan(plan: Plan) -> CompiledPattern:
@@ -88,6 +91,7 @@ def compile_plan(plan: Plan) -> CompiledPattern:
         script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
         orders_texts=any(orders_texts(script) for script in bits.script_values),
         relevant=None if relevant >> ALWAYS else relevant,
+        starting=None if (starting := flat.wake[automaton.start]) >> ALWAYS else starting,
         lookups=lookups,
     )
 

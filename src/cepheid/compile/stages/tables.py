@@ -146,3 +146,10 @@ class Tables(NamedTuple):
     """(slots,) SLOT."""
     ties: Records
     """(ties,) TIE; those of a state are next to each other."""
+
+
+def start_only_with(tables: Tables, bit: int) -> None:
+    """Changes the tables so that only events with this bit in their mask start partial matches: they alone wake the
+    start state.
+    """
+    tables.states["wake"][tables.settings["start"][0]] = bit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from threading import RLock
 from time import perf_counter
@@ -11,11 +12,13 @@ from time import perf_counter
 import pyarrow as pa
 
 from cepheid.errors import SchemaError, SnapshotError, StoreError, in_pattern
+from cepheid.families import known_family_of
 from cepheid.hosts.durable.deployed import Deployed, EventTable
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf
 from cepheid.hosts.durable.step.screen import Screen
 from cepheid.hosts.durable.store import HostStore, OpenPart, RowTable, Transaction
 from cepheid.hosts.durable.tiers import sources_of, tier_table, upstream_first
+from cepheid.hosts.durable.workers.places import Places
 from cepheid.matchers.watermark import Reached
 from cepheid.output.ids import Ids
 
@@ -25,12 +28,14 @@ class Current:
     after an error in the middle of a step it is read again.
     """
 
-    def __init__(self, store: HostStore) -> None:
-        """
+    def __init__(self, store: HostStore, places: Places) -> None:
+        """`places` is where the deployed patterns run.
+
         Raises:
             StoreError: the store cannot be read; it is closed.
         """
         self.store = store
+        self.places = places
         self.inputs: dict[str, Input] = {}
         self.deployments: list[Deployment] = []
         """In the order of their numbers, retired ones too."""
@@ -50,8 +55,13 @@ class Current:
         try:
             self.read()
         except BaseException:
-            store.close()
+            self.close()
             raise
+
+    def close(self) -> None:
+        """Ends the workers, and gives up the store."""
+        self.places.close()
+        self.store.close()
 
     @contextmanager
     def changing(self) -> Iterator[Transaction]:
@@ -71,7 +81,7 @@ class Current:
                 raise
 
     def ensure(self) -> None:
-        """Reads the state anew after the store has failed.
+        """Reads the state anew after the store has failed, or a worker has ended.
 
         Raises:
             StoreError: the store still fails.
@@ -80,22 +90,27 @@ class Current:
             if not self._is_whole:
                 self.store.reopen()
                 self.read()
+            elif not self.places.are_whole:
+                self.read()
 
     def read(self) -> None:
         """Reads the whole state from the store."""
         inputs, self.deployments, self.sent, self.ids = self.store.load()
         self._is_whole = False
+        self.places.renew()
         self.inputs = {one.name: one for one in inputs}
         self.running, self.screens = [], {}
         for deployment in self.deployments:
             if deployment.status == "retired":
                 continue
-            deployed = self._made(deployment)
+            deployed = self.made(deployment)
             shard = self.store.shard(deployment.number)
             deployed.recover(shard, shard.head())
+            self.running.append(deployed)
+        for deployed in self.running:
+            deployed.recovered()
             if self.store.lists_when_asked:
                 deployed.relist()  # the store has no rows of it yet, or not all that have changed
-            self.running.append(deployed)
         self.running = upstream_first(self.running)
         self._is_whole = True
 
@@ -138,10 +153,22 @@ class Current:
         if not versions:
             return None
         running = [one for one in self.running if one.deployment == versions[-1]]
-        return running[0] if running else self._made(versions[-1])
+        return running[0] if running else self.made(versions[-1])
 
-    def _made(self, deployment: Deployment) -> Deployed:
-        return Deployed(deployment, self.table_of(deployment.input, deployment.number), self.ids)
+    def made(self, deployment: Deployment) -> Deployed:
+        """A deployment that was made before. It does not run yet."""
+        return self.places.deployed(deployment, self.table_of(deployment.input, deployment.number), self.ids)
+
+    def new(self, deployment: Deployment) -> Deployed:
+        """A new deployment, with the correlations of its pattern among the promoted columns. It does not run yet."""
+        table = self.table_of(deployment.input)
+        deployed = self.places.deployed(deployment, table, self.ids)
+        if not (more := known_family_of(deployment.pattern).correlations(deployed.plan)):
+            return deployed
+        promoted = {**(deployment.promoted or {}), **more}
+        deployed = self.places.deployed(replace(deployment, promoted=promoted), table, self.ids)
+        deployed.correlated = tuple(more)
+        return deployed
 
     def input(self, name: str) -> Input:
         if name not in self.inputs:

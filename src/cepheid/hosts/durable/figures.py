@@ -64,7 +64,9 @@ def figures_of(host: DurableHost, routing: Routing) -> HostFigures:
     """
     Raises:
         StoreError: the outbox cannot be read.
+        WorkerFailed: a worker process has ended.
     """
+    host.ensure()
     given = host.inputs.values()
     rows, age = _outbox(host)
     return HostFigures(

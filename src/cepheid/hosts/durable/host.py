@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import PatternError, SchemaError, did_you_mean
+from cepheid.errors import PatternError, SchemaError, WorkerFailed, did_you_mean
 from cepheid.events.time import TIME_TYPE
 from cepheid.families import why_not_drained
 from cepheid.hosts.durable.current import Current, is_running
@@ -32,6 +32,7 @@ from cepheid.hosts.durable.tiers import (
     reader_faults,
     upstream_first,
 )
+from cepheid.hosts.durable.workers.places import OwnProcess, Places
 from cepheid.hosts.in_process.detect import warn_of_repeated_hours
 from cepheid.hosts.in_process.prepare import TimedEvents, instants
 from cepheid.hosts.in_process.tables import fitted
@@ -57,12 +58,14 @@ class Fed(NamedTuple):
 class DurableHost:
     """Runs deployed patterns, and stores each step whole before it returns."""
 
-    def __init__(self, store: HostStore, retention: Retention | None = None) -> None:
-        """
+    def __init__(self, store: HostStore, retention: Retention | None = None, places: Places | None = None) -> None:
+        """`places` is where the deployed patterns run: by default in this process.
+
         Raises:
             StoreError: the store cannot be read; it is closed.
+            WorkerFailed: no worker can be started; the store is closed.
         """
-        self._now = Current(store)
+        self._now = Current(store, places or OwnProcess())
         self._retained = None if retention is None else Retained(retention)
         self._warned: set[str] = set()
         """The inputs with a warning about an hour that clocks show twice."""
@@ -86,6 +89,14 @@ class DurableHost:
     def running(self) -> Sequence[Deployed]:
         """The deployments that run or drain."""
         return self._now.running
+
+    def ensure(self) -> None:
+        """Reads the state anew after the store has failed, or a worker has ended.
+
+        Raises:
+            StoreError: the store still fails.
+        """
+        self._now.ensure()
 
     @property
     def commits(self) -> int:
@@ -148,7 +159,7 @@ class DurableHost:
         deployment = replace(deployment, number=1 + max((one.number for one in self._now.deployments), default=0))
         if faults := [*cycle_faults(deployment, self._now.running)]:
             raise SchemaError("\n".join(faults))
-        deployed = Deployed(deployment, self._now.table_of(deployment.input), self._now.ids).with_correlations()
+        deployed = self._now.new(deployment)
         position = self._now.inputs[deployment.input].position if isinstance(deployment.input, str) else None
         deployed.deployment = deployment = replace(deployed.deployment, problems=deployed.problems, position=position)
         former = self._former(deployed, since, old)
@@ -263,6 +274,7 @@ class DurableHost:
         if drains:
             return
         self._now.running.remove(running)
+        running.end()
         if running.head is not None:
             transaction.shard(ended.number).clear(running.head)
         if running.open_table is not None:
@@ -299,8 +311,16 @@ class DurableHost:
 
     def _step(self, changed: Sequence[Input], events: TimedEvents | None) -> dict[str, pa.Table]:
         """One transaction: the inputs become those in `changed`, and all patterns that depend on them take the events,
-        which are of the only one, and the time.
+        which are of the only one, and the time. If a worker ends meanwhile, it is started again from the store, and all
+        is done once more.
         """
+        try:
+            return self._stepped(changed, events)
+        except WorkerFailed:
+            self._now.ensure()
+            return self._stepped(changed, events)
+
+    def _stepped(self, changed: Sequence[Input], events: TimedEvents | None) -> dict[str, pa.Table]:
         found: dict[str, list[Found]] = {}
         names = {one.name for one in changed}
         sources = {one.deployment.input: self._now.sources_of(one.deployment.input) for one in self._now.running}
@@ -316,13 +336,21 @@ class DurableHost:
                 self._now.inputs[after.name] = after
             outbox, written = Outbox(self._now.sent), list[Deployed]()
             now = {given: self._now.reached_by(given) for given in before}
-            for running in [*self._now.running]:
+            stepping = [one for one in self._now.running if one.deployment.input in before]
+            stepping = [
+                one
+                for one in stepping
+                if one.deployment.status == "draining"
+                or one.deployment.input not in names
+                or one in concerned
+                or one.is_due(now[one.deployment.input])
+            ]
+            for running in stepping:
+                if isinstance(given := running.deployment.input, str):
+                    running.begin(given_events if given in names else None, before[given], now[given])
+            for running in stepping:
                 given, drains = running.deployment.input, running.deployment.status == "draining"
-                if given not in before:
-                    continue
                 reached = now[given]
-                if not drains and given in names and running not in concerned and not running.is_due(reached):
-                    continue
                 mine = self._events_for(running, changed[0].name, given_events, found)
                 if (new := running.step(mine, before[given], reached)) is not None:
                     self._write(transaction, running, new, outbox)
@@ -448,7 +476,7 @@ class DurableHost:
             self._now.store.backup(path)
 
     def close(self) -> None:
-        self._now.store.close()
+        self._now.close()
 
 
 def _check_drains(ending: Sequence[Deployed]) -> None:

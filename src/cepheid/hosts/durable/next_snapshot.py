@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cepheid.hosts.durable.store import ShardStore
+from cepheid.hosts.durable.store import ShardWriter
 from cepheid.hosts.shards.log import first_head, head_after
 from cepheid.hosts.shards.store import Entry, Head
 
@@ -38,7 +38,7 @@ class NextSnapshot:
         self._parts = self._bytes = 0
         self.is_written = False
 
-    def follow(self, store: ShardStore, entry: Entry | None, head: Head) -> Head:
+    def follow(self, store: ShardWriter, entry: Entry | None, head: Head) -> Head:
         """Writes some pieces, after a step that has appended the entry and made `head`. Returns the head: once all
         pieces are written, that of this snapshot and the entries since.
         """
@@ -53,7 +53,7 @@ class NextSnapshot:
                 self._parts, self._bytes = self._parts + 1, self._bytes + len(piece)
         return head
 
-    def _put_in_place(self, store: ShardStore, head: Head) -> Head:
+    def _put_in_place(self, store: ShardWriter, head: Head) -> Head:
         after = first_head(self._bytes, head.reached, head.open, head.timer)
         for entry in self._entries:
             after = head_after(after, entry, head.reached, head.open, head.timer)

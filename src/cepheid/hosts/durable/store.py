@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from cepheid.hosts.durable.state import Deployment, Input, Stored
-from cepheid.hosts.shards.store import Head, Store
+from cepheid.hosts.shards.store import Entry, Head, Store
 
 
 class RowTable(NamedTuple):
@@ -27,10 +27,16 @@ class RowTable(NamedTuple):
     """Whether it has few rows, which are replaced often."""
 
 
-class ShardStore(Store, Protocol):
-    """The place where the state of a deployment is stored. Its next snapshot may be written in parts, while the present
-    one and its log remain the state.
+class ShardWriter(Protocol):
+    """Writes the state of a deployment. Its next snapshot may be written in parts, while the present one and its log
+    remain the state.
     """
+
+    def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
+        """Replaces all of the stored state."""
+
+    def append(self, head: Head, entry: Entry | None) -> None:
+        """Appends an entry to the log. None: there were no events, and only the head is new."""
 
     def write_part(self, number: int, content: bytes) -> None:
         """Writes a part of the next snapshot. Number 0 comes first, and begins it anew."""
@@ -39,6 +45,10 @@ class ShardStore(Store, Protocol):
         """Makes the parts written the snapshot, in place of the one before and the first `since` entries of its
         log. `head` is that of the new state, `before` the one that it replaces.
         """
+
+
+class ShardStore(ShardWriter, Store, Protocol):
+    """The place where the state of a deployment is stored."""
 
 
 class Sent(NamedTuple):

@@ -183,6 +183,9 @@ def lifted(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
 def evaluated(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Evaluated:
     """The lifted columns of the events, in their order."""
     events = as_plain(piece.events.select(lifted_columns(plan)), plan.schema.columns)
+    for question in plan.questions:
+        answers = question.answers({name: whole(events.column(name)) for name in question.columns})
+        events = events.append_column(question.name, answers)
     shown = piece.events.select(plan.columns)
     return engine.evaluate(events, bits=plan.bits, values=plan.values, shown=shown)
 

@@ -39,6 +39,8 @@ class CachedMatcher(NamedTuple):
 
     head: Head
     matcher: LiveMatcher
+    snapshot_bytes: int
+    """The size of the stored snapshot before the log."""
 
 
 class MatcherCache:
@@ -61,10 +63,10 @@ class MatcherCache:
         known = self._matchers.pop(place, None)
         return known if known is not None and known.matcher.pattern is pattern else None
 
-    def put(self, place: tuple[str, int], head: Head, matcher: LiveMatcher) -> None:
+    def put(self, place: tuple[str, int], head: Head, matcher: LiveMatcher, snapshot_bytes: int) -> None:
         """Stores the matcher. If there are too many, the one stored longest ago is dropped."""
         self._matchers.pop(place, None)
-        self._matchers[place] = CachedMatcher(head, matcher)
+        self._matchers[place] = CachedMatcher(head, matcher, snapshot_bytes)
         if len(self._matchers) > self._most:
             del self._matchers[next(iter(self._matchers))]
 
@@ -79,7 +81,7 @@ def catch_up(known: CachedMatcher, store: Store, head: Head, columns: pa.Schema)
     Raises:
         SnapshotError, ConditionError, SkipError: as `restored`.
     """
-    before, matcher = known
+    before, matcher, _ = known
     if before.room != head.room or before.entries > head.entries or before.reached > head.reached:
         return False  # another room means another snapshot; the name shows that, too, but only once entries are read
     log = [store.entry(number) for number in range(before.entries + 1, head.entries + 1)]
@@ -136,6 +138,8 @@ class ReadyMatcher(NamedTuple):
     """The counts before `rows`."""
     rows: tuple[pa.Table, ...] = ()
     """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
+    snapshot_bytes: int = 0
+    """The size of the stored snapshot; 0 if there is none."""
 
 
 def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
@@ -182,7 +186,8 @@ def restored(
     log = stored.log()
     if len(log) != head.entries:
         raise SnapshotError(f"the log is damaged: it has {len(log)} entries, and {head.entries} were written")
-    matcher, written_with = pattern.restored(stored.snapshot(), made_for, columns)
+    snapshot = stored.snapshot()
+    matcher, written_with = pattern.restored(snapshot, made_for, columns)
     with fitting():
         limits = Limits(**written_with["limits"])
     if drains or written_with.get("drains", False):
@@ -195,7 +200,7 @@ def restored(
     _replay(matcher, log, head.reached, columns, limits)
     counts, renewed = matcher.counts, matcher.renewed()
     continues_log = limits == pattern.plan.limits and renewed is None
-    return ReadyMatcher(matcher, continues_log, counts, () if renewed is None else (renewed,))
+    return ReadyMatcher(matcher, continues_log, counts, () if renewed is None else (renewed,), len(snapshot))
 
 
 def _replay(matcher: LiveMatcher, log: Sequence[Entry], reached: Reached, columns: pa.Schema, limits: Limits) -> None:

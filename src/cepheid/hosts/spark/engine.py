@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -71,13 +71,16 @@ class SparkEngine:
         All expressions are analyzed at once, because over Spark Connect each analysis is a round trip. If that fails,
         each half of them is analyzed.
         """
-        frame = self._events if columns.equals(self._columns) else self._of_types(columns)
+        count = len(self._columns)
+        if pa.schema([*columns][:count]).equals(self._columns):
+            frame = self._events.select("*", *_nulls([*columns][count:])) if len(columns) > count else self._events
+        else:
+            frame = self._of_types(columns)
         with _quiet():
             return self._answers(frame, [with_short_lists(sql) for _, sql in questions])
 
     def _of_types(self, columns: pa.Schema) -> DataFrame:
-        nulls = (F.lit(None).cast(from_arrow_type(f.type, prefer_timestamp_ntz=True)).alias(f.name) for f in columns)
-        return self._events.sparkSession.range(0).select(*nulls)
+        return self._events.sparkSession.range(0).select(*_nulls(columns))
 
     def _answers(self, frame: DataFrame, texts: Sequence[str]) -> list[pa.DataType | Problem]:
         if not texts:
@@ -89,6 +92,11 @@ class SparkEngine:
                 return [Problem(_reason(error))]
         middle = len(texts) // 2
         return self._answers(frame, texts[:middle]) + self._answers(frame, texts[middle:])
+
+
+def _nulls(columns: Iterable[pa.Field]) -> Iterator[Column]:
+    """Columns of these types."""
+    return (F.lit(None).cast(from_arrow_type(f.type, prefer_timestamp_ntz=True)).alias(f.name) for f in columns)
 
 
 def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:

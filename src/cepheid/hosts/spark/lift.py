@@ -16,8 +16,10 @@ from pyspark.sql.types import DateType, TimestampNTZType
 from cepheid.events import batch as names
 from cepheid.events.batch import mask_column
 from cepheid.events.time import arrow_zone, microseconds
+from cepheid.hosts.spark.asked import with_questions
 from cepheid.hosts.spark.engine import expression
 from cepheid.hosts.spark.lists import Lists
+from cepheid.knowledge.question import Question
 from cepheid.lang.expression import Name
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import LiftedFor, words_of
@@ -182,6 +184,7 @@ class Lift:
     shipped: list[Column] = field(default_factory=list)
     layout: dict[str, str] = field(default_factory=dict)
     """A matcher's column → the shipped column that holds it. Several matcher's columns may share a shipped one."""
+    questions: tuple[Question, ...] = ()
     _sources: dict[str, str] = field(default_factory=dict)
     _lists: Lists = field(default_factory=Lists)
 
@@ -201,7 +204,7 @@ class Lift:
         return [self[name] for name in self.layout if name.startswith(names.SUB_KEY_PREFIX)]
 
     def add_sub_keys(self, plan: LiftedFor, sides: Iterable[Side]) -> None:
-        """Adds the values by which events without key are divided."""
+        """Adds the values that extend the key."""
         for number, side in enumerate(sides):
             name, value = f"{names.SUB_KEY_PREFIX}{number}", plan.values[side.column]
             if value.type == side.type and not pa.types.is_floating(side.type):
@@ -215,7 +218,7 @@ class Lift:
 
     def select(self, events: DataFrame, *more: Column) -> DataFrame:
         """The shipped columns of the events, and others."""
-        return self._lists.joined(events).select(*self.shipped, *more)
+        return self._lists.joined(with_questions(events, self.questions)).select(*self.shipped, *more)
 
 
 def compared(value: Column, side: Side) -> Column:
@@ -228,7 +231,7 @@ def compared(value: Column, side: Side) -> Column:
 
 def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
     """The columns that the plan needs from the events; `times` is one time column, or start and end."""
-    lift = Lift()
+    lift = Lift(questions=plan.questions)
     schema = plan.schema
     for i, name in enumerate(schema.key):
         lift.add(f"{names.KEY_PREFIX}{i}", named(name), name)

@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from cepheid.errors import PatternError, Problem, in_pattern
 from cepheid.knowledge.knowledge import Knowledge
+from cepheid.knowledge.question import Question
 from cepheid.lang.expression import Literal
 from cepheid.matchers.protocols import PatternRunner
 from cepheid.plan.lifted import Lifted
@@ -49,7 +50,7 @@ def packed(sent: PlanSet[Any] | PatternRunner) -> bytes:
 
 class _Pickler(pickle.Pickler):
     """Leaves out what workers do not need: lifted columns have only types there, and knowledge that SQL stands for is
-    not asked. Both may be large, and Spark fails where a stream's function has more than a megabyte.
+    not asked. Both may be large.
     """
 
     def __init__(self, file: BytesIO, *, knows: bool) -> None:
@@ -63,6 +64,8 @@ class _Pickler(pickle.Pickler):
                 return Lifted, ("NULL", nothing, given.type)
             case Knowledge() if not self._knows:
                 return _nothing, ()
+            case Question():
+                return _nothing, ()
             case Answer():
                 return Answer, (given.filter, "")
         return NotImplemented
@@ -73,7 +76,7 @@ _LONG = 10_000
 
 
 def _nothing() -> None:
-    """What stands for knowledge that is not needed."""
+    """What stands for knowledge that is not needed, and for questions, which are answered before."""
 
 
 def _check(plan: PatternPlan) -> None:

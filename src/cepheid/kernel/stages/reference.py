@@ -105,6 +105,8 @@ class ReferenceMatcher:
         """The time of the last event."""
         self.earlier: list[Event] = []
         """With `begin_without`: the events that may keep a later event from starting a partial match."""
+        self.may_start: int | None = None
+        """Bits of the mask: an event with none of them starts no partial match. None: every event may."""
 
     def process(self, event: Event) -> list[Match]:
         """Advances time to that of the event, then offers the event to every partial match and to the start state."""
@@ -113,7 +115,8 @@ class ReferenceMatcher:
         survivors: list[PartialMatch] = []
         completed: list[PartialMatch] = []
         self._ended = []
-        for partial_match in [*self.partial_matches, None]:
+        starts = [None] if self.may_start is None or event.mask & self.may_start else []
+        for partial_match in [*self.partial_matches, *starts]:
             moved, done = self._move(partial_match, event)
             survivors += moved
             completed += done

@@ -106,6 +106,26 @@ def _triples(column: FactColumn) -> list[tuple[int, Triple]]:
     return [(event, (subjects[s], predicates[p], objects[o])) for event, s, p, o in rows if NOTHING not in (s, o)]
 
 
+def terms_of_events(source: str | Individual, columns: Mapping[str, pa.Array], prefixes: Mapping[str, str]) -> Coded:
+    """For each event the literal of a column, or the individual that columns name. A value that is no name has none.
+    No column has arrays.
+    """
+    if isinstance(source, Individual) and not is_template(source.name):
+
+        def named(texts_: pa.Array) -> list[str | None]:
+            return [_name_or_none(text, prefixes) for text in texts_.to_pylist()]
+
+        return of_distinct(columns[source.name], named)
+    return _Batch(columns, lambda _: {}, prefixes).objects(source).terms
+
+
+def _name_or_none(text: str, prefixes: Mapping[str, str]) -> str | None:
+    try:
+        return name_of(text, prefixes).value
+    except KnowledgeError:
+        return None
+
+
 class _Batch:
     """Columns of events as terms."""
 
@@ -141,13 +161,17 @@ class _Batch:
 
     def _objects(self, value: Value, names: NodeNames, place: str) -> Objects:
         match value:
-            case Individual(name):
-                return self._individuals(name)
             case Constant(name):
                 return Objects(same(name_of(name, self._prefixes).value, len(names)))
             case Node(properties):
                 return Objects(self._nodes(properties, names, place))
-        found = elements(self._columns[value])
+        return self.objects(value)
+
+    def objects(self, source: str | Individual) -> Objects:
+        """The literals of a column, or the individuals that columns name."""
+        if isinstance(source, Individual):
+            return self._individuals(source.name)
+        found = elements(self._columns[source])
         return Objects(literal_terms(found.values), found.events)
 
     def _classes(self, column: str, classes: Sequence[tuple[str, str]] | None) -> Objects:

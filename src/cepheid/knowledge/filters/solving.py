@@ -59,6 +59,19 @@ def solutions(
     yield from _Solving(closure, at).all([*atoms], dict(bindings))
 
 
+def builtins_hold(builtins: Sequence[Atom], known: Solution) -> bool:
+    """Whether built-ins are true with these terms; variables that are free may be what built-ins compute."""
+    waiting, found = [*builtins], known
+    while waiting:
+        atom = min(waiting, key=lambda one: _cost(one, found))
+        waiting.remove(atom)
+        following = next(_after_builtin(atom, found), None)
+        if following is None:
+            return False
+        found = following
+    return True
+
+
 class _Solving:
     def __init__(self, closure: Closed, at: int) -> None:
         self._closure, self._at = closure, at
@@ -67,28 +80,13 @@ class _Solving:
         if not atoms:
             yield known
             return
-        atom = min(atoms, key=lambda one: self._cost(one, known))
+        atom = min(atoms, key=lambda one: _cost(one, known))
         rest = [one for one in atoms if one is not atom]
         if not rest:
             yield from self._one(atom, known)
             return
         for found in self._one(atom, known):
             yield from self.all(rest, found)
-
-    def _cost(self, atom: Atom, known: Solution) -> int:
-        """Which atom is next: first those that only test, then those of facts that bind fewer variables, then built-ins
-        that compute a value; at last those whose arguments will never be known.
-        """
-        free = [_free(argument, known) for argument in atom.arguments]
-        match atom.kind:
-            case "builtin":
-                computes = _builtin_of(atom).computes and not any(free[1:])
-                return 0 if not any(free) else 7 if computes else 9
-            case "class":
-                return 3 * sum(free)
-            case "property":
-                return 2 * sum(free)
-        return 5 * sum(free)
 
     def _one(self, atom: Atom, known: Solution) -> Iterator[Solution]:
         match atom.kind:
@@ -97,7 +95,7 @@ class _Solving:
             case "property":
                 yield from self._facts(atom.arguments[0], atom.name, atom.arguments[1], known)
             case "builtin":
-                yield from self._builtin(atom, known)
+                yield from _after_builtin(atom, known)
             case _:
                 yield from self._same(atom, known)
 
@@ -197,22 +195,38 @@ class _Solving:
                 found.update(one for one in items if one != class_)
         return found
 
-    # Built-ins
 
-    def _builtin(self, atom: Atom, known: Solution) -> Iterator[Solution]:
-        builtin, terms = _builtin_of(atom), [_term(argument, known) for argument in atom.arguments]
-        try:
-            if builtin.computes:
-                result = builtin.apply(*map(_value, terms[1:]))
-                first = atom.arguments[0]
-                if terms[0] is None and isinstance(first, Variable):
-                    yield {**known, first.name: literal_of(result)}
-                elif compared(_value(terms[0]), result) == 0:
-                    yield known
-            elif builtin.apply(*map(_value, terms)):
+def _cost(atom: Atom, known: Solution) -> int:
+    """Which atom is next: first those that only test, then those of facts that bind fewer variables, then built-ins
+    that compute a value; at last those whose arguments will never be known.
+    """
+    free = [_free(argument, known) for argument in atom.arguments]
+    match atom.kind:
+        case "builtin":
+            computes = _builtin_of(atom).computes and not any(free[1:])
+            return 0 if not any(free) else 7 if computes else 9
+        case "class":
+            return 3 * sum(free)
+        case "property":
+            return 2 * sum(free)
+    return 5 * sum(free)
+
+
+def _after_builtin(atom: Atom, known: Solution) -> Iterator[Solution]:
+    """What is known after the built-in; nothing if it does not hold."""
+    builtin, terms = _builtin_of(atom), [_term(argument, known) for argument in atom.arguments]
+    try:
+        if builtin.computes:
+            result = builtin.apply(*map(_value, terms[1:]))
+            first = atom.arguments[0]
+            if terms[0] is None and isinstance(first, Variable):
+                yield {**known, first.name: literal_of(result)}
+            elif compared(_value(terms[0]), result) == 0:
                 yield known
-        except NoValue:
-            return  # the atom does not hold
+        elif builtin.apply(*map(_value, terms)):
+            yield known
+    except NoValue:
+        return  # the atom does not hold
 
 
 def _value(term: Term | None):  # type: ignore[no-untyped-def]

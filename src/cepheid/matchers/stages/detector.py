@@ -15,6 +15,7 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.representation import choose_representation
+from cepheid.compile.stages.tables import start_only_with
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
 from cepheid.events.batch import Batch
 from cepheid.kernel import siphash
@@ -24,20 +25,23 @@ from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
-from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
+from cepheid.kernel.stages.layout import MATCHED, NO_EVENT, TIMED_OUT
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import Found
+from cepheid.matchers.parts import TURN
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.common import TIMEOUT
 from cepheid.output.ids import Ids
 from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
-from cepheid.output.stages.rows import parts_of, row_schema, rows_of
+from cepheid.output.stages.rows import parts_of, row_schema, rows_with_numbers
 from cepheid.plan.stages.plan import Plan
 
+_OUTCOMES = 1 << 10
+"""More than there are outcomes of partial matches."""
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
@@ -49,8 +53,12 @@ class Detector(Replays):
     rebinds = False
     kernel: CompiledKernel | SetKernel | PythonKernel
 
-    def __init__(self, pattern: CompiledPattern) -> None:
+    def __init__(self, pattern: CompiledPattern, *, first: int | None = None) -> None:
+        """With `first`, the number of the first event, rows have the column `TURN`."""
         super().__init__(pattern.plan.limits)
+        self._numbered, self._first = first is not None, first or 0
+        self._number = 0
+        """The number of the event at position 0, as new events count from there; held ones have other numbers."""
         tables = pattern.tables
         own = tables._replace(
             constants=tables.constants.copy(),  # the codes of strings change with every working set
@@ -73,7 +81,8 @@ class Detector(Replays):
     @cached_property
     def schemas(self) -> list[pa.Schema]:
         """The columns of the rows; one schema."""
-        return [row_schema(self.pattern.plan)]
+        schema = row_schema(self.pattern.plan)
+        return [schema.append(pa.field(TURN, pa.int64())) if self._numbered else schema]
 
     @property
     def relevant(self) -> int | None:
@@ -95,13 +104,11 @@ class Detector(Replays):
         leaves = zip(self.plan.pattern.leaves, negated.tolist(), strict=False)  # conditions of `until` come after them
         return {leaf.name: count for leaf, count in leaves if leaf.contiguity.negated}
 
-    def start_nothing(self) -> None:
-        """From now on only events with the bit `waited` in their mask start partial matches: they alone wake the start
-        state. There must be no functions, as the reference step does not read the tables.
-        """
-        assert not self.plan.functions
-        tables = self.pattern.tables
-        tables.states["wake"][tables.settings["start"][0]] = self.pattern.waited
+    def start_only_marked(self) -> None:
+        """From now on only events with the bit `may_start` in their mask start partial matches."""
+        if isinstance(self.kernel, PythonKernel):
+            self.kernel.bounds.may_start = self.pattern.may_start
+        start_only_with(self.pattern.tables, self.pattern.may_start)
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
         """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.
@@ -123,7 +130,8 @@ class Detector(Replays):
         Raises:
             ConditionError, SkipError, LimitExceeded: the detector cannot be used afterwards.
         """
-        visits = visits._replace(end=visits.end + len(self.working_set))
+        held = len(self.working_set)
+        visits = visits._replace(end=visits.end + held)
         self.working_set.add(batch)
         given: Any = batch if self.plan.functions else self.working_set.events  # functions see the events themselves
         try:
@@ -135,7 +143,9 @@ class Detector(Replays):
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
+        self._number = self._first - held
         rows = [self._rows(part) for part in parts_of(emitted) if not self._was_reported(part)]
+        self._first += len(batch)
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
         return [pa.Table.from_batches(rows, self.schemas[0])]
@@ -194,7 +204,9 @@ class Detector(Replays):
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, emitted.count(TIMED_OUT)
         used, position = places(emitted.event, len(self.working_set))
-        rows = rows_of(plan, emitted, self.working_set.take(used), position, self.ids)
+        rows, numbers = rows_with_numbers(plan, emitted, self.working_set.take(used), position, self.ids)
+        if self._numbered:
+            rows = rows.append_column(TURN, pa.array(turns(emitted, self._number)[numbers]))
         if timeouts:
             rows = self.reported.new(rows)
         self._matches += emitted.count(MATCHED)
@@ -239,6 +251,14 @@ def _timeout_log(detector: Detector) -> TimeoutLog:
     return ReportedTimeouts(
         plan.schema.key, plan.window, lambda keys: kernel.first_starts(keys, detector.working_set.events.time)
     )
+
+
+def turns(emitted: Emitted, first: int) -> Ints:
+    """(matches,) the values of `TURN`, if the event at position 0 has the number `first`. What a deadline makes certain
+    comes before what the events of that time do, one event after the other; in each of these steps matches come last.
+    """
+    step: Ints = np.where(emitted.at == NO_EVENT, 0, emitted.at + (first + 1))
+    return step * _OUTCOMES + (_OUTCOMES - 1 - emitted.outcome.astype(np.int64))
 
 
 def places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:

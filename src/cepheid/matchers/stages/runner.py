@@ -27,9 +27,9 @@ class StagesLiveMatcher(OrderedLiveMatcher):
     def drain(self, *, waiting: bool) -> None:
         detector = self.live.detector
         assert isinstance(detector, Detector)
-        if waiting and (waited := detector.pattern.waited):
-            self.live.waiting.mark(waited)
-        detector.start_nothing()
+        if waiting and (may_start := detector.pattern.may_start):
+            self.live.waiting.mark(may_start)
+        detector.start_only_marked()
         self.drains = True
 
     @property
@@ -61,6 +61,8 @@ class StagesRunner(OrderedRunner):
     """A PatternRunner."""
 
     plan: Plan
+    marks_starts: bool = False
+    """Whether only events with the bit `may_start` in their mask start partial matches."""
     live_matcher = StagesLiveMatcher
 
     @cached_property
@@ -68,7 +70,10 @@ class StagesRunner(OrderedRunner):
         return compile_plan(self.plan)
 
     def detector(self) -> Detector:
-        return Detector(self.compiled)
+        detector = Detector(self.compiled)
+        if self.marks_starts:
+            detector.start_only_marked()
+        return detector
 
     @property
     def schema(self) -> pa.Schema:

@@ -63,7 +63,7 @@ class TierMatcher(SortedMatcher):
         counts = super().counts
         return counts if self._tier.is_last else {**counts, "matches": 0}
 
-    def _run(self, parts: Sequence[Ordered]) -> list[pa.Table]:
+    def run(self, parts: Sequence[Ordered]) -> list[pa.Table]:
         passed, divided = [], []
         for part in parts:
             events = part.batch
@@ -77,7 +77,7 @@ class TierMatcher(SortedMatcher):
                 divided.append(Ordered(events, part.key_start))
             elif known.any():
                 divided.append(Ordered(events.filter(pa.array(known)), part.key_start[known]))
-        (found,) = super()._run(divided)
+        (found,) = super().run(divided)
         return [found if self._tier.is_last else pa.concat_tables([*passed, found])]
 
     def _needed_later(self, rows: Batch) -> pa.Table:
@@ -160,6 +160,7 @@ class _TierDetector(Detector):
             end=np.arange(1, count + 1) * stages,
             detected_at=emitted.detected_at,
             outcome=np.full(count, MATCHED, np.int32),
+            at=emitted.at,
             event=np.arange(count * stages, dtype=np.int32),
             stage=np.tile(np.arange(stages, dtype=np.int32), count),
         )

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean
 from cepheid.events.batch import Schema
+from cepheid.knowledge.question import with_answers
 from cepheid.lang.consistency import End
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.sql.parser import parse_expression
@@ -96,7 +97,8 @@ def _plan_or_problems(
         _conditions(semantics, times, schema.columns, problems),
     )
     nodes = [node for found in parts.conditions for node in found]
-    types = ask_types(engine, [*nodes, *parts.types], schema.columns, problems)
+    questions = semantics.lifted.questions
+    types = ask_types(engine, [*nodes, *parts.types], with_answers(schema.columns, questions), problems)
     lifting = Lifting(types, _names(pattern), stage=len(pattern.variables))
     for node in nodes:
         if not is_typed(node, types):
@@ -109,6 +111,7 @@ def _plan_or_problems(
         return problems
     plan = replace(
         _lifted(pattern, schema, parts, lifting, options),
+        questions=(*questions,),
         answers=tuple(semantics.lifted.answers),
         odd=tuple(semantics.lifted.texts.warnings),
     )

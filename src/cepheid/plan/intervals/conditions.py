@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from cepheid.errors import Problem, did_you_mean
+from cepheid.knowledge.question import with_answers
 from cepheid.lang.consistency import End
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.plan.conditions.parameters import Parameters
@@ -48,7 +49,8 @@ def resolved(
     for part in _conjuncts(expression):
         if (filter_ := given_filter(part)) is not None:
             sql = variables.semantics.filter(filter_, where, variables.allowed)
-            nodes += [] if sql is None else resolved(sql, where, variables, columns, problems)
+            known = None if columns is None else with_answers(columns, variables.semantics.lifted.questions)
+            nodes += [] if sql is None else resolved(sql, where, variables, known, problems)
             continue
         node = _resolved_part(_with_times(part, source, variables), source, variables, columns, problems)
         nodes += [] if node is None else [node]

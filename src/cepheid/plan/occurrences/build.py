@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events.batch import Schema
+from cepheid.knowledge.question import with_answers
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call
 from cepheid.lang.occurrences import expression as algebra
@@ -106,7 +107,8 @@ def _plan_or_problems(
     found.problems += outputs_problems(pattern, options.outputs)
     if measures is not None:
         found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
-    types = ask_types(engine, found.nodes, schema.columns, found.problems)
+    columns = with_answers(schema.columns, found.lifted.questions)
+    types = ask_types(engine, found.nodes, columns, found.problems)
     if found.problems or not sound:
         return found.problems
     built = _Builder(found, Lifting(types, names_of(found.scopes.names), first_slot=first_slot))
@@ -119,7 +121,7 @@ def _plan_or_problems(
     recent = policy is Policy.RECENT
     return OccurrencePlan(
         pattern=pattern,
-        **plan_parts(schema, built.lifting, options),
+        **plan_parts(schema, built.lifting, options, found.lifted.questions),
         operators=tuple(built.rows),
         root=root,
         variables=tuple(found.scopes.each),
@@ -205,6 +207,7 @@ class _Resolved:
         except NotLifted as reason:
             self.grows = str(reason)
             return
+        columns = with_answers(columns, lifted.questions)
         for name, sql in lifted.types.items():
             own = Resolver(Source(sql, f"type {name!r}"), columns, (), 0, self.problems).resolve(parse_expression(sql))
             others = self.types[name]

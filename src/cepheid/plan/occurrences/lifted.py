@@ -8,11 +8,12 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.knowledge.filters.syntax import Atom, Variable
+from cepheid.knowledge.question import Question
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.semantic import SemanticFilter
 from cepheid.plan.occurrences.semantic import PlannedFilter, PlannedType
 from cepheid.plan.occurrences.variables import Scopes
-from cepheid.plan.semantics.explain import Answer
+from cepheid.plan.semantics.explain import Answer, with_questions
 from cepheid.plan.semantics.inert import NotLifted
 from cepheid.plan.semantics.lifted import Lifting
 
@@ -26,6 +27,8 @@ class LiftedTexts(NamedTuple):
     """By the numbers of semantic filters in `Scopes.conditions`: conditions on columns of variables."""
     answers: tuple[Answer, ...]
     """The filters, each with its SQL."""
+    questions: tuple[Question, ...] = ()
+    """What is asked because it has no SQL."""
 
 
 def lifted_texts(
@@ -50,9 +53,13 @@ def lifted_texts(
             if name not in certain or not scopes.each[variable].is_event:
                 raise NotLifted(f"the variable {name!r} is not always an event")
         conditions[number] = lifting.condition(one.atoms, {name: f"{name}." for name, _ in one.variables})
+    types_sql = {name: _type_sql(lifting, one) for name, one in types.items()}
+    questions = tuple(lifting.questions.values())
     texts = ((scopes.conditions[number].condition, sql) for number, sql in conditions.items())
-    answers = tuple(Answer(one.text, sql) for one, sql in texts if isinstance(one, SemanticFilter))
-    return LiftedTexts({name: _type_sql(lifting, one) for name, one in types.items()}, conditions, answers)
+    answers = tuple(
+        Answer(one.text, with_questions(sql, questions)) for one, sql in texts if isinstance(one, SemanticFilter)
+    )
+    return LiftedTexts(types_sql, conditions, answers, questions)
 
 
 def _type_sql(lifting: Lifting, type_: PlannedType) -> str:

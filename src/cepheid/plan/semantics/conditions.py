@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.knowledge.filters.syntax import Atom, Variable
+from cepheid.knowledge.question import Question
 from cepheid.lang.taxonomy import Taxonomy
-from cepheid.plan.semantics.explain import Answer
+from cepheid.plan.semantics.explain import Answer, with_questions
 from cepheid.plan.semantics.filters import FilterTexts, mapping_problems
 from cepheid.plan.semantics.inert import NotLifted, inert
 from cepheid.plan.semantics.lifted import Lifting
@@ -72,8 +73,13 @@ class LiftedConditions:
         """SQL of the filter with this text and these atoms; None if there is none."""
         sql = self.sql(atoms, events, f"the semantic filter {text!r}", where)
         if sql is not None:
-            self.answers.append(Answer(text, sql))
+            self.answers.append(Answer(text, with_questions(sql, self.questions)))
         return sql
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What is asked because it has no SQL."""
+        return () if self.lifting is None else [*self.lifting.questions.values()]
 
     def sql(self, atoms: tuple[Atom, ...], events: Mapping[str, str], what: str, where: str) -> str | None:
         """The atoms as SQL; None if there is none. `events` is as for `Lifting.condition`; `what` names the atoms in

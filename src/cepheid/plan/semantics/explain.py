@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from cepheid.knowledge.knowledge import Knowledge
+from cepheid.knowledge.question import Question
 from cepheid.plan.semantics.name_lists import MARK
 
 _MOST_VALUES = 8
@@ -39,6 +40,13 @@ def answered(answers: Sequence[Answer]) -> Iterator[str]:
             yield f"Filter {one.filter}: constant, no event matters; it {holds}"
         else:
             yield f"Filter {one.filter}: lifted, {shortened(one.sql, 300)}"
+
+
+def with_questions(sql: str, questions: Iterable[Question]) -> str:
+    """The SQL with questions in words in place of the columns of their answers."""
+    for one in questions:
+        sql = sql.replace(f"`{one.name}`", f"[{one}]")
+    return sql
 
 
 def shortened(sql: str, most: int = 2000) -> str:

@@ -20,6 +20,7 @@ from cepheid.knowledge.events.names import name_of
 from cepheid.knowledge.events.written import written_names
 from cepheid.knowledge.filters.syntax import Argument, Atom, Variable
 from cepheid.knowledge.knowledge import Knowledge
+from cepheid.knowledge.question import Question
 from cepheid.knowledge.terms import Iri, Literal
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.semantics.builtins import tested
@@ -46,6 +47,8 @@ class Lifting:
         """
         self._knowledge, self._mapping, self._columns = knowledge, mapping, columns
         self._inert: Inert = inert(knowledge, mapping)
+        self.questions: dict[str, Question] = {}
+        """The questions that SQL depends on, by the names of the columns with their answers."""
         for name in mapping.columns:
             if name in columns.names and is_array(columns.field(name).type):
                 raise NotLifted(f"the column {name!r} has arrays")
@@ -68,9 +71,14 @@ class Lifting:
 
     def _needed(self, way: Way) -> list[str]:
         """The SQL of a way: all of it must be true."""
-        conditions = (*way.conditions, *conditions_of_others(self._knowledge, self._inert, way))
+        conditions = (*way.conditions, *conditions_of_others(self._knowledge, self._inert, way, self._ask))
         needed = [one for one in dict.fromkeys(conditions) if one != "TRUE"]
         return [one for one in needed if not _follows(one, needed)]
+
+    def _ask(self, question: Question, prefix: str) -> str:
+        """SQL of the question about the event whose columns are written after `prefix`."""
+        self.questions[question.name] = question
+        return f"{prefix}{quoted(question.name)}"
 
     # Atoms about events
 
@@ -206,9 +214,12 @@ class Lifting:
                     return
                 yield from tested("equal", [of_column(valued.sql, valued.type, valued.prefix), literal])
             case Valued(), Valued():
-                if one.type != other.type or pa.types.is_floating(one.type) or pa.types.is_decimal(one.type):
+                if one.type == other.type and not (pa.types.is_floating(one.type) or pa.types.is_decimal(one.type)):
+                    yield f"{one.sql} = {other.sql}"
+                elif one.prefix == other.prefix:
+                    yield self._ask(Question((("value", one.column), ("value", other.column)), ()), one.prefix)
+                else:
                     raise NotLifted("literals of different columns are compared")
-                yield f"{one.sql} = {other.sql}"
             case (Event() | OwnNode(), _) | (_, Event() | OwnNode()):
                 raise NotLifted("an event is compared with another individual")
 

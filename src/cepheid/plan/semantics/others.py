@@ -18,6 +18,7 @@ from cepheid.knowledge.filters.builtins import BUILTINS
 from cepheid.knowledge.filters.solving import Solution, solutions
 from cepheid.knowledge.filters.syntax import SWRLB, Argument, Atom, Variable
 from cepheid.knowledge.knowledge import Knowledge
+from cepheid.knowledge.question import Question
 from cepheid.knowledge.terms import Iri, Literal, Term
 from cepheid.plan.semantics.builtins import computed, tested
 from cepheid.plan.semantics.inert import Inert, NotLifted, Related
@@ -29,22 +30,26 @@ MOST_LITERALS = 500
 """The most literals of the knowledge with which those of events are compared in one filter."""
 Known: TypeAlias = Mapping[str, SqlValue | Literal]
 """The values of variables of built-ins."""
+Ask: TypeAlias = Callable[[Question, str], str]
+"""Gives the SQL of a question about the event whose columns are written after a prefix."""
+Rows: TypeAlias = Mapping[tuple[Term, ...], set[tuple[Term, ...]]]
+"""For literals of the knowledge, what events may name together with them."""
 
 
-def conditions_of_others(knowledge: Knowledge, inert: Inert, way: Way) -> Iterator[str]:
-    """The SQL of the remaining atoms of a way.
+def conditions_of_others(knowledge: Knowledge, inert: Inert, way: Way, ask: Ask) -> Iterator[str]:
+    """The SQL of the remaining atoms of a way. What has none is asked, if it is about one event.
 
     Raises:
-        NotLifted: events may matter for what the atoms ask, or something has no SQL.
+        NotLifted: events may matter for what the atoms ask, or something has no SQL and is about several events.
     """
-    others = _Others(knowledge, inert, way)
+    others = _Others(knowledge, inert, way, ask)
     for atoms in _connected(way):
         yield others.condition(atoms)
 
 
 class _Others:
-    def __init__(self, knowledge: Knowledge, inert: Inert, way: Way) -> None:
-        self._knowledge, self._inert, self._way = knowledge, inert, way
+    def __init__(self, knowledge: Knowledge, inert: Inert, way: Way, ask: Ask) -> None:
+        self._knowledge, self._inert, self._way, self._ask = knowledge, inert, way, ask
 
     def condition(self, atoms: Sequence[Atom]) -> str:
         """The SQL of atoms that have variables in common."""
@@ -60,13 +65,45 @@ class _Others:
         of_literals, of_events = _taken(literals), _taken([*listed])
         for one in self._answers(asked):
             rows[of_literals(one)].add(of_events(one))
+        try:
+            return self._sql(computed_, literals, [*listed.values()], rows)
+        except NotLifted as reason:
+            return self._asked(computed_, literals, listed, rows, reason)
+
+    def _sql(
+        self, builtins: Sequence[Atom], literals: Sequence[str], listed: Sequence[Named | Valued], rows: Rows
+    ) -> str:
+        """SQL: whether the built-ins hold with the literals of a row, and the terms of events are in it."""
         if len(rows) > MOST_LITERALS:
             raise NotLifted(f"literals of events are compared with more than {MOST_LITERALS} of the knowledge")
         ways = (
-            self._both(computed_, dict(zip(literals, terms, strict=True)), [*listed.values()], some)
-            for terms, some in rows.items()
+            self._both(builtins, dict(zip(literals, terms, strict=True)), listed, some) for terms, some in rows.items()
         )
         return _either([one for one in ways if one is not None])
+
+    def _asked(
+        self,
+        builtins: Sequence[Atom],
+        literals: Sequence[str],
+        listed: Mapping[str, Named | Valued],
+        rows: Rows,
+        reason: NotLifted,
+    ) -> str:
+        """The same as a question about the values of one event. Raises the reason if there are several events."""
+        bound = self._way.bound
+        of_events = {name: one for name in _variables(builtins) if isinstance(one := bound.get(name), Valued)}
+        symbols = {**listed, **of_events}
+        if len({one.prefix for one in symbols.values()}) != 1:
+            raise reason
+        constants = {name: one for name, one in bound.items() if isinstance(one, Literal)}
+        question = Question(
+            tuple((name, _source(one)) for name, one in symbols.items()),
+            tuple(_with_constants(atom, constants) for atom in builtins),
+            (*listed, *literals),
+            tuple(sorted(((*one, *terms) for terms, some in rows.items() for one in some), key=str)),
+            tuple(sorted(self._knowledge.prefixes.items())),
+        )
+        return self._ask(question, next(iter(symbols.values())).prefix)
 
     def _never_holds(self, atom: Atom) -> bool:
         """Whether a literal stands for an individual in it, or the other way round."""
@@ -219,6 +256,24 @@ def _value(argument: Argument, values: Known) -> SqlValue | Literal:
     found = _known(argument, values)
     assert found is not None, argument
     return found
+
+
+def _source(symbol: Named | Valued) -> str | Individual:
+    """What the event has for it."""
+    if isinstance(symbol, Valued):
+        return symbol.column
+    assert isinstance(symbol.related.value, Individual)
+    return symbol.related.value
+
+
+def _with_constants(atom: Atom, constants: Mapping[str, Literal]) -> Atom:
+    """The atom with constants in place of variables."""
+    return atom._replace(
+        arguments=tuple(
+            constants.get(argument.name, argument) if isinstance(argument, Variable) else argument
+            for argument in atom.arguments
+        )
+    )
 
 
 def _name(atom: Atom) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events.batch import Schema
+from cepheid.knowledge.question import Question, with_answers
 from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.stages.conditions import Condition, Subtype
@@ -90,7 +91,8 @@ def plan_or_problems(
     found = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems)
     nodes = [part.node for parts in found.conditions for part in parts]
     nodes += [node for _, node in (*found.measures, *found.promoted)]
-    lifting = Lifting(ask_types(engine, nodes, schema.columns, problems), names_of(pattern), first_slot=first_slot)
+    types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
+    lifting = Lifting(types, names_of(pattern), first_slot=first_slot)
     if problems or not sound:
         return problems
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(found.conditions)]
@@ -105,7 +107,7 @@ def plan_or_problems(
         raise LimitExceeded(f"{message}. Split it into several")
     return Plan(
         pattern=pattern,
-        **plan_parts(schema, lifting, options),
+        **plan_parts(schema, lifting, options, found.questions),
         conditions=tuple(stage_conditions),
         measures=built if measures is not None else None,
         promoted=built_of_open,
@@ -134,6 +136,8 @@ class _Resolved(NamedTuple):
     """The semantic filters, and the SQL in their place."""
     odd: tuple[str, ...]
     """What is probably not meant, for warnings."""
+    questions: Sequence[Question]
+    """What is asked because it has no SQL."""
 
 
 def _resolved(
@@ -150,13 +154,15 @@ def _resolved(
     else:
         types = semantics.classes(asked_types(pattern))
     texts = [_with_sql(written, semantics) for written in _written(pattern, types)]
-    conditions = [_parts(pattern, written, columns, parameters, problems) for written in texts]
+    questions = semantics.lifted.questions
+    known = None if columns is None else with_answers(columns, questions)
+    conditions = [_parts(pattern, written, known, parameters, problems) for written in texts]
     names = [leaf.name for leaf in pattern.leaves]
     resolved = resolve_measures(names, measures, columns, parameters, problems)
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
     lifted = semantics.lifted
-    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), tuple(lifted.texts.warnings))
+    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), tuple(lifted.texts.warnings), questions)
 
 
 # Conditions

@@ -76,6 +76,12 @@ class Plan(PlanOf[Pattern], Measured):
         return tuple(function for _, function in self.pattern.functions)
 
     @property
+    def truth_bits(self) -> int:
+        """How many bits the conditions need: those of single events, of scripts, and of `begin_without`."""
+        scripts = sum(condition.script is not None for condition in self.conditions)
+        return len(self.bits) + scripts + (self.pattern.without is not None)
+
+    @property
     def placed_functions(self) -> Sequence[tuple[str, Function]]:
         """The conditions in Python, each with the label of its stage."""
         return self.pattern.functions

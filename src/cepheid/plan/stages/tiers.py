@@ -10,21 +10,18 @@ The exception are values that are not NULL because the stages demand it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-import pyarrow as pa
-
-from cepheid.lang.expression import Call, Literal, Name
 from cepheid.lang.stages.pattern import Contiguity, SkipTo, Stage
 from cepheid.plan.condition_bits import MAX_CONDITIONS
-from cepheid.plan.conditions.resolve import shape_of
-from cepheid.plan.conditions.script import CurrentValue, Operation, Operator, Script, StageValue, can_fail
-from cepheid.plan.lifted import Lifted
+from cepheid.plan.conditions.script import StageValue, can_fail
+from cepheid.plan.stages.division.sub_keys import sub_keys_of, value_text
+from cepheid.plan.stages.division.undivided import Undivided
+from cepheid.plan.stages.equalities import Equality, equalities, is_identified, without_others
 from cepheid.plan.stages.explain import script_text
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
-from cepheid.plan.stages.ties import ties_of
 from cepheid.plan.tiers import Link, Side, Tier
 
 
@@ -85,18 +82,24 @@ def tiers_text(plan: Plan) -> str:
     """How a host that divides the work, as Spark does, finds a pattern without key, in words."""
     tiers = tiers_of(plan)
     if isinstance(tiers, str):
-        return f"Spark: in one task, as {tiers}"
+        if isinstance(sub_keys := sub_keys_of(plan), Undivided):
+            return f"Spark: in one task, as {tiers}"
+        return _as_key(" and ".join(value_text(side, plan) for side in sub_keys))
     names = [leaf.name for leaf in plan.pattern.leaves]
     links = [" and ".join(_link_text(link, plan) for link in tier.links) for tier in tiers]
     if len(tiers) == 1:
-        return f"Spark: by {links[0]}, as if it were the key, because all events of a match have the same value"
+        return _as_key(links[0])
     stages = [", ".join(names[tier.first : tier.last + 1]) for tier in tiers]
     parts = (f"{own} by {by}" if by else own for own, by in zip(stages, links, strict=True))
     return f"Spark batch (streams in one task): in tiers: {'; then '.join(parts)}"
 
 
+def _as_key(values: str) -> str:
+    return f"Spark: by {values}, as if it were the key, because all events of a match have the same value"
+
+
 def _link_text(link: Link, plan: Plan) -> str:
-    value = script_text(CurrentValue(link.value.column, link.value.type), plan)
+    value = value_text(link.value, plan)
     if link.stage == 0 and link.earlier == link.value:
         return value
     return f"{value} = {script_text(StageValue(link.stage, link.earlier.column, link.earlier.type), plan)}"
@@ -150,55 +153,13 @@ class _Equality(NamedTuple):
 
 def _equalities(plan: Plan, stage: int) -> Iterator[_Equality]:
     """The equalities that every event of the stage meets, if others may be left out."""
-    script = plan.conditions[stage].script
-    fails = script is not None and can_fail(script)
-    for one in _all_equalities(plan, stage):
-        if not fails or all(_is_not_null(node, plan) for node in one):
-            yield one
+    yield from _with_earlier_stages(without_others(plan, stage), stage)
 
 
-def _all_equalities(plan: Plan, stage: int) -> Iterator[_Equality]:
-    """The equalities that every event of the stage meets."""
-    for tie in ties_of(plan):
-        if tie.condition == stage and tie.comparison is Operator.EQUAL and tie.certain:
-            value, earlier = _node(tie.value, stage), _node(tie.earlier, stage)
-            if value and earlier and earlier.stage < stage:
-                yield _Equality(value, earlier)
-
-
-def _is_not_null(node: _Node, plan: Plan) -> bool:
-    """Whether the stage demands that the value IS NOT NULL."""
-    bit = plan.conditions[node.stage].bit
-    value = shape_of(plan.values[node.side.column].expression)
-    return bit is not None and any(
-        isinstance(part, Call) and part.function == "is_not_null" and shape_of(part.args[0]) == value
-        for part in _conjuncts(plan.bits[bit].expression)
-    )
-
-
-def _conjuncts(expression: Literal | Name | Call) -> Iterator[Literal | Name | Call]:
-    if isinstance(expression, Call) and expression.function == "and":
-        for part in expression.args:
-            yield from _conjuncts(part)
-    else:
-        yield expression
-
-
-def _node(script: Script, current: int) -> _Node | None:
-    """The side that a script is. None if hosts may compute it otherwise than scripts do."""
-    inner = script
-    if isinstance(script, Operation):
-        if script.operator is not Operator.CAST or can_fail(script):
-            return None
-        (inner,) = script.operands
-        if pa.types.is_decimal(inner.type) and not pa.types.is_decimal(script.type):
-            return None
-    match inner:
-        case CurrentValue(column):
-            return _Node(current, Side(column, script.type))
-        case StageValue(stage, column, back=0):
-            return _Node(stage, Side(column, script.type))
-    return None
+def _with_earlier_stages(each: Iterable[Equality], stage: int) -> Iterator[_Equality]:
+    for one in each:
+        if one.is_outermost and one.stage < stage:
+            yield _Equality(_Node(stage, one.value), _Node(one.stage, one.earlier))
 
 
 class _Equal:
@@ -236,45 +197,11 @@ def _continues(equalities: Sequence[_Equality], equal: _Equal, link: Link, first
 
 def _untied(plan: Plan, stage: int) -> str:
     label = plan.pattern.leaves[stage].label
-    if [*_all_equalities(plan, stage)]:
+    if [*_with_earlier_stages(equalities(plan, stage), stage)]:
         return f"the condition of {label} can fail, and its equality may be NULL"
     return f"{label} has no equality with a column of an earlier stage"
 
 
 def _is_shared(link: Link, plan: Plan) -> bool:
     """Whether all events of the first tier, those of the first stage too, can be found by the same value."""
-    return link.earlier == link.value and _is_identified(link.value, plan)
-
-
-def _is_identified(side: Side, plan: Plan) -> bool:
-    """Whether events with the same identity have the same value. Equal events are numbered among those of one value."""
-    lifted = plan.values[side.column]
-    schema = plan.schema
-    identified = {name.lower(): schema.columns.field(name).type for name in (*plan.columns, *schema.sequence)}
-    names = [*_names(lifted)]
-    if not all(name in identified for name in names):
-        return False
-    # 0.0 and -0.0 are the same content: functions can tell them apart, comparisons cannot.
-    return _is_column(lifted) or not any(_has_floats(identified[name]) for name in names)
-
-
-def _names(lifted: Lifted) -> Iterator[str]:
-    open_: list[Literal | Name | Call] = [lifted.expression]
-    while open_:
-        match open_.pop():
-            case Name(parts=parts):
-                yield parts[0].lower()
-            case Call(args=args):
-                open_ += args
-
-
-def _is_column(lifted: Lifted) -> bool:
-    """Whether the value is a column, or a column that was FLOAT as DOUBLE."""
-    expression = lifted.expression
-    if isinstance(expression, Call) and expression.function == "cast" and pa.types.is_floating(lifted.type):
-        expression = expression.args[0]
-    return isinstance(expression, Name) and len(expression.parts) == 1
-
-
-def _has_floats(type_: pa.DataType) -> bool:
-    return pa.types.is_floating(type_) or any(_has_floats(type_.field(i).type) for i in range(type_.num_fields))
+    return link.earlier == link.value and is_identified(link.value, plan)

@@ -60,8 +60,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     lift = lifting(plans, times)
     tiers = () if plans.schema.key else family.tiers(plans)
-    if tiers:
-        lift.add_sub_keys(plans, (link.value for link in tiers[0].links))
+    lift.add_sub_keys(plans, [link.value for link in tiers[0].links] if tiers else family.sub_keys(plans))
     read_events = events if until is None else events.where(times[0].until(until))
     usable_events = counted(read_events, request, times, read_counts)
     shipped = with_any(lift.select(usable_events), lift, relevant_to_any(family.compile(plans).relevant_to))
@@ -71,7 +70,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     if len(tiers) > 1:
         from_workers = from_tiers(shipped, tiers, lift, task)
     else:
-        shipped, spark_rows = with_sub_keys(shipped, lift), row_type(rows)
+        shipped, spark_rows = with_sub_keys(shipped, lift) if tiers else shipped, row_type(rows)
         by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
         from_workers = by_key.mapInArrow(mapped(WORK, tuple(task), spark_rows), spark_rows)
     return without_worker_messages(from_workers, matcher_counts).select(
@@ -165,7 +164,7 @@ def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
 
 
 def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
-    """Each key's events in one partition. Without key they are divided by their sub-keys, if they have them."""
+    """The events of each key and its sub-keys in one partition."""
     key = _key(schema, lift)
     if not key:
         warn("no key: all events are one sequence, which a single Spark task processes")
@@ -173,7 +172,7 @@ def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
 
 
 def _key(schema: Schema, lift: Lift) -> list[Column]:
-    return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))] or lift.sub_keys
+    return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))] + lift.sub_keys
 
 
 def row_type(rows: pa.Schema) -> StructType:

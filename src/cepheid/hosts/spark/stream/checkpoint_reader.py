@@ -7,57 +7,40 @@ plan is made from. So nothing else is needed unless the pattern has functions.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import replace
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from cepheid.errors import SchemaError, SnapshotError
+from cepheid.errors import SnapshotError
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.detect import checked
-from cepheid.hosts.spark.stream.ledger import SHARD, from_ledger, pattern_of_ledger
+from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_runner
+from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.hosts.spark.stream.source import DIVIDED_BY, SESSION_ZONE, matchings, source_of
+from cepheid.hosts.spark.stream.stored_state import (
+    NEEDED,
+    CheckpointedPattern,
+    active_session,
+    checkpointed_patterns,
+    of_pattern,
+    own_heads,
+    shard_column,
+)
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.matchers.snapshot import differences
 from cepheid.output.times import given_schema
 from cepheid.requests.request import ERROR, Request
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
-_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None}
+_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None, STANDBYS: None}
 """Entries of `made_for` that are about all patterns of the query together."""
-_VARIABLES = {"head", "snapshot", "log", "ledger"}
-_NEEDED = "Give the checkpointLocation of a query of detect that has had events"
-
-
-class CheckpointedPattern(NamedTuple):
-    """The state of a pattern's operator in a query."""
-
-    checkpoint: str
-    operator: int
-    batch: int
-    """The last committed micro-batch."""
-    number: int
-    """The pattern's number within the operator."""
-    made_for: dict[str, Any]
-    asked: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The pattern's name."""
-        return str(self.made_for["pattern.name"])
-
-    @property
-    def versioned(self) -> str:
-        """The pattern's name and version."""
-        return f"{self.name}@{self.asked.get('pattern', {}).get('version', '1')}"
 
 
 def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:
@@ -67,10 +50,10 @@ def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPatte
     Raises:
         SnapshotError: there is no checkpoint with that pattern.
     """
-    found = _checkpointed_patterns(checkpoint)
+    found = checkpointed_patterns(checkpoint)
     if not found:
         raise SnapshotError(
-            f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {_NEEDED}"
+            f"the query of the checkpoint at {checkpoint!r} has had no events yet, or its files are damaged. {NEEDED}"
         )
     if name is None and len(found) == 1:
         return found[next(iter(found))]
@@ -91,9 +74,10 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
         SnapshotError: the checkpoint was written for another pattern than the request's, or by another version of
             Cepheid.
     """
-    spark = _session()
+    spark = active_session()
     columns = StructType.fromJson(stored.asked["events"])
     events = spark.createDataFrame([], columns)
+    request = replace(request, standbys=stored.placement.standbys)
     source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.
@@ -107,126 +91,32 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
 
-def open_counts(checkpoint: str, batch: int) -> dict[str, int]:
-    """How many partial matches of each pattern were open after a micro-batch. A pattern that has had no events is
-    missing: for example one of a second tier, before its first match.
+def open_by_shard(checkpoint: str, batch: int) -> dict[str, dict[int, int]]:
+    """How many partial matches of each pattern were open after a micro-batch, by the number of the shard within it.
+    Shards without state are missing. A pattern that has had no events is missing, too: for example one of a second
+    tier, before its first match.
     """
-    found = _checkpointed_patterns(checkpoint)
-    return {label: _open_count(stored._replace(batch=batch)) for label, stored in found.items()}
+    found = checkpointed_patterns(checkpoint)
+    return {label: _open_by_shard(stored._replace(batch=batch)) for label, stored in found.items()}
 
 
-def open_by_number(checkpoint: str, shards: int) -> dict[int, int]:
-    """How many partial matches are open after the last committed micro-batch, by the number of the pattern. Patterns
-    without state are missing: nothing of them is open, and no events wait. Each pattern has this many shards.
-    """
-    spark, found = _session(), dict[int, int]()
-    for operator in _ours(_all_operators(spark, checkpoint)):
-        stored = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
-        numbers = F.floor(_shard() / shards).cast("int")
-        found |= dict(_heads(spark, stored).groupBy(numbers).agg(F.sum("value.open")).collect())
-    return found
-
-
-def query_of(checkpoint: str) -> str:
-    """The id of the checkpoint's query. Spark writes it there when the query starts."""
-    return str(json.loads(_session().read.text(f"{checkpoint}/metadata").collect()[0][0])["id"])
-
-
-def _checkpointed_patterns(checkpoint: str) -> dict[str, CheckpointedPattern]:
-    """What is stored for each pattern that has had events, by name; for earlier versions of a pattern, by name and
-    version, as in `Places.labels`.
-
-    Raises:
-        SnapshotError: there is no checkpoint of a query of detect.
-    """
-    spark = _session()
-    operators = _all_operators(spark, checkpoint)
-    if not operators:
-        raise SnapshotError(f"there is no checkpoint with state at {checkpoint!r}. {_NEEDED}")
-    ours = _ours(operators)
-    if not ours:
-        names = ", ".join(operator.operatorName for operator in operators)
-        raise SnapshotError(f"the checkpoint at {checkpoint!r} belongs to another kind of query ({names}). {_NEEDED}")
-    each = [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
-    newest = {stored.name: stored for stored in sorted(each, key=lambda stored: stored.number)}
-    return {stored.name if stored is newest[stored.name] else stored.versioned: stored for stored in each}
-
-
-def _all_operators(spark: SparkSession, checkpoint: str) -> list[Any]:
-    """The stateful operators of the checkpoint's query."""
-    return spark.read.format("state-metadata").load(checkpoint).collect()
-
-
-def _ours(operators: list[Any]) -> list[Any]:
-    """Those whose state is that of shards."""
-    return [operator for operator in operators if _variables(operator.operatorProperties) >= _VARIABLES]
-
-
-def _open_count(stored: CheckpointedPattern) -> int:
-    return int(_own_heads(_session(), stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0])
-
-
-def _session() -> SparkSession:
-    try:
-        return SparkSession.active()
-    except PySparkException as error:
-        advice = "Start one, as with SparkSession.builder.getOrCreate()"
-        raise SchemaError(f"a checkpoint is read with Spark, and there is no active session here. {advice}") from error
-
-
-def _variables(properties: str | None) -> set[str]:
-    """The names of an operator's state variables."""
-    known = json.loads(properties) if properties else {}
-    return {variable["stateName"] for variable in known.get("stateVariables", [])}
-
-
-def _patterns_of(spark: SparkSession, checkpoint: str, operator: Any) -> Iterator[CheckpointedPattern]:
-    """What the operator stores for each pattern."""
-    stored = CheckpointedPattern(checkpoint, operator.operatorId, operator.maxBatchId, 0, {}, {})
-    for row in _state(spark, stored, "ledger").collect():
-        made_for, asked = from_ledger(bytes(row.value.ledger))
-        yield stored._replace(number=pattern_of_ledger(row.key[SHARD]), made_for=made_for, asked=asked)
-
-
-def _state(spark: SparkSession, stored: CheckpointedPattern, variable: str) -> DataFrame:
-    """The variable's state after one micro-batch, even if the query has continued since."""
-    reader = spark.read.format("statestore").options(operatorId=stored.operator, batchId=stored.batch)
-    return reader.option("stateVarName", variable).load(stored.checkpoint)
-
-
-def _shard() -> Column:
-    return F.col("key")[SHARD]
-
-
-def _heads(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
-    """The heads of all patterns' shards."""
-    return _state(spark, stored, "head")
-
-
-def _own_heads(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
-    return _of_pattern(spark, stored, "head")
-
-
-def _of_pattern(spark: SparkSession, stored: CheckpointedPattern, variable: str) -> DataFrame:
-    """The variable's state in the pattern's shards."""
-    shards = stored.made_for["shards"]
-    return _state(spark, stored, variable).where(
-        _shard().between(stored.number * shards, (stored.number + 1) * shards - 1)
-    )
+def _open_by_shard(stored: CheckpointedPattern) -> dict[int, int]:
+    heads = own_heads(active_session(), stored).select(shard_column(), "value.open").collect()
+    return {stored.placement.shard_of(number)[1]: open_ for number, open_ in heads}
 
 
 def _now(spark: SparkSession, stored: CheckpointedPattern) -> int:
     """The watermark of the shard that was called last."""
-    passed = _own_heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
+    passed = own_heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
     return NO_TIME if passed is None else int(passed)
 
 
 def _parts(spark: SparkSession, stored: CheckpointedPattern) -> DataFrame:
     """The head, the snapshot and the log entries of each shard."""
-    snapshots, log = (_of_pattern(spark, stored, variable) for variable in ("snapshot", "log"))
+    snapshots, log = (of_pattern(spark, stored, variable) for variable in ("snapshot", "log"))
     entry = {PASSED: "user_map_value.passed", VALUE: "user_map_value.events", DIGEST: "user_map_value.digest"}
     head = {WRITTEN: "value.format", NUMBER: "value.entries", PASSED: "value.passed"}
-    heads = _part(_own_heads(spark, stored), HEAD, head)
+    heads = _part(own_heads(spark, stored), HEAD, head)
     return heads.union(_part(snapshots, SNAPSHOT, {VALUE: "value.snapshot"})).union(
         _part(log, ENTRY, {NUMBER: "user_map_key.number", **entry})
     )
@@ -236,7 +126,7 @@ def _part(state: DataFrame, part: int, fields: dict[str, str]) -> DataFrame:
     types = {WRITTEN: "int", NUMBER: "int", PASSED: "bigint", VALUE: "binary", DIGEST: "binary"}
     given = {name: F.col(fields[name]) if name in fields else F.lit(None) for name in types}
     columns = [column.cast(types[name]).alias(name) for name, column in given.items()]
-    return state.select(_shard().alias(SHARD), F.lit(part).alias(PART), *columns)
+    return state.select(shard_column().alias(SHARD), F.lit(part).alias(PART), *columns)
 
 
 def _row_type(rows: pa.Schema) -> StructType:

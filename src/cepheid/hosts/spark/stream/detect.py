@@ -28,13 +28,18 @@ from cepheid.hosts.spark.batch.detect import output_columns, row_type
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.engine import expression
 from cepheid.hosts.spark.lift import compared, counts_read, named, raised, session_zone, usable
+from cepheid.hosts.spark.sent import sent
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
+from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
+from cepheid.hosts.spark.stream.load.shards import ShardCall
+from cepheid.hosts.spark.stream.packing import FIGURES
 from cepheid.hosts.spark.stream.places import Places
-from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
-from cepheid.hosts.spark.stream.progress import FOUND, READ
+from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
+from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
+from cepheid.hosts.spark.stream.stored_state import is_even
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
@@ -43,7 +48,12 @@ from cepheid.requests.request import ERROR, Request
 _WATERMARK = "_watermark"
 _PACK, _UNPACK = (f"cepheid.hosts.spark.stream.packing.{name}" for name in ("pack", "unpack"))
 _PACKED = StructType(
-    [StructField(SHARD, IntegerType()), StructField(EVENTS, BinaryType()), StructField(ERROR, StringType())]
+    [
+        StructField(SHARD, IntegerType()),
+        StructField(EVENTS, BinaryType()),
+        StructField(ERROR, StringType()),
+        StructField(FIGURES, StringType()),
+    ]
 )
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
@@ -68,14 +78,15 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     fails if its checkpoint belongs to another query.
     """
     earlier = Earlier.of(events)
+    places = places or Places.of(request.names, even=is_even(events.sparkSession, request.checkpoint))
     late_by = _late_by(events, request, earlier)
-    source = _checked_source(events, request, late_by, earlier, places or Places.of(request.names))
+    source = _checked_source(events, request, late_by, earlier, places)
     for warning in source.warnings:
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
     numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
-    processor = ShardProcessor(request.shards, numbered, source.places.ended)
-    values = _called(events_by_shard(source), processor, source.places)
+    processor = ShardProcessor(source.placement, sent(events.sparkSession, pickled(numbered)), source.places.ended)
+    values = _called(events_by_shard(source), processor, source)
     found = checked(_unpacked(values, source)).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
@@ -160,10 +171,32 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     layout = tuple(source.lift.layout.items())
     places = source.places
     packing = (
-        *(layout, source.columns, request.family.kind, packed(source.plans), request.shards, only_relevant),
-        *(places.numbers, places.ended, uuid4().hex),
+        *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, only_relevant),
+        *(places.numbers, tuple(places.labels), places.ended, uuid4().hex, request.show_keys, _copying(source)),
     )
-    return checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED)).drop(ERROR)
+    found = checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
+    reports = F.collect_list(named(FIGURES)).alias(REPORTS)
+    keyed = F.lit(bool(request.key or source.divided_by)).alias(KEYED)
+    found = found.observe(f"{PACKED}.{places.labels[0]}", reports, keyed)
+    return found.where(named(SHARD).isNotNull()).select(SHARD, EVENTS)
+
+
+def _copying(source: StreamSource) -> Copying | None:
+    """How standbys get copies of keys; None without standbys."""
+    request = source.request
+    if not request.standbys:
+        return None
+    assert request.checkpoint is not None, "standbys without a checkpoint are refused"
+    delay = -(-microseconds(request.lateness) // 1000) if request.lateness is not None else _watermark_delay(source)
+    each = zip(source.places.numbers, source.each, strict=True)
+    markings = {number: one.marking for number, one in each if one.marking is not None}
+    return Copying(request.checkpoint, 1000 * delay, markings)
+
+
+def _watermark_delay(source: StreamSource) -> int:
+    """How late events may be, in milliseconds, for the watermark that the time column has."""
+    metadata = source.events.schema[str(source.request.time)].metadata or {}
+    return int(metadata.get(_DELAY, 0))
 
 
 def _time_faults(events: DataFrame, request: Request, time: str | None, earlier: Earlier) -> Iterator[str]:
@@ -229,6 +262,8 @@ def _tier_faults(request: Request, time: str | None, earlier: Earlier, places: P
         )
     if time not in earlier.times:
         return
+    if request.standbys:
+        yield "standbys: these events are matches of this query, which come without a watermark. Leave it out"
     if request.lateness is not None:
         yield f"lateness: {time!r} is the time of matches in this query, and no match is late. Leave it out"
     if RETRACTIONS in earlier.outputs:
@@ -274,14 +309,19 @@ def _watermarked(source: StreamSource) -> DataFrame:
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
 
 
-def _called(by_shard: DataFrame, processor: ShardProcessor, places: Places) -> DataFrame:
-    """Calls the shards. Returns their rows as values; their counts go to the query's metrics."""
+def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource) -> DataFrame:
+    """Calls the shards. Returns their rows as values; their counts, and what each call reports of itself, go to the
+    query's metrics.
+    """
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    for place in places.each:
+    call = F.array(*map(named, ShardCall._fields))
+    count = F.lit(source.request.shards + source.request.standbys)
+    for place in source.places.each:
         own = named(PATTERN) == place.number
         counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
-        given = given.observe(f"{FOUND}.{place.label}", *counts)
+        calls = F.collect_list(F.when(own, call)).alias(CALLS)
+        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, count.alias(SHARDS))
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 

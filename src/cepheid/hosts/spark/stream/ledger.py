@@ -29,9 +29,7 @@ def pattern_of_ledger(shard: int) -> int:
 
 
 def packed_asked(asked: Mapping[str, object]) -> str:
-    """What a plan is made from, as a short text: Spark does not take processors of more than about a megabyte, and the
-    facts that a pattern knows may be several.
-    """
+    """What a plan is made from, as a short text: the facts that a pattern knows may be several megabytes."""
     return b64encode(zlib.compress(json.dumps(asked).encode())).decode()
 
 

@@ -12,8 +12,9 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.hosts.prometheus import write
-from cepheid.hosts.spark.stream.checkpoint_reader import open_counts, query_of
+from cepheid.hosts.spark.stream.checkpoint_reader import open_by_shard
 from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheus_text
+from cepheid.hosts.spark.stream.stored_state import query_of
 
 
 class ProgressListener(StreamingQueryListener):
@@ -42,9 +43,7 @@ class ProgressListener(StreamingQueryListener):
         if isinstance(self._report, Path):
             write(self._report, prometheus_text(self._so_far.values()))
         else:
-            open_ = {name: it.open_partial_matches for name, it in so_far.patterns.items()}
-            known = {name: replace(it, open_partial_matches=open_[name]) for name, it in progress.patterns.items()}
-            self._report(replace(progress, patterns=known))
+            self._report(progress.with_open_of(so_far))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         pass
@@ -64,6 +63,7 @@ class ProgressListener(StreamingQueryListener):
 
 def with_open(progress: Progress, checkpoint: str) -> Progress:
     """The progress with the number of open partial matches, read from the query's checkpoint."""
-    counts = open_counts(checkpoint, progress.batch)
-    patterns = {name: replace(it, open_partial_matches=counts.get(name, 0)) for name, it in progress.patterns.items()}
-    return replace(progress, patterns=patterns)
+    open_ = open_by_shard(checkpoint, progress.batch)
+    return replace(
+        progress, patterns={name: it.with_open(open_.get(name, {})) for name, it in progress.patterns.items()}
+    )

@@ -6,21 +6,26 @@ A shard's events travel as one value, an Arrow stream: Spark's Python state inte
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.errors import EventError
+from cepheid.errors import EventError, SnapshotError
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
+from cepheid.hosts.spark.stream.copies.copying import Copies, Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD, ledger_shard
+from cepheid.hosts.spark.stream.load.hot_keys import KeySampler, to_text
+from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.matchers.pattern_events import PatternEvents, projections
 from cepheid.matchers.protocols import PatternRunner
 from cepheid.output.common import filled
@@ -39,19 +44,28 @@ class Packing(NamedTuple):
     """The kind of the patterns."""
     plans: bytes
     """The pickled plans."""
-    shards: int
-    """The number of shards of each pattern: shard s of pattern p has the number p * shards + s."""
+    placement: Placement
+    """How the shards of each pattern are numbered."""
     only_relevant: bool
     """Whether events that cannot matter are dropped here."""
     numbers: tuple[int, ...]
     """The numbers of the patterns."""
+    labels: tuple[str, ...]
+    """What the figures call the patterns."""
     ended: tuple[int, ...] = ()
     """The numbers of patterns that have left the query. Their shards are called to clear what they store."""
     plan: str = ""
     """Unique to the query's plan. Each worker calls the ended shards only once for a plan: that is often enough, and
     calls in every micro-batch would cost more.
     """
+    show_keys: bool = False
+    """Whether the figures have the hottest keys themselves, not only their hashes."""
+    copying: Copying | None = None
+    """How standbys get copies of keys; None without standbys."""
 
+
+FIGURES = "_figures"
+"""The column in which tasks report figures of packing, as text."""
 
 _CLEARED: set[str] = set()
 """The plans for which this worker has called the ended shards."""
@@ -64,17 +78,42 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     watermark needs these events.
     """
     packing = Packing(*given)
-    own = own_events(packing)
+    own, figures = own_events(packing), Figures.of(packing)
     ledgers = [*map(ledger_shard, packing.numbers)]
+    try:
+        copies = None if packing.copying is None else packing.copying.in_this_batch()
+    except SnapshotError as error:
+        yield _packed(ledgers[:1], [b""], error=str(error))
+        return
     for number, events in enumerate(coalesced(batches)):
         if number == 0:
             called = [*ledgers, *_ended(packing)]
             yield _packed(called, [b""] * len(called))
         try:
-            yield from _shards(events, own, packing)
+            yield from _shards(events, own, packing, figures, copies)
         except EventError as error:
-            yield _packed(ledgers[:1], [b""], str(error))
+            yield _packed(ledgers[:1], [b""], error=str(error))
             return
+    if figures.nanoseconds:
+        yield _packed([None], [None], figures=figures.text)
+
+
+@dataclass
+class Figures:
+    """What a task reports of packing."""
+
+    samplers: Mapping[str, KeySampler]
+    """For each pattern, by its label."""
+    nanoseconds: int = 0
+
+    @staticmethod
+    def of(packing: Packing) -> Figures:
+        """The figures before the first event."""
+        return Figures({label: KeySampler(show=packing.show_keys) for label in packing.labels})
+
+    @property
+    def text(self) -> str:
+        return to_text({label: sampler.sample for label, sampler in self.samplers.items()}, self.nanoseconds)
 
 
 def own_events(packing: Packing) -> list[PatternEvents]:
@@ -89,8 +128,8 @@ def _ended(packing: Packing) -> list[int]:
     if packing.plan in _CLEARED:
         return []
     _CLEARED.add(packing.plan)
-    shards = range(packing.shards)
-    return [*map(ledger_shard, packing.ended), *(n * packing.shards + s for n in packing.ended for s in shards)]
+    shards = (number for pattern in packing.ended for number in packing.placement.numbers(pattern).tolist())
+    return [*map(ledger_shard, packing.ended), *shards]
 
 
 @lru_cache(maxsize=1024)
@@ -113,18 +152,32 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
             yield from (rows if rows.schema == schema else filled(rows, schema)).to_batches()
 
 
-def _shards(events: pa.RecordBatch, own: Sequence[PatternEvents], packing: Packing) -> Iterator[pa.RecordBatch]:
+def _shards(
+    events: pa.RecordBatch,
+    own: Sequence[PatternEvents],
+    packing: Packing,
+    figures: Figures,
+    copies: Copies | None,
+) -> Iterator[pa.RecordBatch]:
+    began = perf_counter_ns()
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
-    for number, mine in zip(packing.numbers, own, strict=True):
+    for number, mine, sampler in zip(packing.numbers, own, figures.samplers.values(), strict=True):
         batch = mine.of(every)
-        shards = batch.column(SHARD).to_numpy()
-        rows = np.argsort(shards.astype(np.min_scalar_type(packing.shards)), kind="stable")  # narrow: by radix
-        batch = Batch(batch.data.drop_columns([SHARD])).take(pa.array(rows))
-        numbers, starts = np.unique(shards[rows], return_index=True)
+        shards, batch = batch.column(SHARD).to_numpy(), Batch(batch.data.drop_columns([SHARD]))
+        sampler.add(batch.keys, shards)
+        if copies is not None:
+            batch, shards = copies.routed(number, batch, shards, packing.placement.shards)
+        narrow = np.min_scalar_type(packing.placement.shards + packing.placement.standbys)
+        rows = np.argsort(shards.astype(narrow), kind="stable")  # narrow types are sorted by radix
+        batch = batch.take(pa.array(rows))
+        called, starts = np.unique(shards[rows], return_index=True)
         bounds = pairwise([*starts.tolist(), len(rows)])
         values = [to_stream(batch.slice(*ends).data) for ends in bounds]
-        yield _packed([number * packing.shards + shard for shard in numbers.tolist()], values)
+        packed = _packed(packing.placement.numbers(number)[called].tolist(), values)
+        figures.nanoseconds += perf_counter_ns() - began
+        yield packed
+        began = perf_counter_ns()
 
 
 def _batch(events: pa.RecordBatch, packing: Packing) -> Batch:
@@ -140,6 +193,16 @@ def _batch(events: pa.RecordBatch, packing: Packing) -> Batch:
     return Batch(batch.append_column(SHARD, events.column(SHARD)))
 
 
-def _packed(shards: list[int], values: list[bytes], error: str | None = None) -> pa.RecordBatch:
+def _packed(
+    shards: Sequence[int | None],
+    values: Sequence[bytes | None],
+    *,
+    error: str | None = None,
+    figures: str | None = None,
+) -> pa.RecordBatch:
+    """A row for each call of a shard. Without a shard, the row only reports figures."""
     columns = {SHARD: pa.array(shards, pa.int32()), EVENTS: pa.array(values, pa.binary())}
-    return pa.record_batch({**columns, ERROR: pa.array([error] * len(shards), pa.string())})
+    texts = {ERROR: error, FIGURES: figures}
+    return pa.record_batch(
+        columns | {name: pa.array([text] * len(shards), pa.string()) for name, text in texts.items()}
+    )

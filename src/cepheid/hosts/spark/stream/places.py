@@ -10,7 +10,7 @@ class Place(NamedTuple):
     """The place of a pattern."""
 
     number: int
-    """Shard s of the pattern has the number `number * shards + s`."""
+    """The pattern's number, by which its shards are found (`Placement`)."""
     label: str
     """What the query's figures call it."""
     version: str | None = None
@@ -27,11 +27,13 @@ class Places(NamedTuple):
     """The numbers of patterns that have left a supervised query. What is stored for them is cleared."""
     supervised: bool = False
     """Whether patterns may come and go. Then the checkpoint does not belong to one set of patterns."""
+    even: bool = True
+    """Whether shards are numbered so that Spark spreads them evenly, as `Placement.even`."""
 
     @staticmethod
-    def of(names: Sequence[str]) -> Places:
+    def of(names: Sequence[str], *, even: bool = True) -> Places:
         """The places in a query whose patterns stay the same."""
-        return Places(tuple(Place(number, name) for number, name in enumerate(names)))
+        return Places(tuple(Place(number, name) for number, name in enumerate(names)), even=even)
 
     @property
     def labels(self) -> list[str]:

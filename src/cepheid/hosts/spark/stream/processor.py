@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from uuid import uuid4
 
+from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.sent import Sent
 from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
+from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.notices import without_notices
-from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
+from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, Placement
+from cepheid.requests.counts import STREAM_COUNTS
 from cepheid.requests.request import ERROR
 
 without_notices()
@@ -25,11 +31,11 @@ SHARD_ROWS = StructType(
         StructField(ERROR, StringType()),
         StructField(ROWS, BinaryType()),
         StructField(PATTERN, IntegerType()),
-        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *STREAM_TIMES)),
+        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *ShardCall._fields)),
     ]
 )
 """The columns that a call of a shard returns: the reason why it cannot continue, its rows as one value, the number of
-its pattern, its counts and its times.
+its pattern, its counts, and what it reports of itself.
 """
 
 _HEAD = StructType(
@@ -112,14 +118,26 @@ class SparkStore:
         self._ledger.clear()
 
 
+def pickled(matchings: Mapping[int, tuple[object, ...]]) -> bytes:
+    """The fields of a Matching for each pattern, by its number, for workers."""
+    return pickle.dumps(matchings, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+@lru_cache(maxsize=64)
+def _unpickled(sent: Sent) -> Mapping[int, tuple[object, ...]]:
+    """The same objects for all calls in a worker."""
+    matchings: Mapping[int, tuple[object, ...]] = pickle.loads(sent.read())  # noqa: S301 - from the driver
+    return matchings
+
+
 class ShardProcessor(StatefulProcessor):
     """Calls `step` with the state that Spark stores."""
 
-    def __init__(self, shards: int, matchings: Mapping[int, tuple[object, ...]], ended: Sequence[int] = ()) -> None:
-        """`matchings` has a Matching for each pattern, by its number; each pattern has the same number of shards. What
-        is stored for the numbers in `ended` is cleared.
+    def __init__(self, placement: Placement, matchings: Sent, ended: Sequence[int] = ()) -> None:
+        """`matchings` has a Matching for each pattern, by its number (`pickled`). What is stored for the numbers in
+        `ended` is cleared.
         """
-        self._shards, self._matchings, self._ended = shards, matchings, ended
+        self._placement, self._matchings, self._ended = placement, matchings, ended
         self._query = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -146,28 +164,39 @@ class ShardProcessor(StatefulProcessor):
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
-        from cepheid.hosts.spark.stream.shard import ANEW, CACHE, Matching, Shard, check_ledger, step
+        from cepheid.hosts.spark.stream.shard import CACHE, Matching, Shard, check_ledger, of_another_query, step
 
-        pattern = pattern_of_ledger(shard) if shard < 0 else shard // self._shards
+        pattern, own = (pattern_of_ledger(shard), shard) if shard < 0 else self._placement.shard_of(shard)
         if pattern in self._ended:
             self._clear(shard, fired)
             return
-        if pattern not in self._matchings:  # called by a timer, perhaps before the ledger's shard
-            raise SnapshotError(f"the checkpoint has more shards or patterns than the query. {ANEW}")
-        matching = Matching(*self._matchings[pattern])  # type: ignore[arg-type]
+        matchings = _unpickled(self._matchings)
+        if pattern not in matchings:  # called by a timer, perhaps before the ledger's shard
+            raise of_another_query(["it has more shards or patterns", NUMBERED_OTHERWISE])
+        matching = Matching(*matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
             known = self._store.read_ledger()
             if (following := check_ledger(matching, known)) != known:
                 self._store.write_ledger(following)
             return
-        stepped = step(matching, Shard(self._store, CACHE, (self._query, shard)), values, watermark)
+        called = Shard(self._store, CACHE, (self._query, shard), is_standby=own >= self._placement.shards)
+        stepped = step(matching, called, values, watermark)
         if stepped.timer != stepped.former_timer:
             if stepped.former_timer not in (None, fired):  # Spark itself deletes the timer that fired
                 self._handle.deleteTimer(stepped.former_timer)
             if stepped.timer is not None:
                 self._handle.registerTimer(stepped.timer)
-        counted = *stepped.counts.values(), *stepped.times.values()
-        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *counted)
+        task = TaskContext.get()
+        assert task is not None, "shards are called in Spark's tasks"
+        call = ShardCall(
+            shard=own,
+            partition=task.partitionId(),
+            events=stepped.events,
+            **stepped.times,
+            state_bytes=stepped.state_bytes,
+            open=stepped.open,
+        )
+        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *stepped.counts.values(), *call)
 
     def _clear(self, shard: int, fired: int | None) -> None:
         """Removes what is stored for a shard of a pattern that has left the query."""

@@ -28,6 +28,7 @@ from cepheid.hosts.shards.store import PUT_BACK, Entry, Head, Store, check_forma
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes
 from cepheid.hosts.spark.stream.packing import unpacked_runner
+from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, PLACEMENT
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.matchers.protocols import LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import AnotherMatcher, differences
@@ -67,6 +68,8 @@ class Shard(NamedTuple):
     """This worker's matchers of earlier calls."""
     place: tuple[str, int]
     """The query, and the shard's number in it."""
+    is_standby: bool = False
+    """Whether it has copies of keys. Late events and ties are then those of the original shards, which report them."""
 
 
 class Stepped(NamedTuple):
@@ -79,7 +82,14 @@ class Stepped(NamedTuple):
     """The timer of the previous state."""
     counts: dict[str, int]
     times: dict[str, int]
+    events: int
+    state_bytes: int
+    open: int
+    """The number of open partial matches."""
 
+
+_OF_ORIGINALS = ("late", "ties")
+"""The counts that standbys leave to the original shards."""
 
 CACHE = MatcherCache()
 """This worker's matchers of earlier calls."""
@@ -103,41 +113,59 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
     runner, store = unpacked_runner(matching.runner), shard.store
     began = perf_counter_ns()
     head = store.head()
-    matcher, continues_log, before, renewed = _matcher(matching, shard, head)
+    ready = _matcher(matching, shard, head)
+    matcher = ready.matcher
     called = perf_counter_ns()
-    rows = [*renewed]
+    rows = [*ready.rows]
     if not matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
     passed, events = matcher.now, events_of(values)
     if events is not None:
-        rows.append(matcher.process(events))
+        late = matcher.process(events)  # a pattern whose keys have copies emits nothing else at once
+        rows.append(late.slice(0, 0) if shard.is_standby else late)
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
-    timer, open_, reached = _timer(matcher), matcher.open, Reached(matcher.now)
+    timer, open_ = _timer(matcher), matcher.open
     made_for = json.loads(matching.made_for)
     net = given_rows(runner.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
     given = _as_value(net, output_schema(net.schema))
     matched = perf_counter_ns()
-    if not matcher.is_idle:
-        entry = None if events is None else Entry.of(Reached(passed), _as_one(values, events))
-        if (following := next_head(head if continues_log else None, entry, reached, open_, timer)) is not None:
-            store.append(following, entry)
-        else:
-            snapshot = snapshot_of(matcher, made_for)
-            following = first_head(len(snapshot), reached, open_, timer)
-            store.write(following, snapshot, head)
-        shard.cache.put(shard.place, following, matcher)
-    elif head is not None:
-        store.clear(head)
+    entry = None if events is None else Entry.of(Reached(passed), _as_one(values, events))
+    state_bytes = _store(matching, shard, head, ready, entry)
     in_state = called - began + perf_counter_ns() - matched
-    found = {name: count - before[name] for name, count in matcher.counts.items()}
+    found = {name: count - ready.counts[name] for name, count in matcher.counts.items()}
+    if shard.is_standby:
+        found |= dict.fromkeys(_OF_ORIGINALS, 0)
     return Stepped(
         rows=given,
         timer=timer,
         former_timer=None if head is None else head.timer,
         counts=found | {OPENED: open_ - (0 if head is None else head.open)},
         times=dict(zip(STREAM_TIMES, ((matched - called) // 1000, in_state // 1000), strict=True)),
+        events=0 if events is None else len(events),
+        state_bytes=state_bytes,
+        open=open_,
     )
+
+
+def _store(matching: Matching, shard: Shard, head: Head | None, ready: ReadyMatcher, entry: Entry | None) -> int:
+    """Stores the state after a call; returns its size in bytes, without the head."""
+    store, matcher = shard.store, ready.matcher
+    if matcher.is_idle:
+        if head is not None:
+            store.clear(head)
+        return 0
+    reached, timer, size = Reached(matcher.now), _timer(matcher), ready.snapshot_bytes
+    following = next_head(head if ready.continues_log else None, entry, reached, matcher.open, timer)
+    if following is not None:
+        store.append(following, entry)
+    else:
+        snapshot = snapshot_of(matcher, json.loads(matching.made_for))
+        size = len(snapshot)
+        following = first_head(size, reached, matcher.open, timer)
+        store.write(following, snapshot, head)
+    shard.cache.put(shard.place, following, matcher, size)
+    return size + following.log_bytes
 
 
 def check_ledger(matching: Matching, known: bytes | None) -> bytes:
@@ -154,6 +182,8 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
 
 
 def of_another_query(changed: Sequence[str]) -> SnapshotError:
+    others = [text for text in changed if not text.startswith(PLACEMENT)]
+    changed = [*others, *[NUMBERED_OTHERWISE] * (len(others) < len(changed))]
     return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {ANEW}")
 
 
@@ -175,7 +205,7 @@ def _continued(matching: Matching, shard: Shard, head: Head, runner: PatternRunn
     try:
         known = shard.cache.take(shard.place, runner)
         if known is not None and catch_up(known, shard.store, head, matching.columns):
-            return _unchanged(known.matcher)
+            return _unchanged(known.matcher)._replace(snapshot_bytes=known.snapshot_bytes)
         return restored(runner, shard.store, head, json.loads(matching.made_for), matching.columns)
     except AnotherMatcher as error:
         raise of_another_query(error.changed) from error

@@ -19,7 +19,9 @@ from cepheid.hosts.in_process.tables import with_zone
 from cepheid.hosts.spark.batch.detect import plans_on_spark
 from cepheid.hosts.spark.lift import Lift, Times, lifting
 from cepheid.hosts.spark.shipping import packed
+from cepheid.hosts.spark.stream.copies.routing import Marking
 from cepheid.hosts.spark.stream.ledger import packed_asked
+from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.matchers.pattern_events import projections
 from cepheid.output.common import merged
@@ -32,7 +34,7 @@ from cepheid.requests.request import Request
 from cepheid.requests.warnings import of_growth, with_names
 
 SESSION_ZONE, DIVIDED_BY = "session.time_zone", "divided by"
-"""Keys of `made_for` that only streams have. The second one is there only if events without key are divided."""
+"""Keys of `made_for` that only streams have. The second one is there only if values extend the key."""
 
 _STREAM = "a stream does not end, and"
 
@@ -45,6 +47,8 @@ class StreamPattern(NamedTuple):
     columns: pa.Schema
     """The columns of its events, as the matcher takes them."""
     rows: pa.Schema
+    marking: Marking | None
+    """How events that may start partial matches are marked; None without standbys."""
     made_for: Mapping[str, object]
     """What a checkpoint must have been written for, besides what the query adds."""
     asked: Mapping[str, object]
@@ -68,7 +72,9 @@ class StreamSource:
     columns: pa.Schema
     """The columns of the lift's layout: those of the events of all patterns, as matchers take them."""
     divided_by: tuple[Side, ...]
-    """The values by which events without key are divided into shards; none: they are one sequence, in one shard."""
+    """The values that extend the key: events that differ in them may be in different shards. Without key and without
+    such values, all events are one sequence, in one shard.
+    """
     zone: str
     """The session's zone, in which SQL and functions see times. It must stay the same for a checkpoint: in another
     zone, values computed from waiting events and from new events would not agree.
@@ -88,6 +94,12 @@ class StreamSource:
         return pa.schema(columns)
 
     @property
+    def placement(self) -> Placement:
+        """How the shards are numbered."""
+        request = self.request
+        return Placement(request.shards, self.places.even, request.standbys, len(self.each) if request.standbys else 0)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """The outputs among the rows."""
         each = [self.request.family.live_outputs(plan) for plan in self.plans.each]
@@ -104,7 +116,7 @@ class StreamSource:
 def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
     """For each pattern, what its shards need: the fields of a `shard.Matching`."""
     request = source.request
-    together: dict[str, object] = {"shards": request.shards, SESSION_ZONE: source.zone}
+    together: dict[str, object] = {**source.placement.made_for, SESSION_ZONE: source.zone}
     if source.places.supervised:
         together["supervised"] = True
     elif request.named:
@@ -129,19 +141,25 @@ def source_of(
     endless = (asked._replace(pattern=family.endless(asked.pattern)) for asked in request.patterns)
     request = replace(request, patterns=tuple(endless))
     plans = plans_on_spark(events, request)
-    if problems := _never_certain(plans, request, late_by):
+    if problems := [*_never_certain(plans, request, late_by), *_without_copies(plans, request)]:
         raise PatternError(problems)
     times = Times.of_each(events, plans.schema.times, request.time_zone or zone)
     lift = lifting(plans, times)
     columns = batch_columns(plans, lift, zone)
     each = []
     for number, columns_of_one in enumerate(_columns_of_each(plans, request, columns)):
-        runner = family.runner(plans.each[number], late_by)
+        runner, marking = family.runner(plans.each[number], late_by), None
+        if request.standbys:
+            runner, may_start = family.marking_starts(runner)
+            window = family.start_window(plans.each[number])
+            assert isinstance(window, int), "a pattern that cannot be divided has been refused"
+            marking = Marking(may_start, window)
         each.append(
             StreamPattern(
                 packed(runner),  # first, because the next lines compile its pattern, which must not be packed with it
                 columns_of_one,
                 given_schema(runner.plan, runner.schema),
+                marking,
                 family.compatibility(runner, request.time_zone or zone),
                 asked_of(request, request.patterns[number], request.time_zone or zone, events.schema.jsonValue()),
             )
@@ -152,11 +170,15 @@ def source_of(
 
 
 def _divided_by(plans: PlanSet[Any], request: Request, places: Places) -> tuple[Side, ...]:
-    """See `StreamSource.divided_by`. Patterns that may come and go would divide the events anew each time."""
-    if plans.schema.key or places.supervised:
+    """See `StreamSource.divided_by`. Patterns that may come and go would divide the events anew each time. The
+    checkpoints of earlier versions, whose placement is not even, have whole keys.
+    """
+    if places.supervised or (plans.schema.key and not places.even):
         return ()
-    tiers = request.family.tiers(plans)
-    return tuple(link.value for link in tiers[0].links) if len(tiers) == 1 else ()
+    tiers = () if plans.schema.key else request.family.tiers(plans)
+    if len(tiers) == 1:
+        return tuple(link.value for link in tiers[0].links)
+    return tuple(request.family.sub_keys(plans)) if places.even else ()
 
 
 def _never_certain(plans: PlanSet[Any], request: Request, late_by: LateBy) -> list[Problem]:
@@ -165,6 +187,15 @@ def _never_certain(plans: PlanSet[Any], request: Request, late_by: LateBy) -> li
         for plan in plans.each
         for problem in request.family.never_certain(plan, late_by)
     ]
+
+
+def _without_copies(plans: PlanSet[Any], request: Request) -> Iterator[Problem]:
+    """Why standbys cannot hold copies of the patterns' keys."""
+    for plan in plans.each if request.standbys else ():
+        reasons = request.family.start_window(plan)
+        if isinstance(reasons, str):
+            problem = Problem(f"standbys: a key cannot be divided by start, because {reasons}", "standbys")
+            yield problem.of_pattern(plan.pattern.name) if plans.named else problem
 
 
 def _columns_of_each(plans: PlanSet[Any], request: Request, columns: pa.Schema) -> list[pa.Schema]:

@@ -37,6 +37,8 @@ class Supervised:
     arguments: Mapping[str, Any]
     """Of `detect`: all but the events and the patterns."""
     report: Report
+    even: bool = True
+    """Whether shards are numbered for even placement, as in `Places`."""
 
     def rows(self, given: PatternSet) -> DataFrame:
         """The rows of the set's patterns.
@@ -48,7 +50,7 @@ class Supervised:
         request = request_of(running, endless=True, **self.arguments)
         draining = (PatternRequest(request.family.endless(one.pattern)) for one in given.draining)
         every = replace(request, patterns=(*request.patterns, *draining))
-        return detect_on_stream(self.events, every, given.places)
+        return detect_on_stream(self.events, every, given.places._replace(even=self.even))
 
     def start(self, rows: DataFrame, **trigger: Any) -> StreamingQuery:
         """Starts a query. `trigger` replaces the writer's own."""

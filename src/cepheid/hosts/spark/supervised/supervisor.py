@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 from pyspark.errors import StreamingQueryException
 
 from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotError
-from cepheid.hosts.spark.stream.checkpoint_reader import open_by_number
 from cepheid.hosts.spark.stream.detect import Earlier
+from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.progress import progress_of
+from cepheid.hosts.spark.stream.stored_state import is_even, open_by_number
 from cepheid.hosts.spark.supervised.folder import Content, FilePattern, content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import SetLedger, set_of
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
@@ -56,8 +57,9 @@ class Supervisor:
         """Starts the query; as `supervise`."""
         if Earlier.of(given.events).patterns:
             raise SchemaError(_TIERS)
-        self._given = given
-        self._ledger = SetLedger(given.events.sparkSession, given.checkpoint)
+        spark = given.events.sparkSession
+        self._given = given = replace(given, even=is_even(spark, given.checkpoint))
+        self._ledger = SetLedger(spark, given.checkpoint)
         self._sets = self._ledger.sets()
         self._stopped = Event()
         self._checked_at, self._followed = 0.0, -1
@@ -253,7 +255,8 @@ class Supervisor:
         return tuple(number for number in ended if number not in known or number in stored)
 
     def _stored(self) -> dict[int, int]:
-        return open_by_number(self._given.checkpoint, self._given.arguments["shards"])
+        placement = Placement(self._given.arguments["shards"], even=self._given.even)
+        return open_by_number(self._given.checkpoint, placement)
 
     def _check_new(self) -> None:
         if self._ledger.batches().planned >= 0:

@@ -1,0 +1,1 @@
+"""How a load is divided: how many copies something hot needs, and which standbys hold them. All are pure functions."""

@@ -1,0 +1,80 @@
+"""Whether one process finds the matches or several do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from cepheid.errors import PatternError
+from cepheid.families.family import CompiledSet, Family
+from cepheid.hosts.in_process.prepare import TimedEvents
+from cepheid.hosts.in_process.workers.division import Division
+from cepheid.hosts.in_process.workers.matcher import DividedMatcher
+from cepheid.hosts.in_process.workers.packing import packed
+from cepheid.matchers.protocols import FiniteMatcher
+from cepheid.plan.division import TimeSlices
+from cepheid.plan.plan_set import PlanSet
+from cepheid.requests.request import Workers
+
+LEAST_TO_PAY = 1_000_000
+"""With fewer events than this, "auto" is one worker: see docs/performance.md."""
+
+
+@contextmanager
+def matcher_for(
+    family: Family,
+    plans: PlanSet[Any],
+    compiled: CompiledSet,
+    *,
+    events: TimedEvents,
+    until: int | None,
+    asked: Workers,
+) -> Iterator[FiniteMatcher]:
+    """The matcher for these events, with as many workers as are `asked` for.
+
+    Raises:
+        PatternError: several workers are asked for, and the events cannot be divided or the pattern cannot be sent.
+    """
+    workers = 1 if asked == 1 else _number(family, plans, len(events), asked)
+    if workers == 1:
+        yield family.finite(compiled, until)
+        return
+    slices = family.time_slices(plans)
+    division = Division(workers, slices if isinstance(slices, TimeSlices) else None, until)
+    divided = DividedMatcher(
+        family, plans, compiled, packed=packed(plans), division=division, size=events.events.nbytes
+    )
+    with closing(divided):
+        yield divided
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _number(family: Family, plans: PlanSet[Any], events: int, asked: Workers) -> int:
+    """How many workers there are, if more than one may be."""
+    obstacle = _obstacle(family, plans)
+    if asked != "auto":
+        if obstacle is not None:
+            raise PatternError(f"workers: {obstacle}, or leave out workers")
+        return asked
+    if events < LEAST_TO_PAY or obstacle is not None:
+        return 1
+    try:
+        packed(plans)
+    except PatternError:
+        return 1
+    return cores()
+
+
+def _obstacle(family: Family, plans: PlanSet[Any]) -> str | None:
+    """Why the events cannot be divided among workers; None if they can."""
+    if not family.in_order:
+        return f"{family.kind} are not divided among workers. Divide the events yourself"
+    if plans.schema.key or not isinstance(slices := family.time_slices(plans), str):
+        return None
+    return f"without a key, events are divided into time slices, which is not possible here: {slices}. Give a key"

@@ -1,0 +1,91 @@
+"""Runs tasks in worker processes, the largest first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from cepheid import errors
+from cepheid.errors import WorkerFailed
+from cepheid.hosts.in_process.workers.division import Task
+from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
+from cepheid.hosts.in_process.workers.pool import Worker
+
+
+def run_tasks(job: Job, tasks: Sequence[Task], workers: Sequence[Worker]) -> list[Done]:
+    """The results of the tasks.
+
+    Raises:
+        ConditionError, LimitExceeded, SkipError: the first task, in their order, that fails does so with this error.
+        WorkerFailed: a worker ended, or failed unexpectedly.
+    """
+    workers = workers[: len(tasks)]
+    queue = _Queue(tasks)
+    with ThreadPoolExecutor(max(1, len(workers)), thread_name_prefix="cepheid-worker") as threads:
+        try:
+            for running in [threads.submit(_work, worker, job, queue) for worker in workers]:
+                running.result()
+        except BaseException:  # also of an interrupted call: the workers may be in the middle of a task
+            queue.stop()
+            for worker in workers:
+                worker.end(now=True)
+            raise
+    return queue.results()
+
+
+class _Queue:
+    """Hands out tasks, the largest first, and takes their results."""
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self._tasks = tasks
+        self._waiting = sorted(range(len(tasks)), key=lambda number: tasks[number].size)
+        self._done: dict[int, Done] = {}
+        self._failed: dict[int, Failed] = {}
+        self._lock = threading.Lock()
+
+    def next(self) -> int | None:
+        """The number of the next task; None if none is left. After a failure only tasks before it are left."""
+        with self._lock:
+            first_failed = min(self._failed, default=len(self._tasks))
+            self._waiting = [number for number in self._waiting if number < first_failed]
+            return self._waiting.pop() if self._waiting else None
+
+    def asked(self, number: int) -> Asked:
+        return Asked(self._tasks[number], f"rows.{number}")
+
+    def put(self, number: int, result: Done | Failed) -> None:
+        with self._lock:
+            if isinstance(result, Done):
+                self._done[number] = result
+            else:
+                self._failed[number] = result
+
+    def stop(self) -> None:
+        """Leaves no tasks."""
+        with self._lock:
+            self._waiting = []
+
+    def results(self) -> list[Done]:
+        """The results, in the order of the tasks; raises the error of the first that has failed."""
+        if self._failed:
+            raise _error(self._failed[min(self._failed)])
+        return [self._done[number] for number in range(len(self._tasks))]
+
+
+def _work(worker: Worker, job: Job, queue: _Queue) -> None:
+    """Has the worker do tasks until none is left."""
+    refused = worker.ask(job)
+    if isinstance(refused, Failed):
+        raise _error(refused)
+    while (number := queue.next()) is not None:
+        queue.put(number, worker.ask(queue.asked(number)))
+    worker.ask(Forget())
+
+
+def _error(failed: Failed) -> Exception:
+    """The error of a worker as one of this process."""
+    if failed.error:
+        error: Exception = getattr(errors, failed.error)(failed.message)
+        return error
+    return WorkerFailed(f"a worker process failed unexpectedly:\n{failed.message}")

@@ -1,0 +1,1 @@
+"""Copies of hot keys: standby shards that own some of the partial matches of a key, by their start."""

@@ -1,0 +1,88 @@
+"""The streaming query with copies of keys that test_kill kills: `python killed_with_copies.py FOLDER`. While it runs,
+its keys get copies and lose them at random, at any moment.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.streaming.listener import StreamingQueryListener
+from tests.live.events import PAIR
+from tests.stream.running import streamed
+
+from cepheid import detect
+from cepheid.hosts.spark.session import local_session
+from cepheid.hosts.spark.stream.copies.assignment import Decision
+from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
+from cepheid.hosts.spark.stream.load.hot_keys import key_hash
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+KEYS, SHARDS, STANDBYS = 4, 4, 3
+COPIES = [(), (0,), (1,), (2, 0), (0, 1, 2), (1, 2)]
+
+
+class AnyCopies(StreamingQueryListener):
+    """Decides at random, whenever Spark reports progress."""
+
+    def __init__(self, folder: Path) -> None:
+        self._copies = CopiesFolder(str(folder / "checkpoint"))
+
+    def decide(self) -> None:
+        """Changes the copies of one key, in each shard in which it might be."""
+        key = key_hash((f"k{random.randrange(KEYS)}",))
+        copies = random.choice(COPIES)
+        for shard in range(SHARDS):
+            self._copies.decide(Decision(0, shard, key, copies))
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: ARG002, N802
+        self.decide()
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        pass
+
+
+def main(folder: Path) -> None:
+    spark = local_session("killed", settings={"spark.sql.shuffle.partitions": "2"}, time_zone="UTC")
+    listener = AnyCopies(folder)
+    listener.decide()
+    spark.streams.addListener(listener)
+    started(spark, folder).awaitTermination()
+
+
+def started(spark: SparkSession, folder: Path) -> StreamingQuery:
+    """The query over all events in the folder, started."""
+    rows = detect(
+        streamed(spark, folder / "events"),
+        PAIR,
+        key="k",
+        time="at",
+        sequence="id",
+        lateness="5 seconds",
+        outputs=("matches", "timeouts", "late"),
+        shards=SHARDS,
+        standbys=STANDBYS,
+        checkpoint=folder / "checkpoint",
+    )
+    return (
+        rows.writeStream.format("parquet")
+        .option("path", str(folder / "found"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,107 @@
+"""Streams on Spark whose keys get copies and lose them find what they find without."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.live.events import ALL, PAIR, at, events
+from tests.live.test_any_delivery import counted
+from tests.stream.running import finished, streamed, written
+from tests.stream.test_spark_stream import delivered, joined, random_events
+
+from cepheid import Pattern, PatternError, SchemaError, Skip, detect
+from cepheid.hosts.spark.stream.copies.assignment import Decision
+from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
+from cepheid.hosts.spark.stream.load.hot_keys import key_hash
+from cepheid.streams import partial_matches, progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
+
+
+def test_copies_change_no_row(streams: SparkSession, tmp_path: Path) -> None:
+    """Between micro-batches keys get copies in any standbys and lose them; after a restart it goes on. The rows are
+    those of a batch, and the standbys have taken part.
+    """
+    rows, drawn = random_events(1, 1200, 3), random.Random(3)
+    batches = [*delivered(rows, 2, 5, 8), events((-1, "end", 300, "z"))]
+    checkpoint, found, in_standbys = tmp_path / "checkpoint", list[list[dict[str, Any]]](), 0
+    folder = CopiesFolder(str(checkpoint))
+
+    def collect(batch: DataFrame, number: int) -> None:
+        found.append(batch.toArrow().to_pylist())
+        copies = drawn.choice([(), (0,), (1,), (0, 1), (1, 0)]) if number < 6 else ()
+        key = key_hash((f"k{drawn.randrange(3)}",))
+        for shard in range(4):  # in one of them the key is
+            folder.decide(Decision(0, shard, key, copies))
+
+    for first, some in ((0, batches[:4]), (4, batches[4:])):
+        written(some, tmp_path / "events", first)
+        stream = streamed(streams, tmp_path / "events")
+        matches = detect(stream, PAIR, lateness="5 seconds", shards=4, standbys=2, checkpoint=checkpoint, **OPTIONS)
+        query = finished(matches.writeStream.foreachBatch(collect), checkpoint)
+        figures = (progress_of for progress_of in query.recentProgress)
+        shards = [row for one in figures for row in one.observedMetrics["cepheid.found.pattern"].calls]
+        in_standbys += sum(events_ for shard, _, events_, *_ in shards if shard >= 4)
+        last = progress(query, checkpoint)
+        assert last is not None
+        assert last.together.open_partial_matches == partial_matches(checkpoint).count()
+    expected = detect(events(*rows), PAIR, as_of=at(295), **OPTIONS)
+    assert counted(joined(found, expected)) == counted(expected)
+    assert in_standbys > len(rows) // 4
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "message"),
+    [
+        (PAIR, {"standbys": 5}, "standbys: a whole number from 0 to the 4 shards is expected, got 5"),
+        (
+            PAIR,
+            {"standbys": 2, "checkpoint": None},
+            "standbys: they need the checkpoint, beside whose logs it is stored which keys have copies: checkpoint=…",
+        ),
+        (
+            PAIR.skip(Skip.past_last_event()),
+            {"standbys": 2},
+            "standbys: a key cannot be divided by start, because SKIP_PAST_LAST_EVENT ties starts together",
+        ),
+        (
+            Pattern.begin("a"),
+            {"standbys": 2},
+            "standbys: a key cannot be divided by start, because it has no within, so a copy would never be released",
+        ),
+    ],
+)
+def test_standbys_that_cannot_be(
+    streams: SparkSession, tmp_path: Path, pattern: Pattern, options: dict[str, Any], message: str
+) -> None:
+    """The error names the clause that forbids copies, or what is missing."""
+    written([events((0, "p", 0, "a"))], tmp_path / "events")
+    given = {"checkpoint": tmp_path / "checkpoint", **options}
+    with pytest.raises((SchemaError, PatternError)) as caught:
+        detect(streamed(streams, tmp_path / "events"), pattern, key="k", time="at", lateness="5 s", shards=4, **given)
+    assert message in str(caught.value)
+
+
+def test_standbys_are_fixed_in_the_checkpoint(streams: SparkSession, tmp_path: Path) -> None:
+    """A query continues only with as many standbys."""
+    written([events((0, "p", 0, "a"))], tmp_path / "events")
+    checkpoint = tmp_path / "checkpoint"
+
+    def run(standbys: int) -> None:
+        stream = streamed(streams, tmp_path / "events")
+        options: dict[str, Any] = {"lateness": "5 seconds", "shards": 4, "checkpoint": checkpoint, **OPTIONS}
+        rows = detect(stream, PAIR, standbys=standbys, **options)
+        finished(rows.writeStream.foreachBatch(lambda batch, _: batch.count()), checkpoint)
+
+    run(2)
+    written([events((1, "p", 1, "a"))], tmp_path / "events", 1)
+    with pytest.raises(Exception, match="the checkpoint belongs to another query: standbys"):
+        run(0)
