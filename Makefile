@@ -81,8 +81,8 @@ conformance: $(READY) ## ask all cases on every host, and try thousands of rando
 	@$(BIN)/python tests/conformance/run.py --host postgresql tests/conformance/hosts/*.jsonl tests/conformance/flinkcep/*.jsonl tests/conformance/algebra/algebra.jsonl tests/conformance/algebra/semantic.jsonl
 	@HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -q tests/kernel tests/occurrences/test_kernel_equals_reference.py tests/intervals/test_engine_equals_reference.py tests/live/test_any_delivery.py tests/live/test_real_time.py tests/live/test_real_time_equals_reference.py tests/stream/test_shard.py tests/stream/test_shard_trees.py tests/hosts/test_in_process.py
 
-soak: $(READY) kafka postgresql ## kill streams 30 times each, over files and over Kafka, and each durable host 200 times
-	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q --timeout 7200 tests/stream/test_kill.py tests/kafka/test_kill.py
+soak: $(READY) kafka postgresql ## kill streams 30 times each, over files and over Kafka, and while they are rebalanced, and each durable host 200 times
+	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q --timeout 7200 tests/stream/test_kill.py tests/stream/test_rebalance.py tests/kafka/test_kill.py
 	@CI=1 CEPHEID_KILLS=200 $(BIN)/python -m pytest -q --timeout 7200 tests/durable/test_kill.py
 
 kafka: $(KAFKA)/.ready ## copy the jars of an Apache Kafka broker and of Spark's connector, 55 MB, with mvn

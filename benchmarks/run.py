@@ -21,6 +21,7 @@ BENCHMARKS = (
     "real_time.py",
     "spark_batch.py",
     "spark_keyless.py",
+    "heat.py",
     "spark_stream.py",
     "stream_state.py",
     "stream_latency.py",

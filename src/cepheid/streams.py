@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
@@ -23,7 +23,6 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.reserved import VERSION
 from cepheid.requests.arguments import checked_lateness, checked_outputs
 from cepheid.requests.request import MOST_LISTED, SHARDS, Nulls, checked_most
-from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from cepheid.hosts.durable.host import Old
     from cepheid.hosts.durable.routing.subscription import DeadLetter, Letter
+    from cepheid.hosts.spark.rebalance.plan import Rebalancing
     from cepheid.hosts.spark.stream.copies.change import CopiesChange
     from cepheid.hosts.spark.supervised.supervisor import Supervisor
 
@@ -66,7 +66,11 @@ def partial_matches(
 
     If the state is damaged, an action on the rows raises Spark's exceptions, with our message first.
     """
-    from cepheid.hosts.spark.stream.checkpoint_reader import checkpointed_pattern, open_partial_matches
+    from cepheid.hosts.spark.stream.checkpoint_reader import (
+        checkpointed_pattern,
+        open_partial_matches,
+        request_of_stored,
+    )
 
     checked_most(most)
     if not isinstance(pattern, Pattern | str | None):
@@ -79,10 +83,7 @@ def partial_matches(
         )
     if not isinstance(pattern, Pattern):
         pattern = _stored_pattern(stored.asked["pattern"], stored.asked["functions"])
-    arguments = dict(stored.asked["arguments"])
-    zone = arguments.pop("time_zone")  # a session's zone may be an offset, which request_of refuses
-    request = replace(request_of(pattern, limits=Limits(**stored.asked["limits"]), **arguments), time_zone=zone)
-    return open_partial_matches(stored, request, most)
+    return open_partial_matches(stored, request_of_stored(stored, pattern), most)
 
 
 def _stored_pattern(document: dict[str, object], functions: list[str]) -> Pattern:
@@ -278,6 +279,42 @@ def supervise(
         report=report or warned,
     )
     return Supervisor(given)
+
+
+def rebalance(
+    checkpoint: str | PathLike[str],
+    *,
+    shards: int | None = None,
+    partitions: int | None = None,
+    patterns: Pattern | Sequence[Pattern] | None = None,
+    dry_run: bool = False,
+) -> Rebalancing:
+    """Gives a stopped query other numbers of shards and partitions. Call `detect` with the new number of shards then:
+    the query continues from its checkpoint, and its rows and their ids are as they would have been.
+
+    The checkpoint is written anew beside the former one, and then takes its place. The former one is kept.
+
+    Args:
+        checkpoint: The query's checkpointLocation, in a folder of this machine. The query must have been stopped after
+            a micro-batch was finished.
+        shards: The number of parts into which keys are divided; None: as before.
+        partitions: The number of Spark's partitions, which are tasks and state stores; None: as before.
+        patterns: The patterns that have conditions in Python, which a checkpoint does not store.
+        dry_run: Only says what would be done.
+
+    Returns:
+        What was done, or would be. As text, it is a message for people.
+
+    Raises:
+        SchemaError: an argument is wrong, or nothing would change.
+        SnapshotError: the query is running, or is not one of `detect`; the checkpoint has a newer format; or its state
+            cannot be divided. Nothing has changed.
+    """
+    from cepheid.hosts.spark.rebalance.plan import checked_patterns
+    from cepheid.hosts.spark.rebalance.rebalance import rebalanced
+
+    given = checked_patterns(patterns)
+    return rebalanced(fspath(checkpoint), shards, partitions, given, dry_run=dry_run)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, note
@@ -14,6 +15,7 @@ from tests.searching import share
 
 from cepheid import Pattern
 from cepheid.events.time import microseconds
+from cepheid.matchers.parts import TURN, in_turn
 
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 A = Pattern.begin("a").where("kind = 'a'")
@@ -77,3 +79,20 @@ def test_equal_to_one_worker(
     note(f"one {one[0].to_pylist()}\ntwo {two[0].to_pylist()}")
     assert two == one
     assert also == counted
+
+
+def test_only_rows_near_borders_move() -> None:
+    """Rows of slices are merged by the time and the step that made them certain, then in the order of slices."""
+    random = np.random.default_rng(1)
+    slices = [np.sort(random.integers(low, low + 7_000, 6_000)) for low in (0, 5_000, 10_000)]
+    times = np.concatenate(slices)
+    turns = random.integers(0, 2, len(times))
+    for number in range(len(slices)):  # each slice is in order
+        of = slice(6_000 * number, 6_000 * (number + 1))
+        turns[of] = turns[of][np.lexsort((turns[of], times[of]))]
+    rows = pa.table({"row": np.arange(len(times)), "detected_at": pa.array(times, pa.timestamp("us")), TURN: turns})
+    expected = sorted(range(len(times)), key=lambda row: (times[row], turns[row]))
+    merged = in_turn(rows)
+    assert merged.column("row").to_pylist() == expected
+    assert merged.column_names == ["row", "detected_at"]
+    assert in_turn(rows.slice(0, 6_000)).equals(rows.slice(0, 6_000).drop_columns([TURN]))

@@ -42,7 +42,7 @@ KEYED: dict[str, Any] = {"key": "key", "time": "at"}
 SKIPS = [Skip(), Skip.to_next(), Skip.past_last_event(), Skip.to_first("a"), Skip.to_last("a")]
 
 
-@share(30)
+@share(20)
 @given(
     events=tables(keys="pqrs"),
     name=st.sampled_from(sorted(PATTERNS)),

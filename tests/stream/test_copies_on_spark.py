@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,11 +14,11 @@ from tests.live.test_any_delivery import counted
 from tests.stream.running import finished, streamed, written
 from tests.stream.test_spark_stream import delivered, joined, random_events
 
-from cepheid import Pattern, PatternError, SchemaError, Skip, detect
-from cepheid.hosts.spark.stream.copies.assignment import Decision
+from cepheid import CopiesChange, Pattern, PatternError, SchemaError, Skip, detect
+from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
-from cepheid.hosts.spark.stream.load.hot_keys import key_hash
-from cepheid.streams import partial_matches, progress
+from cepheid.hosts.spark.stream.load.hot_keys import Counted, KeySample, key_hash, to_text
+from cepheid.streams import copy_hot_keys, partial_matches, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,3 +107,29 @@ def test_standbys_are_fixed_in_the_checkpoint(streams: SparkSession, tmp_path: P
     written([events((1, "p", 1, "a"))], tmp_path / "events", 1)
     with pytest.raises(Exception, match="the checkpoint belongs to another query: standbys"):
         run(0)
+
+
+def test_the_listener_decides(streams: SparkSession, tmp_path: Path) -> None:
+    """After the progress of a micro-batch in which a key is hot, the key gets one copy; until that is in force, nothing
+    more is decided. Without a budget there is only advice.
+    """
+    written([events(*((number, "p", number / 10, "a") for number in range(50)))], tmp_path / "events")
+    checkpoint = tmp_path / "checkpoint"
+    options: dict[str, Any] = {"shards": 4, "standbys": 2, "checkpoint": checkpoint, **OPTIONS}
+    rows = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **options)
+    query = finished(rows.writeStream.format("noop"), checkpoint)
+    reported = json.loads(query.recentProgress[0].json)
+    calls = reported["observedMetrics"]["cepheid.found.pattern"]["calls"]
+    (shard,) = (number for number, _, count, *_ in calls if count)
+    hot = KeySample(100, {key_hash(("p",)): Counted(shard, 100)})
+    reported["observedMetrics"]["cepheid.packed.pattern"]["reports"] = [to_text({"pattern": hot}, 1000)]
+    event = SimpleNamespace(progress=SimpleNamespace(json=json.dumps(reported)))
+    changes = list[CopiesChange]()
+    for budget in (None, "1 microsecond", "1 microsecond"):
+        copy_hot_keys(checkpoint, budget=budget, report=changes.append).onQueryProgress(event)
+    decided = Assignment().after([CopiesFolder(str(checkpoint)).decision(1)], 0)
+    assert [(one.pattern, one.key, one.copies, one.decided) for one in changes] == [
+        ("pattern", key_hash(("p",)), 1, True)
+    ]
+    assert changes[0].wanted > 2
+    assert [*decided.copies(0)] == [(shard, key_hash(("p",)))]

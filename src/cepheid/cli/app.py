@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from cepheid.cli.check import check
+from cepheid.cli.checkpoints.rebalance import rebalance
 from cepheid.cli.detect import detect
 from cepheid.cli.explain import explain
 from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_options, require_installed
@@ -23,9 +24,18 @@ from cepheid.cli.host.app import host
 from cepheid.cli.knowledge import knowledge
 from cepheid.cli.stream import stream
 
+_REBALANCE = "stream rebalance"
+
 
 class _Commands(TyperGroup):
-    """Messages about options as they are for users: Typer puts what Pydantic says before some of them."""
+    """The commands, of which one has two words, although the first is a command with an argument. Messages about
+    options are as they are for users: Typer puts what Pydantic says before some of them.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[:2] == _REBALANCE.split():
+            args = [_REBALANCE, *args[2:]]
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -47,6 +57,7 @@ app = typer.Typer(
 )
 for _command in (detect, check, explain, stream):
     app.command(epilog=EXIT_CODES)(_command)
+app.command(_REBALANCE, epilog=EXIT_CODES)(rebalance)
 app.add_typer(host)
 app.add_typer(knowledge)
 

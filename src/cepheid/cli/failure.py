@@ -25,6 +25,7 @@ from cepheid.errors import (
     Problem,
     SchemaError,
     SkipError,
+    SnapshotError,
     SourceError,
     StoreError,
     line_and_column,
@@ -102,7 +103,7 @@ def failures_reported(*, as_json: bool, as_typed: Callable[[str], str] = str) ->
         failed([Problem(fault) for fault in str(error).splitlines()], ExitCode.PROBLEMS)
     except (EventError, ConditionError, SkipError, LimitExceeded, KnowledgeError) as error:
         failed([Problem(str(error))], ExitCode.PROBLEMS)
-    except (FileProblem, StoreError, SourceError) as error:
+    except (FileProblem, StoreError, SourceError, SnapshotError) as error:
         failed([Problem(str(error))], ExitCode.FILES)
     except BrokenPipeError:
         # The reader has closed the pipe (`cepheid detect … | head`); Python must not flush into it at exit.

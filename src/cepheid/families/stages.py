@@ -49,6 +49,7 @@ class Stages(Family):
     last_columns = ("event",)
     named_in_one_table = True
     drains = True
+    divides = True
     lists_open = True
     counts = EventCounts
     build = staticmethod(build_plans)

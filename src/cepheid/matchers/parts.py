@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, Flags
 from cepheid.matchers.pattern_events import OwnEvents
@@ -17,6 +18,9 @@ TURN = "_turn"
 detected_at, then by these numbers, then by the starts.
 """
 
+_FEW = 1000
+"""So few rows between others that move are copied with them."""
+
 
 def in_turn(rows: pa.Table) -> pa.Table:
     """The rows in the order of emission, without their column `TURN`. They come detector by detector, in the order of
@@ -24,7 +28,20 @@ def in_turn(rows: pa.Table) -> pa.Table:
     """
     detected_at = rows.column("detected_at").cast(pa.int64()).fill_null(FOREVER).to_numpy()
     order = np.lexsort((rows.column(TURN).to_numpy(), detected_at))
-    return rows.drop_columns([TURN]).take(pa.array(order))
+    return _rearranged(rows.drop_columns([TURN]), order)
+
+
+def _rearranged(rows: pa.Table, order: Ints) -> pa.Table:
+    """The rows in this order. Only those near the borders of slices move, and only these are copied."""
+    moved = np.flatnonzero(order != np.arange(len(order)))
+    if not len(moved):
+        return rows
+    breaks = np.flatnonzero(np.diff(moved) > _FEW)
+    parts, done = list[pa.Table](), 0
+    for first, last in zip(moved[np.append(0, breaks + 1)], moved[np.append(breaks, len(moved) - 1)], strict=True):
+        parts += [rows.slice(done, first - done), rows.take(pa.array(order[first : last + 1]))]
+        done = int(last) + 1
+    return pa.concat_tables([*parts, rows.slice(done)])
 
 
 class OrderedPart(Protocol):

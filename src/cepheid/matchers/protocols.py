@@ -7,7 +7,7 @@ matcher and stores its snapshots. Only the host has a clock, threads and I/O.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -275,6 +275,15 @@ class LiveMatcher(Protocol):
     def partial_matches(self, most: int) -> pa.Table:
         """The open partial matches, as from a detector."""
 
+    @property
+    def open_keys(self) -> Collection[bytes]:
+        """The names (canonical bytes) of the keys that have something open."""
+
+    def keep_only(self, names: Collection[bytes]) -> None:
+        """Forgets all keys but those with these names, with all that is open or waits for them. Only if the pattern's
+        family says that its state can be divided.
+        """
+
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All open partial matches and waiting events, as bytes. `made_for` describes in JSON values what the matcher
         was made for; `restored` compares it. `kept` is state of the host; `restored` returns it.
@@ -355,6 +364,14 @@ class PatternRunner(Protocol):
         """The open partial matches of the keys that each of the matchers has visited since the last call. Their
         `lists_with` equals that of this pattern's matchers. For each key at most `most` are listed: those that started
         last.
+        """
+
+    def joined(self, snapshots: Sequence[bytes]) -> bytes:
+        """One snapshot for all that the snapshots have, which are of different keys and at the same time. Only if the
+        pattern's family says that its state can be divided.
+
+        Raises:
+            SnapshotError: the matchers make ids in different ways.
         """
 
     def matcher(self, ids: Ids = Ids.SIPHASH) -> LiveMatcher:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 
@@ -47,6 +47,9 @@ class Planned:
     def open_changes(self, matchers: Sequence[LiveMatcher], most: int) -> OpenChanges:  # noqa: ARG002
         raise PatternError(self.why_unlisted)
 
+    def joined(self, snapshots: Sequence[bytes]) -> bytes:
+        raise NotImplementedError("the state of patterns of this kind cannot be divided")
+
 
 class OrderedRunner(Planned, ABC):
     """A PatternRunner whose matchers take events in the order of time."""
@@ -81,6 +84,13 @@ class LiveDefaults:
 
     def drain(self, *, waiting: bool) -> None:
         raise NotImplementedError("patterns of this kind cannot be drained")
+
+    @property
+    def open_keys(self) -> Collection[bytes]:
+        raise NotImplementedError("the state of patterns of this kind cannot be divided")
+
+    def keep_only(self, names: Collection[bytes]) -> None:
+        raise NotImplementedError("the state of patterns of this kind cannot be divided")
 
     @property
     def no_match(self) -> Mapping[str, int]:

@@ -18,8 +18,10 @@ from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.request import Workers
 
-LEAST_TO_PAY = 1_000_000
-"""With fewer events than this, "auto" is one worker: see docs/performance.md."""
+LEAST_TO_PAY = 2_000_000
+"""With fewer events than this, "auto" is one worker. To start a worker takes 1.6 seconds of processor time; in these
+one process finds the matches in about so many events of P8, a pattern in docs/performance.md.
+"""
 
 
 @contextmanager

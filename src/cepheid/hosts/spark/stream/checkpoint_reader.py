@@ -34,9 +34,12 @@ from cepheid.hosts.spark.stream.stored_state import (
     shard_column,
 )
 from cepheid.kernel.arrays import NO_TIME
+from cepheid.lang.documents import AnyPattern
 from cepheid.matchers.snapshot import differences
 from cepheid.output.times import given_schema
+from cepheid.plan.limits import Limits
 from cepheid.requests.request import ERROR, Request
+from cepheid.requests.request_of import request_of
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
 _TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None, STANDBYS: None}
@@ -74,21 +77,37 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
         SnapshotError: the checkpoint was written for another pattern than the request's, or by another version of
             Cepheid.
     """
-    spark = active_session()
-    columns = StructType.fromJson(stored.asked["events"])
-    events = spark.createDataFrame([], columns)
-    request = replace(request, standbys=stored.placement.standbys)
-    source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
-    (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
-    # The other patterns of the query do not matter here.
-    if changed := differences({**stored.made_for, **_TOGETHER}, {**json.loads(matching.made_for), **_TOGETHER}):
-        raise SnapshotError(f"the checkpoint at {stored.checkpoint!r} belongs to another query: {'; '.join(changed)}")
+    spark, matching = active_session(), matching_of(stored, request)
     look = matching.runner, matching.columns, json.dumps(stored.made_for), _now(spark, stored), most
     parts = _parts(spark, stored)
     runner = unpacked_runner(matching.runner)
     rows = _row_type(given_schema(runner.plan, runner.open_schema))
     in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
+
+
+def request_of_stored(stored: CheckpointedPattern, pattern: AnyPattern) -> Request:
+    """The arguments of `detect` that the checkpoint was written with, for its pattern of stages."""
+    arguments = dict(stored.asked["arguments"])
+    zone = arguments.pop("time_zone")  # a session's zone may be an offset, which request_of refuses
+    return replace(request_of(pattern, limits=Limits(**stored.asked["limits"]), **arguments), time_zone=zone)
+
+
+def matching_of(stored: CheckpointedPattern, request: Request) -> Matching:
+    """What the shards of a checkpoint's pattern need to run.
+
+    Raises:
+        SnapshotError: as `open_partial_matches`.
+    """
+    columns = StructType.fromJson(stored.asked["events"])
+    events = active_session().createDataFrame([], columns)
+    request = replace(request, standbys=stored.placement.standbys)
+    source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
+    (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
+    # The other patterns of the query do not matter here.
+    if changed := differences({**stored.made_for, **_TOGETHER}, {**json.loads(matching.made_for), **_TOGETHER}):
+        raise SnapshotError(f"the checkpoint at {stored.checkpoint!r} belongs to another query: {'; '.join(changed)}")
+    return matching
 
 
 def open_by_shard(checkpoint: str, batch: int) -> dict[str, dict[int, int]]:

@@ -125,7 +125,7 @@ def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: 
         rows.append(late.slice(0, 0) if shard.is_standby else late)
     if matching.of_matches:
         rows.append(_pass_time(matcher, watermark))
-    timer, open_ = _timer(matcher), matcher.open
+    timer, open_ = timer_of(matcher), matcher.open
     made_for = json.loads(matching.made_for)
     net = given_rows(runner.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
     given = _as_value(net, output_schema(net.schema))
@@ -155,7 +155,7 @@ def _store(matching: Matching, shard: Shard, head: Head | None, ready: ReadyMatc
         if head is not None:
             store.clear(head)
         return 0
-    reached, timer, size = Reached(matcher.now), _timer(matcher), ready.snapshot_bytes
+    reached, timer, size = Reached(matcher.now), timer_of(matcher), ready.snapshot_bytes
     following = next_head(head if ready.continues_log else None, entry, reached, matcher.open, timer)
     if following is not None:
         store.append(following, entry)
@@ -226,7 +226,7 @@ def _as_one(values: Sequence[bytes], events: Batch) -> bytes:
     return values[0] if len(values) == 1 else to_stream(events.data)
 
 
-def _timer(matcher: LiveMatcher) -> int | None:
+def timer_of(matcher: LiveMatcher) -> int | None:
     """The first watermark after the next due time, in milliseconds; at least 1, as Spark's first watermark is 1970."""
     return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
 

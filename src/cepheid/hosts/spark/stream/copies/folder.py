@@ -44,7 +44,7 @@ class CopiesFolder:
             return Assignment.of(_read(file))
         earlier = [number for number in _numbers(self._batches) if number < batch]
         before = Assignment.of(_read(self._batches / _name(earlier[-1]))) if earlier else Assignment()
-        decided = [self._decision(number) for number in _numbers(self._decisions) if number > before.decisions]
+        decided = [self.decision(number) for number in _numbers(self._decisions) if number > before.decisions]
         watermark = self._watermark(batch)
         received = watermark + delay + 999  # no event has come that is later: the watermark has whole milliseconds
         ended = {pattern: watermark - window for pattern, window in windows.items()}
@@ -71,7 +71,8 @@ class CopiesFolder:
         numbers = [number for number in _numbers(self._batches) if number <= batch]
         return Assignment.of(_read(self._batches / _name(numbers[-1]))) if numbers else Assignment()
 
-    def _decision(self, number: int) -> Decision:
+    def decision(self, number: int) -> Decision:
+        """The decision with this number, from 1."""
         document = _read(self._decisions / _name(number))
         return Decision(document["pattern"], document["shard"], document["key"], tuple(document["copies"]))
 

@@ -1,0 +1,1 @@
+"""Gives a stopped streaming query other numbers of shards and partitions."""

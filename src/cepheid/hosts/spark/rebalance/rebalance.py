@@ -1,0 +1,162 @@
+"""Rebalances the checkpoint of a stopped streaming query: other numbers of shards and partitions, nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+
+from cepheid.errors import SnapshotError
+from cepheid.hosts.spark.lift import named
+from cepheid.hosts.spark.rebalance.parts import KEY, LEDGER, PART, ROW, VALUE, parts_of
+from cepheid.hosts.spark.rebalance.plan import Rebalancing, Work, folder_of, planned
+from cepheid.hosts.spark.rebalance.worker import NAME, Division, Renumbering
+from cepheid.hosts.spark.rebalance.writer import write_state
+from cepheid.hosts.spark.shipping import mapped
+from cepheid.hosts.spark.stream.checkpoint_reader import matching_of, request_of_stored
+from cepheid.hosts.spark.stream.detect import checked
+from cepheid.hosts.spark.stream.ledger import SHARD, ledger_bytes, ledger_shard, packed_asked
+from cepheid.hosts.spark.stream.placement import Placement
+from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, active_session, own_heads
+from cepheid.kernel.arrays import NO_TIME
+from cepheid.lang.documents import AnyPattern
+from cepheid.requests.request import ERROR
+
+_WORKER = "cepheid.hosts.spark.rebalance.worker"
+
+
+def rebalanced(
+    checkpoint: str,
+    shards: int | None,
+    partitions: int | None,
+    patterns: Mapping[str, AnyPattern],
+    *,
+    dry_run: bool,
+) -> Rebalancing:
+    """Rebalances the checkpoint, or says what that would do.
+
+    Raises:
+        SchemaError, SnapshotError: as `planned`; nothing has changed.
+        PySparkException: the state cannot be read or divided; nothing has changed but that an empty micro-batch is
+            planned.
+    """
+    folder_of(checkpoint).finish()
+    work = planned(checkpoint, shards, partitions, patterns)
+    if not dry_run:
+        _carry_out(work)
+    return work.plan
+
+
+def _carry_out(work: Work) -> None:
+    plan, folder, spark = work.plan, work.folder, active_session()
+    last = folder.batch(plan.batch)
+    empty = folder.plan_nothing(last)
+    try:
+        folder.copy_all_but_state(last, empty, plan.partitions)
+        _write_states(spark, work, last.metadata["conf"])
+        _check(spark, work)
+        folder.check_committed(plan.batch)
+    except BaseException:
+        shutil.rmtree(folder.copy, ignore_errors=True)
+        raise
+    folder.swap(plan.batch)
+
+
+def _write_states(spark: SparkSession, work: Work, settings: Mapping[str, str]) -> None:
+    operators: dict[int, list[tuple[CheckpointedPattern, Placement, AnyPattern | None]]] = {}
+    for one in work.patterns:
+        operators.setdefault(one[0].operator, []).append(one)
+    for operator, patterns in operators.items():
+        with tempfile.TemporaryDirectory(prefix=f".{work.folder.path.name}.", dir=work.folder.path.parent) as name:
+            rows = _state(spark, patterns)
+            written = write_state(spark, rows, Path(name), settings, work.plan.partitions)
+            work.folder.take_state(written, operator, work.plan.batch)
+
+
+def _state(spark: SparkSession, patterns: list[tuple[CheckpointedPattern, Placement, AnyPattern | None]]) -> DataFrame:
+    """The parts of all shards of an operator, with their ledgers, as they are to be."""
+    stored = parts_of(spark, patterns[0][0])
+    each = [_shards(spark, stored, *one) for one in patterns]
+    ledgers = [_ledger(*one[:2]) for one in patterns]
+    return reduce(DataFrame.union, each).union(spark.createDataFrame(ledgers, ROW))
+
+
+def _ledger(stored: CheckpointedPattern, new: Placement) -> dict[str, object]:
+    asked = stored.asked
+    if "arguments" in asked:
+        asked = asked | {"arguments": asked["arguments"] | {"shards": new.shards}}
+    value = ledger_bytes(_made_for(stored, new), packed_asked(asked))
+    nothing: dict[str, object] = dict.fromkeys(ROW.names)
+    return nothing | {SHARD: ledger_shard(stored.number), PART: LEDGER, VALUE: value}
+
+
+def _made_for(stored: CheckpointedPattern, new: Placement) -> dict[str, object]:
+    return stored.made_for | new.made_for
+
+
+def _shards(
+    spark: SparkSession, parts: DataFrame, stored: CheckpointedPattern, new: Placement, pattern: AnyPattern | None
+) -> DataFrame:
+    """The parts of the pattern's shards as they are to be."""
+    numbers = stored.placement.numbers(stored.number).tolist()
+    own = parts.where(named(SHARD).isin(numbers))
+    made_for = json.dumps(_made_for(stored, new))
+    if pattern is None:
+        pairs = tuple(zip(numbers, new.numbers(stored.number).tolist(), strict=False))
+        return _called("renumber", own, tuple(Renumbering(pairs, made_for)))
+    matching = matching_of(stored, request_of_stored(stored, pattern))
+    now = own_heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
+    division = Division(
+        matching.runner, matching.columns, json.dumps(stored.made_for), made_for, NO_TIME if now is None else int(now)
+    )
+    with_targets = own.union(_targets(own, stored, new))
+    pieces = _called("divide", with_targets, tuple(division))
+    return _called("join", pieces, (matching.runner,))
+
+
+def _targets(own: DataFrame, stored: CheckpointedPattern, new: Placement) -> DataFrame:
+    """The keys of each shard, with the number of the shard that each will belong to."""
+    columns = StructType.fromJson(stored.asked["events"])
+    names = stored.asked["arguments"]["key"]
+    keys = [StructField(f"key{i}", columns[name].dataType) for i, name in enumerate(names)]
+    type_ = StructType(
+        [StructField(ERROR, StringType()), StructField(SHARD, IntegerType()), StructField(NAME, BinaryType()), *keys]
+    )
+    found = checked(_in_order(own).mapInArrow(mapped(f"{_WORKER}.keys", (type_,), type_), type_))
+    shard = F.pmod(F.hash(*(named(key.name) for key in keys)), F.lit(new.shards))
+    numbers = F.lit(new.numbers(stored.number).tolist())
+    given = {SHARD: named(SHARD), PART: F.lit(KEY), "entries": F.get(numbers, shard), VALUE: named(NAME)}
+    return found.select(*(given.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in ROW))
+
+
+def _called(function: str, rows: DataFrame, given: tuple[object, ...]) -> DataFrame:
+    return checked(_in_order(rows).mapInArrow(mapped(f"{_WORKER}.{function}", given, ROW), ROW))
+
+
+def _in_order(rows: DataFrame) -> DataFrame:
+    """The rows of each shard one after the other."""
+    return rows.repartition(SHARD).sortWithinPartitions(SHARD, PART)
+
+
+def _check(spark: SparkSession, work: Work) -> None:
+    """Reads the copy as Spark will: each pattern must have open what it had.
+
+    Raises:
+        SnapshotError: this version of Spark writes or reads state in another way.
+    """
+    for (stored, new, _), change in zip(work.patterns, work.plan.patterns, strict=True):
+        made_for = _made_for(stored, new)
+        copy = stored._replace(checkpoint=str(work.folder.copy), batch=work.plan.batch, made_for=made_for)
+        open_ = own_heads(spark, copy).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0]
+        if open_ != change.open:
+            raise SnapshotError(
+                f"pattern {stored.name!r} would have {open_:,} open partial matches, not {change.open:,}: this version "
+                f"of Spark, {spark.version}, reads the new state in another way. The checkpoint is as it was"
+            )

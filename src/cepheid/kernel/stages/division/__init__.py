@@ -1,0 +1,1 @@
+"""The state of kernels divided by key, and joined again."""
