@@ -6,8 +6,8 @@ import pytest
 
 from cepheid.errors import KnowledgeError
 from cepheid.knowledge.events.names import name_of
+from cepheid.knowledge.events.written import written_names
 from cepheid.knowledge.terms import Iri
-from cepheid.plan.semantics.names_sql import written_names
 
 PREFIXES = {
     "": "http://a.example/",

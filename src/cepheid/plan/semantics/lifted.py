@@ -17,6 +17,7 @@ from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.events.literals import is_array
 from cepheid.knowledge.events.mapping import Constant, EventMapping, Individual, Node
 from cepheid.knowledge.events.names import name_of
+from cepheid.knowledge.events.written import written_names
 from cepheid.knowledge.filters.syntax import Argument, Atom, Variable
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.question import Question
@@ -24,7 +25,7 @@ from cepheid.knowledge.terms import Iri, Literal
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.semantics.builtins import tested
 from cepheid.plan.semantics.inert import Inert, NotLifted, Related, inert
-from cepheid.plan.semantics.names_sql import Names, quoted, written_names
+from cepheid.plan.semantics.names_sql import Names, quoted
 from cepheid.plan.semantics.others import conditions_of_others
 from cepheid.plan.semantics.symbols import Event, Named, OwnNode, Symbol, Valued, Way
 from cepheid.plan.semantics.values import of_column

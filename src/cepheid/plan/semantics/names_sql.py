@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar
-from urllib.parse import unquote
 
 import pyarrow as pa
 
-from cepheid.knowledge.events.names import Template, encoded, is_template, name_of
-from cepheid.knowledge.terms import Iri
+from cepheid.knowledge.events.mapping import Individual
+from cepheid.knowledge.events.names import Template, encoded, is_template
+from cepheid.knowledge.terms import Iri, Term
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.conditions.types import is_integer, is_string
+from cepheid.plan.semantics.column_values import cells_of
 from cepheid.plan.semantics.inert import NotLifted
 from cepheid.plan.semantics.name_lists import BETWEEN, LONG, in_list, joined
 
@@ -25,35 +25,6 @@ MOST_PARTS = 1000
 
 def quoted(column: str) -> str:
     return f"`{column.replace('`', '``')}`"
-
-
-def written_names(name: Iri, prefixes: Mapping[str, str]) -> list[str]:
-    """The ways in which a column of names may have this name."""
-    rests = [
-        (prefix, rest)
-        for prefix, iri in prefixes.items()
-        if name.value.startswith(iri) and (rest := name.value.removeprefix(iri))
-    ]
-    short = [way for prefix, rest in rests for way in ([f"{prefix}:{rest}"] if prefix else [rest, f":{rest}"])]
-    ways = [name.value, f"<{name.value}>", *short]
-    if _PLAIN.fullmatch(name.value) and all(_LOCAL.fullmatch(rest) and prefix not in _WHOLE for prefix, rest in rests):
-        return ways  # most names are so; to read each way of many takes long
-    return [way for way in dict.fromkeys(ways) if _reads_as(way, name, prefixes)]
-
-
-_PLAIN = re.compile(r"https?://[A-Za-z0-9._~/#-]*")
-"""Names that need no look at their characters."""
-_LOCAL = re.compile(r"[A-Za-z0-9_-]+")
-"""What is surely a name after a prefix, or in the prefix "" without it."""
-_WHOLE = ("urn", "tag")
-"""Prefixes with which a name is taken as whole."""
-
-
-def _reads_as(text: str, name: Iri, prefixes: Mapping[str, str]) -> bool:
-    try:
-        return name_of(text, prefixes) == name
-    except ValueError:
-        return False
 
 
 Listed: TypeAlias = Callable[[Collection[_T]], str]
@@ -82,43 +53,40 @@ class Names:
 
     def __init__(self, written: str, columns: pa.Schema, prefixes: Mapping[str, str]) -> None:
         """NotLifted if it is made of columns whose values cannot be compared as parts of names."""
-        self._prefixes = prefixes
+        self._written, self._prefixes = written, prefixes
         self.columns: tuple[str, ...] = (written,)
         self._around: tuple[str, ...] | None = None
         """The texts before, between and after the columns of a template; None: the column has names."""
         if is_template(written):
             self._around, self.columns = _parts(written, prefixes)
-        types = [columns.field(column).type for column in self.columns]
-        self._are_texts = tuple(map(is_string, types))
-        for column, type_ in zip(self.columns, types, strict=True):
+        self._types = {column: columns.field(column).type for column in self.columns}
+        for column, type_ in self._types.items():
             if not (is_string(type_) or is_integer(type_)):
                 raise NotLifted(f"the column {column!r} of names is neither STRING nor a whole number")
+        self._are_texts = tuple(map(is_string, self._types.values()))
         self.column, self._is_text = self.columns[0], self._are_texts[0]
 
     def among(self, names: Collection[Iri], prefix: str) -> str:
         """SQL: whether the event has one of these names. `prefix` comes before the columns."""
-        rows = {values for one in names for values in self._rows(one)}
+        rows = {row for some in self._rows(names).values() for row in some}
         columns = [f"{prefix}{quoted(column)}" for column in self.columns]
         if len(columns) > 1 and len(rows) > LONG and not any(BETWEEN in value for row in rows for value in row):
             return in_list(joined(columns, self._are_texts), {BETWEEN.join(row) for row in rows}, of_texts=True)
         each = zip(columns, self._are_texts, strict=True)
         return in_rows([partial(in_list, column, of_texts=of_texts) for column, of_texts in each], rows)
 
-    def _rows(self, name: Iri) -> Iterator[tuple[str, ...]]:
-        """The values of the columns that give the name."""
-        if self._around is None:
-            yield from ((way,) for way in written_names(name, self._prefixes))
-            return
-        first, *others = self._around
-        if name.value.startswith(first):
-            for values in _split(name.value[len(first) :], others):
-                found = [*map(_value, values, self._are_texts)]
-                if None not in found:
-                    yield tuple(map(str, found))
+    def _rows(self, names: Collection[Iri]) -> Mapping[Term, Sequence[tuple[str, ...]]]:
+        """The values of the columns that give each name, as texts."""
+        found = cells_of(Individual(self._written), [*names], self._types, self._prefixes)
+        return {
+            name: [tuple(str(cells[column]) for column in self.columns) for cells in ways]
+            for name, ways in found.items()
+        }
 
-    def _values(self, name: Iri) -> Iterator[str]:
-        """The values of the one column that give the name, as SQL."""
-        return (string_literal(value) if self._is_text else value for (value,) in self._rows(name))
+    def _values(self, names: Collection[Iri]) -> Mapping[Term, Sequence[str]]:
+        """The values of the one column that give each name, as SQL."""
+        shown = string_literal if self._is_text else str
+        return {name: [shown(value) for (value,) in rows] for name, rows in self._rows(names).items()}
 
     def equal(self, prefix: str, other: Names, others_prefix: str, aliases: Mapping[Iri, Iri]) -> str:
         """SQL: whether two events have the same name here and there; `aliases` has for names of one individual the
@@ -130,7 +98,7 @@ class Names:
         sides = (self, prefix), (other, others_prefix)
         alike = self._around == other._around is not None and self._are_texts == other._are_texts
         if len(self.columns) > 1 or len(other.columns) > 1:
-            if not (alike and self._is_unambiguous) or any(next(self._rows(one), None) for one in aliases):
+            if not (alike and self._is_unambiguous) or self._rows(aliases):
                 raise NotLifted("names that templates make of several columns are compared")
             pairs = zip(*([f"{before}{quoted(one)}" for one in names.columns] for names, before in sides), strict=True)
             return " AND ".join(f"{one} = {two}" for one, two in pairs)
@@ -147,9 +115,9 @@ class Names:
 
     def value(self, prefix: str, aliases: Mapping[Iri, Iri]) -> str:
         """SQL: the value of the column, of several for one individual always the same."""
-        groups = defaultdict[Iri, list[str]](list)
+        values, groups = self._values(aliases), defaultdict[Iri, list[str]](list)
         for one, known in sorted(aliases.items(), key=lambda pair: pair[0].value):
-            groups[known] += self._values(one)
+            groups[known] += values.get(one, ())
         column = f"{prefix}{quoted(self.column)}"
         renamed = [(value, group[0]) for group in groups.values() for value in group[1:]]
         whens = "".join(f" WHEN {column} = {value} THEN {first}" for value, first in renamed)
@@ -158,9 +126,11 @@ class Names:
     def whole(self, prefix: str, aliases: Mapping[Iri, Iri]) -> str:
         """SQL: the name as text, in the prefix "" without it; of several for one individual always the same."""
         column = f"{prefix}{quoted(self.column)}"
-        default = self._prefixes.get("", "")
+        default, values = self._prefixes.get("", ""), self._values(aliases)
         renamed = [
-            (value, known.value.removeprefix(default)) for one, known in aliases.items() for value in self._values(one)
+            (value, known.value.removeprefix(default))
+            for one, known in aliases.items()
+            for value in values.get(one, ())
         ]
         whens = "".join(f" WHEN {column} = {value} THEN {string_literal(known)}" for value, known in renamed)
         if self._around is not None:
@@ -205,30 +175,6 @@ def _parts(written: str, prefixes: Mapping[str, str]) -> tuple[tuple[str, ...], 
     if len({*columns}) < len(columns):
         raise NotLifted(f"{written} has a column twice")
     return tuple(around), tuple(columns)
-
-
-def _split(text: str, after: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The values, encoded, that give the text with these texts after them."""
-    mark, *others = after
-    if not others:
-        if text.endswith(mark):
-            yield (text[: len(text) - len(mark)],)
-        return
-    at = text.find(mark)
-    while at >= 0:
-        yield from ((text[:at], *rest) for rest in _split(text[at + len(mark) :], others))
-        at = text.find(mark, at + 1)
-
-
-def _value(given: str, is_text_: bool) -> str | None:  # noqa: FBT001 - an element of a tuple
-    """The value of a column that is so in a name; None if there is none."""
-    value = unquote(given)
-    if encoded(value) != given:
-        return None
-    if is_text_:
-        return value
-    digits = value.removeprefix("-")
-    return value if digits.isascii() and digits.isdigit() and str(int(value)) == value else None
 
 
 def _like(text: str) -> str:
