@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -58,7 +58,7 @@ class _Translation(NamedTuple):
     schema: pa.Schema
     columns: EventColumns
     fragments: list[Fragment]
-    lists: Mapping[str, pa.Table]
+    lists: Lists
 
 
 class DuckDbEngine:
@@ -109,8 +109,8 @@ class DuckDbEngine:
                 as it appears in `shown`.
         """
         table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
-        columns, fragments = self._translated(bits, values, table.schema)
-        held = columns.taken_from(table)
+        columns, fragments, lists = self._translated(bits, values, table.schema)
+        held = lists.looked_up(columns.taken_from(table), self._value)
         words = [*map(_mask, words_of(fragments[: len(bits)]))]
         selected = [*words, *(fragment.text for fragment in fragments[len(bits) :])]
         try:
@@ -119,12 +119,11 @@ class DuckDbEngine:
             raise self._explained(error, [*bits, *values], fragments, held, shown) from error
         masks = (result.column(i).to_numpy() for i in range(len(words)))
         typed = (as_type(result.column(len(words) + i), lifted.type) for i, lifted in enumerate(values))
-        computed, rows = Evaluated(tuple(masks), tuple(typed)), result.column(_ROW).to_numpy()
-        return computed if (rows[1:] > rows[:-1]).all() else computed.take(_places(rows))
+        return Evaluated(tuple(masks), tuple(typed))
 
     def _translated(
         self, bits: Sequence[Lifted], values: Sequence[Lifted], schema: pa.Schema
-    ) -> tuple[EventColumns, list[Fragment]]:
+    ) -> tuple[EventColumns, list[Fragment], Lists]:
         """The SQL of the lifted columns. The latest is stored, because a live matcher makes the same request for every
         few events.
         """
@@ -134,23 +133,26 @@ class DuckDbEngine:
             lists = Lists(lambda one: translate(one, columns.resolve, self.time_zone))
             expressions = [lists.moved(one.expression) for one in (*bits, *values)]
             fragments = [translate(one, columns.resolve, self.time_zone) for one in expressions]
-            for name in () if latest is None else latest.lists:
-                self._connection.unregister(name)
-            for name, table in lists.tables.items():
-                self._connection.register(name, table)
-            self._latest = latest = _Translation(bits, values, schema, columns, fragments, lists.tables)
-        return latest.columns, latest.fragments
+            self._latest = latest = _Translation(bits, values, schema, columns, fragments, lists)
+        return latest.columns, latest.fragments, latest.lists
+
+    def _value(self, text: str, held: pa.Table) -> pa.ChunkedArray:
+        """The value of SQL text for each row."""
+        return self._query([text], held).column(0)
 
     def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
-        # DuckDB makes a join of IN with many values, and then threads return their rows in any order.
+        """The values of SQL texts for each row, and the number of the row."""
+        # DuckDB makes a join of IN with some ten values, and then threads return their rows in any order.
         numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows)))
         self._connection.register("events", numbered)
         try:
             columns = ", ".join([*(f"{text} AS v{i}" for i, text in enumerate(selected)), _ROW])
             query = f"SELECT {columns} FROM events"  # noqa: S608 - the text is made here, constants are quoted
-            return self._connection.sql(query).to_arrow_table()
+            result = self._connection.sql(query).to_arrow_table()
         finally:
             self._connection.unregister("events")
+        rows = result.column(_ROW).to_numpy()
+        return result if (rows[1:] > rows[:-1]).all() else result.take(_places(rows))
 
     def _explained(
         self,

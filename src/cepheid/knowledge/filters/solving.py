@@ -69,6 +69,9 @@ class _Solving:
             return
         atom = min(atoms, key=lambda one: self._cost(one, known))
         rest = [one for one in atoms if one is not atom]
+        if not rest:
+            yield from self._one(atom, known)
+            return
         for found in self._one(atom, known):
             yield from self.all(rest, found)
 
@@ -110,16 +113,21 @@ class _Solving:
             return
         if other is not None and not by_value and object_number is None:
             return
-        for fact in [*self._closure.facts.matching(numbers[0], numbers[1], object_number)]:
-            time = self._closure.facts.time(fact)
-            if time is None or time > self._at:
+        facts, term_of, at = self._closure.facts, self._closure.terms.term, self._at
+        ends = (subject, 0), (object_, 2)
+        free = [(one.name, end) for one, end in ends if isinstance(one, Variable) and one.name not in known]
+        twice = len(free) > 1 and subject == object_
+        # Here filters spend most of their time: classes may have 100,000 members.
+        for fact in [*facts.matching(numbers[0], numbers[1], object_number)]:
+            time = facts.time(fact)
+            if time is None or time > at or (twice and fact[0] != fact[2]):
                 continue
-            ends = self._closure.terms.term(fact[0]), self._closure.terms.term(fact[2])
-            if by_value and not is_equal(ends[1], other):
+            if by_value and not is_equal(term_of(fact[2]), other):
                 continue
-            found = _bound(known, (subject, ends[0]), (object_, ends[1]))
-            if found is not None:
-                yield found
+            found = dict(known)
+            for name_, end in free:
+                found[name_] = term_of(fact[end])
+            yield found
 
     def _holds(self, subject: Term, predicate: Iri, object_: Term) -> bool:
         numbers = [self._closure.terms.find(term) for term in (subject, predicate, object_)]

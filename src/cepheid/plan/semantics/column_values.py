@@ -13,16 +13,15 @@ from pyarrow import types as arrow
 
 from cepheid.knowledge.events.literals import datatype_of, is_text, literals, texts
 from cepheid.knowledge.events.mapping import Individual
-from cepheid.knowledge.events.names import Template, encoded, is_template
+from cepheid.knowledge.events.names import Part, Template, encoded, is_template
+from cepheid.knowledge.events.written import divisions, written_names
 from cepheid.knowledge.filters.solving import is_equal
 from cepheid.knowledge.filters.values import Duration, Moment, NoValue, value_of
 from cepheid.knowledge.terms import Iri, Literal, Term
-from cepheid.plan.semantics.names_sql import written_names
+from cepheid.plan.conditions.types import is_string
 
 Cells: TypeAlias = Mapping[str, Any]
 """Values of an event by column."""
-Part: TypeAlias = tuple[str, bool]
-"""A part of a template: text, or a column."""
 
 
 def cells_of(
@@ -44,7 +43,7 @@ def _cells_of_template(
 ) -> dict[Term, list[Cells]]:
     """The values with which the template makes each name. Several columns may divide a name in several ways."""
     columns = [text for text, is_column in parts if is_column]
-    divided = [(name, division) for name in names for division in _divisions(name.value, parts)]
+    divided = [(name, division) for name in names for division in divisions(name.value, parts)]
     decoded = {(column, text): None for _, division in divided for column, text in zip(columns, division, strict=True)}
     for column in dict.fromkeys(columns):
         some = [text for name, text in decoded if name == column]
@@ -68,31 +67,13 @@ def joined(several: Iterator[Cells]) -> Cells | None:
     return found
 
 
-def _divisions(text: str, parts: Sequence[Part]) -> Iterator[tuple[str, ...]]:
-    """The ways in which a text may be divided into the columns of the parts."""
-    if not parts:
-        if not text:
-            yield ()
-        return
-    (first, is_column), *rest = parts
-    if not is_column:
-        if text.startswith(first):
-            yield from _divisions(text.removeprefix(first), rest)
-        return
-    if any(is_other for _, is_other in rest):
-        ends: Sequence[int] = range(len(text) + 1)
-    else:  # what follows is text alone
-        ends = [len(text) - sum(len(one) for one, _ in rest)]
-    for end in ends:
-        if end >= 0:
-            yield from ((text[:end], *more) for more in _divisions(text[end:], rest))
-
-
 def _decoded(parts: Sequence[str], type_: pa.DataType) -> list[Any]:
     """The values of a column whose percent-encoded texts are these parts of names; None where there is none."""
+    plain = [unquote(part) for part in parts]
+    if is_string(type_):
+        return [one if encoded(one) == part else None for one, part in zip(plain, parts, strict=True)]
     datatype = datatype_of(type_)
     assert datatype is not None, type_
-    plain = [unquote(part) for part in parts]
     values = [_value(Literal(text, datatype), type_) for text in plain]
     there = [at for at, value in enumerate(values) if value is not None]
     shown = texts(pa.array([values[at] for at in there], type_)).to_pylist()

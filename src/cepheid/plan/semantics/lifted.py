@@ -17,13 +17,15 @@ from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.events.literals import is_array
 from cepheid.knowledge.events.mapping import Constant, EventMapping, Individual, Node
 from cepheid.knowledge.events.names import name_of
+from cepheid.knowledge.events.written import written_names
 from cepheid.knowledge.filters.syntax import Argument, Atom, Variable
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri, Literal
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.semantics.builtins import tested
 from cepheid.plan.semantics.inert import Inert, NotLifted, Related, inert
-from cepheid.plan.semantics.names_sql import Names, quoted, written_names
+from cepheid.plan.semantics.name_lists import is_long_list_of
+from cepheid.plan.semantics.names_sql import Names, quoted
 from cepheid.plan.semantics.others import conditions_of_others
 from cepheid.plan.semantics.symbols import Event, Named, OwnNode, Symbol, Valued, Way
 from cepheid.plan.semantics.values import of_column
@@ -227,5 +229,7 @@ def _follows(condition: str, others: Sequence[str]) -> bool:
     column = condition.removesuffix(_NOT_NULL)
     head = f"{column} IN "
     return column != condition and any(
-        other.startswith(head) and _VALUES.fullmatch(other.removeprefix(head)) is not None for other in others
+        (other.startswith(head) and _VALUES.fullmatch(other.removeprefix(head)) is not None)
+        or is_long_list_of(column, other)
+        for other in others
     )

@@ -7,8 +7,9 @@ which built-ins compute.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import TypeAlias
 
 from cepheid.knowledge.events.mapping import Individual
@@ -56,8 +57,9 @@ class _Others:
         listed = {name: term for name in names if isinstance(term := bound.get(name), Named | Valued)}
         literals = [name for name in _variables(computed_) if name in names and name not in bound]
         rows = defaultdict[tuple[Term, ...], set[tuple[Term, ...]]](set)
+        of_literals, of_events = _taken(literals), _taken([*listed])
         for one in self._answers(asked):
-            rows[tuple(one[name] for name in literals)].add(tuple(one[name] for name in listed))
+            rows[of_literals(one)].add(of_events(one))
         if len(rows) > MOST_LITERALS:
             raise NotLifted(f"literals of events are compared with more than {MOST_LITERALS} of the knowledge")
         ways = (
@@ -166,6 +168,13 @@ class _Others:
     def _is_known(self, atom: Atom) -> bool:
         """Whether only the knowledge says which individuals have the property."""
         return atom.kind == "property" and atom.name not in self._inert.all_properties
+
+
+def _taken(names: Sequence[str]) -> Callable[[Solution], tuple[Term, ...]]:
+    """Takes the terms of these variables from a solution."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return (lambda one: (one[names[0]],)) if names else lambda _: ()
 
 
 def _of_values(builtins: Sequence[Atom], known: Known) -> list[str] | None:
