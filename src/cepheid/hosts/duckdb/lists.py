@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from cepheid.hosts.duckdb.fragment import Fragment
 from cepheid.hosts.duckdb.operators import NotInProcess
-from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.plan.conditions.types import is_integer, is_string
 from cepheid.plan.semantics.name_lists import MARK
 
@@ -32,6 +32,15 @@ class LongList(NamedTuple):
 
     value: str
     constants: pa.Array
+    usual: tuple[str, str] | None = None
+    """A column, and a text: where no value of the column contains the text, the looked-up value is the column's."""
+
+    def column(self, events: pa.Table, query: Query) -> pa.ChunkedArray:
+        """The value of each event."""
+        name, text = self.usual or (self.value, None)
+        if name in events.column_names and (text is None or not pc.any(pc.match_substring(events[name], text)).as_py()):
+            return events[name]
+        return query(self.value, events)
 
 
 @dataclass
@@ -46,7 +55,7 @@ class Lists:
         match expression:
             case Call("array_contains", (Call("split", (Literal(str(text)), Literal(mark))), value)) if mark == MARK:
                 constants = pa.array(text.split(MARK), pa.string())
-                return self._moved(expression, LongList(self.translate(value).text, constants))
+                return self._moved(expression, LongList(self.translate(value).text, constants, self._usual(value)))
             case Call("in", (value, *options)) if len(options) > LONG and (found := self._list(value, options)):
                 return self._moved(expression, found)
             case Call():
@@ -69,11 +78,19 @@ class Lists:
         type_ = pa.string() if kinds[0] is is_string else pa.int64()
         return LongList(looked_for.text, pa.array([one.value for one in literals], type_))
 
+    def _usual(self, value: Expression) -> tuple[str, str] | None:
+        """`LongList.usual` of a CASE that begins with such a test, as the normal form of names does."""
+        match value:
+            case Call(
+                "case", (Call("not", (Call("contains", (Name() as tested, Literal(str(text)))),)), Name() as own, *_)
+            ):
+                return (self.translate(own).text, text) if tested.parts == own.parts else None
+        return None
+
     def looked_up(self, events: pa.Table, query: Query) -> pa.Table:
         """The events with a column for each list."""
         for name, one in self.found.items():
-            value = events[one.value] if one.value in events.column_names else query(one.value, events)
-            column = value.cast(one.constants.type)
+            column = one.column(events, query).cast(one.constants.type)
             has = pc.if_else(column.is_valid(), pc.is_in(column, value_set=one.constants), None)
             events = events.append_column(name, has)
         return events

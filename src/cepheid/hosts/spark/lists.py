@@ -15,16 +15,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
 from cepheid.lang.literals import read_string
-from cepheid.plan.semantics.name_lists import BETWEEN, MARK
+from cepheid.plan.semantics.name_lists import MARK
 
-_NAMES = re.compile(rf"split\('(?:[^'\\]|\\.)*', '{MARK}'\)", re.DOTALL)
-_TEXT = r"(?:`(?:[^`]|``)+`|CAST\(`(?:[^`]|``)+` AS STRING\))"
-_LIST = re.compile(
-    rf"array_contains\(split\((?P<names>'(?:[^'\\]|\\.)*'), '{MARK}'\), "
-    rf"(?P<value>{_TEXT}|concat\({_TEXT}(?:, '{BETWEEN}', {_TEXT})+\))\)",
-    re.DOTALL,
-)
-"""As `plan.semantics.name_lists` writes a long list."""
+_NAMES = rf"split\((?P<names>'(?:[^'\\]|\\.)*'), '{MARK}'\)"
+_SPLIT = re.compile(_NAMES, re.DOTALL)
+_LIST = re.compile(rf"array_contains\({_NAMES}, ", re.DOTALL)
+"""As `plan.semantics.name_lists` writes a long list; the value comes after it."""
+_TOKEN = re.compile(r"'(?:[^'\\]|\\.)*'|`(?:[^`]|``)*`|[()]|[^'`()]+", re.DOTALL)
 
 
 class Listed(NamedTuple):
@@ -41,14 +38,19 @@ class Lists:
     columns: dict[Listed, str] = field(default_factory=dict)
 
     def moved(self, sql: str) -> str:
-        """The SQL with columns in place of its long lists."""
-
-        def column(found: re.Match[str]) -> str:
-            listed = Listed(found["value"], found["names"])
+        """The SQL with columns in place of its long lists. It is NULL where it was false: what events mean is asked in
+        conditions, which are true or not, and is never negated.
+        """
+        # The value is written in the join alone: Spark infers what follows from conditions, and takes for ever if these
+        # have the whole CASE in which a name gets its normal form.
+        parts, at = list[str](), 0
+        while found := _LIST.search(sql, at):
+            end = _closing(sql, found.end())
+            listed = Listed(sql[found.end() : end], found["names"])
             name = self.columns.setdefault(listed, f"`cepheid list {len(self.columns)}`")
-            return f"(CASE WHEN {listed.value} IS NOT NULL THEN {name} IS NOT NULL END)"
-
-        return _LIST.sub(column, sql)
+            parts += [sql[at : found.start()], f"(CASE WHEN {name} IS NOT NULL THEN TRUE END)"]
+            at = end + 1
+        return "".join([*parts, sql[at:]])
 
     def joined(self, events: DataFrame) -> DataFrame:
         """The events with these columns. This starts no job."""
@@ -59,6 +61,16 @@ class Lists:
         return events
 
 
+def _closing(sql: str, start: int) -> int:
+    """The place of the bracket that closes one which is open at the start."""
+    open_ = 1
+    for token in _TOKEN.finditer(sql, start):
+        open_ += {"(": 1, ")": -1}.get(token[0], 0)
+        if not open_:
+            return token.start()
+    raise AssertionError(sql[start:])
+
+
 def with_short_lists(sql: str) -> str:
     """SQL of the same type, with one name in place of each long list, also in a part of a text."""
-    return _NAMES.sub(f"split('', '{MARK}')", sql) if MARK in sql else sql
+    return _SPLIT.sub(f"split('', '{MARK}')", sql) if MARK in sql else sql

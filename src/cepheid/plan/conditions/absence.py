@@ -7,9 +7,9 @@ the script evaluates such parts, unless the event is certain to be there.
 
 from __future__ import annotations
 
-from cepheid.plan.conditions.resolve import Apply, Column, Node, Pick
+from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node, Pick
 
-_NULL_IS_A_VALUE = frozenset({"<=>", "is_null", "is_not_null", "case", "case_of", "if"})
+_NULL_IS_A_VALUE = frozenset({"<=>", "is_null", "is_not_null", "case_of", "if"})
 _ALL_MUST_BE_NULL = frozenset({"and", "or", "coalesce", "nvl", "ifnull", "least", "greatest"})
 _FIRST_DECIDES = frozenset({"in", "nullif", "like_any", "like_all"})
 NOT_NULL_FOR_NULL = frozenset(
@@ -36,6 +36,8 @@ def is_null_without_event(node: Node) -> bool:
     """Whether the node is certainly NULL if all its columns are NULL. By definition, `first(…)` and `last(…)` are."""
     if isinstance(node, Column | Pick):
         return True
+    if isinstance(node, Constant):
+        return node.literal.value is None
     if not isinstance(node, Apply):
         return False
     function, args = node.call.function, node.args
@@ -45,6 +47,8 @@ def is_null_without_event(node: Node) -> bool:
         return all(is_null_without_event(arg) for arg in args)
     if function in _FIRST_DECIDES:
         return is_null_without_event(args[0])
+    if function == "case":  # no condition is true, so it is what ELSE says
+        return all(map(is_null_without_event, (*args[:-1:2], args[-1])))
     if function == "between":
         value, low, high = (is_null_without_event(arg) for arg in args)
         return value or (low and high)

@@ -25,6 +25,7 @@ from cepheid.knowledge.terms import Iri, Literal
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.semantics.builtins import tested
 from cepheid.plan.semantics.inert import Inert, NotLifted, Related, inert
+from cepheid.plan.semantics.name_lists import is_long_list_of
 from cepheid.plan.semantics.names_sql import Names, quoted
 from cepheid.plan.semantics.others import conditions_of_others
 from cepheid.plan.semantics.symbols import Event, Named, OwnNode, Symbol, Valued, Way
@@ -239,5 +240,7 @@ def _follows(condition: str, others: Sequence[str]) -> bool:
     column = condition.removesuffix(_NOT_NULL)
     head = f"{column} IN "
     return column != condition and any(
-        other.startswith(head) and _VALUES.fullmatch(other.removeprefix(head)) is not None for other in others
+        (other.startswith(head) and _VALUES.fullmatch(other.removeprefix(head)) is not None)
+        or is_long_list_of(column, other)
+        for other in others
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -53,7 +53,7 @@ class Names:
 
     def __init__(self, written: str, columns: pa.Schema, prefixes: Mapping[str, str]) -> None:
         """NotLifted if it is made of columns whose values cannot be compared as parts of names."""
-        self._written, self._prefixes = written, prefixes
+        self._written, self._prefixes, self._form = written, prefixes, NormalForm(prefixes)
         self.columns: tuple[str, ...] = (written,)
         self._around: tuple[str, ...] | None = None
         """The texts before, between and after the columns of a template; None: the column has names."""
@@ -68,8 +68,11 @@ class Names:
 
     def among(self, names: Collection[Iri], prefix: str) -> str:
         """SQL: whether the event has one of these names. `prefix` comes before the columns."""
-        rows = {row for some in self._rows(names).values() for row in some}
         columns = [f"{prefix}{quoted(column)}" for column in self.columns]
+        if self._around is None and len(names) > LONG:
+            forms = {self._form.of(one) for one in names if not one.is_made_up}
+            return in_list(self._form.sql(columns[0]), forms, of_texts=True)
+        rows = {row for some in self._rows(names).values() for row in some}
         if len(columns) > 1 and len(rows) > LONG and not any(BETWEEN in value for row in rows for value in row):
             return in_list(joined(columns, self._are_texts), {BETWEEN.join(row) for row in rows}, of_texts=True)
         each = zip(columns, self._are_texts, strict=True)
@@ -120,47 +123,90 @@ class Names:
             groups[known] += values.get(one, ())
         column = f"{prefix}{quoted(self.column)}"
         renamed = [(value, group[0]) for group in groups.values() for value in group[1:]]
-        whens = "".join(f" WHEN {column} = {value} THEN {first}" for value, first in renamed)
-        return f"CASE{whens} ELSE {column} END" if whens else column
+        return _renamed(column, renamed, column)
 
     def whole(self, prefix: str, aliases: Mapping[Iri, Iri]) -> str:
-        """SQL: the name as text, in the prefix "" without it; of several for one individual always the same."""
-        column = f"{prefix}{quoted(self.column)}"
-        default, values = self._prefixes.get("", ""), self._values(aliases)
+        """SQL: the normal form of the name; of several for one individual always the same."""
+        column, values = f"{prefix}{quoted(self.column)}", self._values(aliases)
         renamed = [
-            (value, known.value.removeprefix(default))
+            (value, string_literal(self._form.of(known)))
             for one, known in aliases.items()
             for value in values.get(one, ())
         ]
-        whens = "".join(f" WHEN {column} = {value} THEN {string_literal(known)}" for value, known in renamed)
-        if self._around is not None:
-            before, after = self._around[0], self._around[-1]
-            if self._is_text:
-                raise NotLifted(f"names that a template makes of texts ({self.column!r}) are compared with others")
-            before = string_literal(before.removeprefix(default))
-            text = f"concat({before}, CAST({column} AS STRING), {string_literal(after)})"
-        else:
-            text = self._expanded(column)
-        name = f"CASE{whens} ELSE {text} END" if whens else text
-        # The substring is all of it. It is NULL without an event, which is not known of CASE; so it is a lifted column.
-        return f"substring({name}, length({column}) - length({column}) + 1)" if self._is_text else name
+        if self._around is None:
+            return _renamed(column, renamed, self._form.sql(column))
+        if self._is_text:
+            raise NotLifted(f"names that a template makes of texts ({self.column!r}) are compared with others")
+        before, after = self._around
+        return _renamed(column, renamed, self._form.made(before, f"CAST({column} AS STRING)", after))
 
-    def _expanded(self, column: str) -> str:
-        """SQL: the name that a column of names has; in the prefix "" without it, as most are, and others whole."""
-        default = self._prefixes.get("", "")
-        short = "".join(
-            f" WHEN {column} LIKE {string_literal(_like(prefix) + ':%')} "
-            f"THEN concat({string_literal(iri)}, substring({column}, {len(prefix) + 2}))"
-            for prefix, iri in {**self._prefixes, "": default}.items()
-        )
-        whole = (
-            f"CASE WHEN {column} LIKE '<%:%>' THEN substring({column}, 2, length({column}) - 2)"
-            f" WHEN {column} LIKE '%://%' OR {column} LIKE 'urn:%' OR {column} LIKE 'tag:%' THEN {column}{short}"
-            f" ELSE {column} END"
-        )
-        own = string_literal(f"{_like(default)}%")
-        colon = f"CASE WHEN {whole} LIKE {own} THEN substring({whole}, {len(default) + 1}) ELSE {whole} END"
-        return f"CASE WHEN {column} LIKE '%:%' THEN {colon} ELSE {column} END"
+
+def _renamed(column: str, values: Sequence[tuple[str, str]], otherwise: str) -> str:
+    """SQL: for some values of a column others, as pairs say."""
+    whens = "".join(f" WHEN {column} = {value} THEN {other}" for value, other in values)
+    return f"CASE{whens} ELSE {otherwise} END" if whens else otherwise
+
+
+class NormalForm:
+    """One text for each name, in whatever way it is written: for one in the prefix "" what comes after the prefix, for
+    another one `<name>`.
+    """
+
+    def __init__(self, prefixes: Mapping[str, str]) -> None:
+        self._prefixes, self._own = prefixes, prefixes.get("", "")
+
+    def of(self, name: Iri) -> str:
+        rest = name.value.removeprefix(self._own)
+        return rest if rest and len(rest) < len(name.value) else f"<{name.value}>"
+
+    def made(self, before: str, column: str, after: str) -> str:
+        """SQL: that of a name that is made of texts around a column, which is not empty."""
+        own = self._own
+        if own and before.startswith(own):
+            return f"concat({string_literal(before.removeprefix(own))}, {column}, {string_literal(after)})"
+        if own.startswith(before):
+            raise NotLifted("a template makes names in the prefix '' and others")
+        return f"concat({string_literal(f'<{before}')}, {column}, {string_literal(f'{after}>')})"
+
+    def sql(self, column: str) -> str:
+        """SQL: that of the name in a column of names. For a text that is no name it is NULL, or not that of a name."""
+        own, whens = self._own, [f"NOT contains({column}, ':') THEN {column}", f"{column} LIKE '_%<%' THEN NULL"]
+        if own:
+            inner = f"substring({column}, {len(own) + 2}, length({column}) - {len(own) + 2})"
+            whens.append(f"{_begins(column, f'<{own}', '_%>')} THEN {inner}")
+        whens.append(f"{column} LIKE '<%>' THEN {column}")
+        is_whole = f"{column} LIKE 'http://%' OR {column} LIKE 'https://%' OR {column} RLIKE '{_WHOLE}'"
+        if own:
+            whens.append(f"({is_whole}) AND {_begins(column, own, '_%')} THEN {_after(column, own)}")
+        whens.append(f"{is_whole} THEN concat('<', {column}, '>')")
+        for prefix, iri in self._prefixes.items():
+            whens += self._of_prefix(column, f"{prefix}:", iri)
+        return f"CASE{''.join(f' WHEN {one}' for one in whens)} END"
+
+    def _of_prefix(self, column: str, prefix: str, iri: str) -> Iterator[str]:
+        """The branches for names with a prefix, which has a colon here."""
+        own, rest = self._own, _after(column, prefix)
+        if own and iri != own and iri.startswith(own):
+            yield f"{_begins(column, prefix, '%')} THEN concat({string_literal(iri.removeprefix(own))}, {rest})"
+            return
+        if own and own.startswith(iri):
+            start = prefix + own.removeprefix(iri)
+            yield f"{_begins(column, start, '_%')} THEN {_after(column, start)}"
+        yield f"{_begins(column, prefix, '%')} THEN concat({string_literal(f'<{iri}')}, {rest}, '>')"
+
+
+_WHOLE = "^([A-Za-z][A-Za-z0-9+.-]*://|urn:|tag:)"
+"""What a name that is written whole begins with, as `name_of` has it."""
+
+
+def _begins(column: str, start: str, rest: str) -> str:
+    """SQL: whether a value begins with a text, and continues as the pattern `rest` says."""
+    return f"{column} LIKE {string_literal(_like(start) + rest)}"
+
+
+def _after(column: str, start: str) -> str:
+    """SQL: what a value has after the text with which it begins."""
+    return f"substring({column}, {len(start) + 1})"
 
 
 def _parts(written: str, prefixes: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
