@@ -5,6 +5,7 @@ the events up to its time say is closed anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -54,7 +55,7 @@ class Definition:
         def holds(event: Mapping[str, Any], matched: Mapping[str, Any]) -> bool:
             numbers = {name: taken[-1]["number"] for name, taken in matched.items() if taken and f"?{name}" in text}
             events = {**numbers, current: event["number"]}
-            return self.holds(text, events, self.times[event["number"]])
+            return self.holds(text, events, max(self.times[number] for number in events.values()))
 
         return holds
 
@@ -121,6 +122,41 @@ def test_stages(
         return
     slow = stages(Definition(known, mapped, events), made, {})
     assert _numbers(found, "v0", "v1") == _numbers(detect(events, slow, **options), "v0", "v1")
+
+
+def ended(condition: Any) -> Pattern:
+    """A loop that the condition ends."""
+    return Pattern.begin("v0").followed_by("v1").one_or_more().until(condition)
+
+
+def nothing_before(condition: Any) -> Pattern:
+    """One event, if none that fits the condition came in the two seconds before."""
+    return Pattern.begin("v0").begin_without("v1", within="2 seconds", where=condition)
+
+
+@share(40)
+@given(
+    st.lists(st.sampled_from(PLAIN), max_size=6, unique=True),
+    mappings(),
+    st.sampled_from(FILTERS),
+    st.sampled_from([ended, nothing_before]),
+    rows,
+)
+def test_until_and_begin_without(
+    plain: list[str], mapping: dict[str, Any], text: str, made: Callable[[Any], Pattern], given_: list[Row]
+) -> None:
+    """A filter may end a loop, or keep a match from beginning."""
+    if (known := _read(plain)) is None:
+        return
+    events, mapped = table(given_), EventMapping(**mapping)
+    options: dict[str, Any] = {"time": "at", "sequence": "number", "columns": ["number"]}
+    knowing = replace(made(semantic(text)), knowledge=known, mapping=mapped)
+    found = found_or_refused(events, knowing, options)
+    if found is None:
+        return
+    slow = detect(events, made(Definition(known, mapped, events).condition(text, "v1")), **options)
+    stages = [name for name in ("v0", "v1") if name in found.schema.names]
+    assert _numbers(found, *stages) == _numbers(slow, *stages)
 
 
 @share(40)

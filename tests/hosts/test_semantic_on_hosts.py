@@ -158,6 +158,11 @@ GROUP = Pattern.begin("b").followed_by("c").where(semantic("about(?b, ?i) ∧ ab
         ),
         (begun().where(semantic("x:about(?a, ?i)")), "the prefix 'x:' is unknown"),
         (begun().subtype("Nvel"), "no class or property <http://shop.example/Nvel> (stage 'a', subtype)"),
+        (begun().subtype("about"), "is a property, which takes two arguments, and not a class (stage 'a', subtype)"),
+        (
+            Pattern.begin("a b", knowledge=KNOWLEDGE, mapping=MAPPING).where(ONE),
+            "'a b' is no word, so no variable can have its name.",
+        ),
         (begun().taxonomy("kind").where(ONE), "a pattern with knowledge has no taxonomy (taxonomy)"),
         (begun().where(semantic("about(?x, item:dune)")), "asks more than the events of a partial match say"),
         (interval(a="Event").where(semantic("about(?x, item:dune)")), "asks more than the events of a match say"),

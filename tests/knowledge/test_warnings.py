@@ -87,6 +87,18 @@ UNKNOWN = [
         "        ^^^^^^",
     ),
     (
+        "about(?i)",
+        "<http://shop.example/about> is a property, which takes two arguments, and not a class (condition, column 1)",
+        "  about(?i)",
+        "  ^^^^^",
+    ),
+    (
+        "about(?r, ?i) ∧ Book(?r, ?i)",
+        "<http://shop.example/Book> is a class, which takes one argument, and not a property (condition, column 17)",
+        "  about(?r, ?i) ∧ Book(?r, ?i)",
+        "                  ^^^^",
+    ),
+    (
         "about(?r, ?i) ∧ Book(3)",
         "an individual must stand here, and this is a literal (condition, column 22)",
         "  about(?r, ?i) ∧ Book(3)",
@@ -118,6 +130,20 @@ def test_places_without_a_pattern() -> None:
         "   Book(3)",
         "        ^",
     ]
+
+
+def test_unknown_names_without_a_pattern() -> None:
+    """Questions without events warn of names that the knowledge does not have."""
+    with pytest.warns(CepheidWarning) as caught:
+        assert not KNOWLEDGE.holds("Boook(?b)")
+    assert str(caught[0].message).splitlines() == [
+        "the knowledge has no class or property <http://shop.example/Boook> (filter, column 1)",
+        "  Boook(?b)",
+        "  ^^^^^",
+        "Names like it: http://shop.example/Book",
+    ]
+    with pytest.warns(CepheidWarning, match="is a property, which takes two arguments"):
+        assert KNOWLEDGE.solutions("about(?b)", ["b"]) == []
 
 
 def test_events_with_turtle_may_bring_other_classes() -> None:

@@ -14,12 +14,13 @@ from cepheid.knowledge.closure.lists import SAME
 from cepheid.knowledge.closure.stored import closure_of
 from cepheid.knowledge.column import AnswerColumn, Source, answer_column
 from cepheid.knowledge.filters.solving import solutions
-from cepheid.knowledge.filters.syntax import Atom, Variable, parsed
+from cepheid.knowledge.filters.syntax import Atom, Variable, located
 from cepheid.knowledge.filters.variables import never_holds
 from cepheid.knowledge.ignored import Ignored, ignored_in
 from cepheid.knowledge.packing import packed, unpacked
 from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
+from cepheid.knowledge.unknown import unknown_in_filter
 from cepheid.knowledge.vocabulary import KNOWN_PREFIXES, classes_of, properties_of
 
 
@@ -161,10 +162,13 @@ class Knowledge:
         return sorted({tuple(self._shown(one[name]) for name in variables) for one in found})
 
     def _asked(self, filter: str, bindings: Mapping[str, str] | None) -> tuple[Atom, ...]:  # noqa: A002 - as above
-        """The atoms of a filter; warns if it can never hold."""
-        atoms = parsed(filter, self.prefixes)
+        """The atoms of a filter; warns if it can never hold, and of names that are unknown."""
+        places = located(filter, self.prefixes)
+        atoms = tuple(atom for atom, _ in places)
         if why := never_holds(filter, atoms, _individuals(bindings)):
             warn(why)
+        for problem in unknown_in_filter(self, filter, places, "filter"):
+            warn(str(problem))
         return atoms
 
     def column(

@@ -1,4 +1,4 @@
-"""Names of classes and properties that the knowledge does not have."""
+"""Names of classes and properties that the knowledge does not have, or that it has as the other of the two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import Problem
 from cepheid.knowledge.filters.builtins import BUILTINS
-from cepheid.knowledge.filters.syntax import Located
+from cepheid.knowledge.filters.syntax import Atom, Located
 from cepheid.knowledge.terms import Iri
 from cepheid.knowledge.vocabulary import KNOWN_PREFIXES
 
@@ -29,7 +29,9 @@ def unknown_names(knowledge: Knowledge, names: Iterable[Iri], where: str | None)
 
 
 def unknown_in_filter(knowledge: Knowledge, text: str, atoms: Iterable[Located], where: str) -> Iterator[Problem]:
-    """The classes and properties of a filter that the knowledge does not have, each with its place in the text."""
+    """The classes and properties of a filter that the knowledge does not have, or that it has as the other of the two,
+    each with its place in the text.
+    """
     for atom, span in atoms:
         if atom.kind in ("class", "property"):
             for problem in unknown_names(knowledge, [atom.name], where):
@@ -37,6 +39,16 @@ def unknown_in_filter(knowledge: Knowledge, text: str, atoms: Iterable[Located],
                 hints = [problem.hint] if problem.hint else []
                 hints += [f"Built-ins with a name like it: {', '.join(near)}"] if near else []
                 yield replace(problem, text=text, span=span, hint="\n".join(hints) or None)
+            yield from (replace(one, text=text, span=span) for one in mistaken_name(knowledge, atom, where))
+
+
+def mistaken_name(knowledge: Knowledge, atom: Atom, where: str | None) -> Iterator[Problem]:
+    """The problem of an atom whose name is a property used as a class, or a class used as a property."""
+    is_class, is_property = atom.name in knowledge.classes, atom.name in knowledge.properties
+    if atom.kind == "class" and is_property and not is_class:
+        yield Problem(f"{atom.name} is a property, which takes two arguments, and not a class", where)
+    if atom.kind == "property" and is_class and not is_property:
+        yield Problem(f"{atom.name} is a class, which takes one argument, and not a property", where)
 
 
 def _names_like(name: Iri, knowledge: Knowledge) -> list[str]:

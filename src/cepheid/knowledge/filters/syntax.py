@@ -46,6 +46,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_WORD = re.compile(r"\w+")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -57,6 +58,11 @@ class _Token(NamedTuple):
     @property
     def span(self) -> tuple[int, int]:
         return self.at, self.at + len(self.text)
+
+
+def is_word(name: str) -> bool:
+    """Whether a variable can have the name."""
+    return _WORD.fullmatch(name) is not None
 
 
 class Located(NamedTuple):

@@ -13,7 +13,7 @@ from cepheid.knowledge.filters.syntax import Atom, located, named
 from cepheid.knowledge.filters.variables import never_holds
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri
-from cepheid.knowledge.unknown import unknown_in_filter, unknown_names
+from cepheid.knowledge.unknown import mistaken_name, unknown_in_filter, unknown_names
 from cepheid.plan.semantics.mapping import column_problems, name_problems
 
 
@@ -64,7 +64,8 @@ class FilterTexts:
         except KnowledgeError as error:
             self.problems.append(Problem(str(error), where))
             return None
-        return None if self._refused(unknown_names(self.knowledge, [class_], where)) else class_
+        mistaken = mistaken_name(self.knowledge, Atom("class", class_, ()), where)
+        return None if self._refused([*unknown_names(self.knowledge, [class_], where), *mistaken]) else class_
 
     def _refused(self, unknown: Iterable[Problem]) -> bool:
         """Whether names that the knowledge does not have are a problem. If events may bring them, with facts of their

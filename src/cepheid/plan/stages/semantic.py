@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
+from cepheid.knowledge.filters.syntax import is_word
 from cepheid.knowledge.filters.variables import variables_of
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.semantics.conditions import LiftedConditions
@@ -52,7 +53,11 @@ class SemanticConditions:
             return None
         events = {leaf.name: f"{quoted(leaf.name)}." for leaf in self.pattern.leaves if leaf.name in used}
         events |= {} if current is None else {current: ""}
-        return self.lifted.filter(text, atoms, events, where)
+        sql = self.lifted.filter(text, atoms, events, where)
+        unnamed = [leaf.name for leaf in self.pattern.leaves[:visible] if not is_word(leaf.name)]
+        if sql is None and unnamed and (problems := self.lifted.texts.problems):
+            problems[-1] = _with_hint(problems[-1], f"{unnamed[0]!r} is no word, so no variable can have its name.")
+        return sql
 
     def _stage_problems(
         self, used: Sequence[str], text: str, where: str, current: str | None, visible: int
@@ -66,3 +71,7 @@ class SemanticConditions:
             at = text.find(f"?{leaf.name}")
             span = (at, at + len(leaf.name) + 1)
             yield Problem(f"?{leaf.name} has the name of a stage that {why}", where, text, span, hint)
+
+
+def _with_hint(problem: Problem, hint: str) -> Problem:
+    return replace(problem, hint=hint if problem.hint is None else f"{problem.hint}\n{hint}")
