@@ -92,6 +92,16 @@ def test_standbys_that_cannot_be(
     assert message in str(caught.value)
 
 
+def test_several_watermarks(streams: SparkSession, tmp_path: Path) -> None:
+    """With the least of several watermarks it is not known which times have been received."""
+    written([events((0, "k0", 1, "x"))], tmp_path / "events", 0)
+    one, other = (streamed(streams, tmp_path / "events").withWatermark("at", f"{s} seconds") for s in (1, 2))
+    options: dict[str, Any] = {"standbys": 2, "shards": 4, "checkpoint": tmp_path / "checkpoint", **OPTIONS}
+    with pytest.raises(SchemaError, match="standbys: the events come from several streams with watermarks"):
+        detect(one.union(other), PAIR, **options)
+    detect(one, PAIR, **options)
+
+
 def test_standbys_are_fixed_in_the_checkpoint(streams: SparkSession, tmp_path: Path) -> None:
     """A query continues only with as many standbys."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")

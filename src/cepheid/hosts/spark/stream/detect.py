@@ -65,6 +65,8 @@ outputs among the rows.
 """
 _OPERATOR = "TransformWithState"
 """The name of the shards' operator in Spark's plans."""
+_WATERMARKED = "EventTimeWatermark"
+"""The name of the operator of a watermark in Spark's plans."""
 
 
 def detect_on_stream(events: DataFrame, request: Request, places: Places | None = None) -> DataFrame:
@@ -240,6 +242,12 @@ def _faults(events: DataFrame, request: Request) -> Iterator[str]:
             "PySpark reaches the state of streams with the package protobuf, which it does not install itself and "
             "which is missing here: pip install 'cepheid[spark]', also where the workers are"
         )
+    if request.standbys and _analyzed(events).count(_WATERMARKED) > 1:
+        # A copy takes the starts after all times that have been received: the watermark and its delay say which.
+        yield (
+            "standbys: the events come from several streams with watermarks of their own, and the least of these does "
+            "not say which times have been received. Give them one watermark, after the streams are joined"
+        )
     store = events.sparkSession.conf.get(_STORE_SETTING)
     if store != STATE_STORE:
         yield f"Spark stores the state of streams in RocksDB only: spark.conf.set({_STORE_SETTING!r}, {STATE_STORE!r})"
@@ -282,10 +290,15 @@ def _is_stateful(events: DataFrame) -> bool:
     """Whether the plan of the events contains shards. Metadata alone does not show that: files store the metadata of
     columns, so matches that are read from files have it, too.
     """
+    return _OPERATOR in _analyzed(events)
+
+
+def _analyzed(events: DataFrame) -> str:
+    """Spark's plan of the events, before it is optimized, as text."""
     shown = StringIO()
     with redirect_stdout(shown):
         events.explain(extended=True)
-    return _OPERATOR in shown.getvalue()
+    return shown.getvalue().partition("== Analyzed Logical Plan ==")[2].partition("== Optimized Logical Plan ==")[0]
 
 
 def _watermarked(source: StreamSource) -> DataFrame:
