@@ -15,7 +15,7 @@ from flinkcep_workloads import KEYED
 from measuring import machine, print_table, rows_wanted, timed
 
 from cepheid import Pattern, detect
-from cepheid.hosts.in_process.workers.choose import cores
+from cepheid.requests.arguments import cores
 from cepheid.hosts.in_process.workers.pool import idle_workers
 
 SECOND = 1_000_000

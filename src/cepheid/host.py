@@ -20,7 +20,6 @@ from cepheid.hosts.durable.arguments import (
     checked_columns,
     checked_old,
     checked_source,
-    checked_workers,
     columns_faults,
 )
 from cepheid.hosts.durable.figures import HostFigures, figures_of
@@ -47,7 +46,9 @@ from cepheid.requests.arguments import (
     checked_names,
     checked_nulls,
     checked_outputs,
+    checked_workers,
     checked_zone,
+    cores,
     time_of,
 )
 from cepheid.requests.request import Nulls, instant_of
@@ -95,11 +96,11 @@ def open_host(
     """
     faults: list[str] = []
     retention = _checked_retention(retain, retain_rows, faults)
-    processes = checked_workers(workers, faults)
+    asked = checked_workers(workers, faults)
     if faults:
         raise SchemaError("\n".join(faults))
     reach = Reach(allow, kafka_options or {}, open_host, own=url)
-    host = DurableHost(open_store(url), retention, places_for(processes))
+    host = DurableHost(open_store(url), retention, places_for(cores() if asked == "auto" else asked))
     try:
         return Host(host, reach)
     except BaseException:

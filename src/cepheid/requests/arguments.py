@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -124,6 +125,11 @@ def checked_standbys(given: object, shards: int, checkpoint: object, *, show_key
     if given and show_keys:
         faults.append("standbys: copies are decided by the hashes of keys. Leave out show_keys")
     return given
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def checked_workers(given: object, faults: list[str]) -> Workers:

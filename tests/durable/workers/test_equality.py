@@ -110,6 +110,6 @@ def test_errors(
 @pytest.mark.parametrize("given", [0, True, "all", 1.5])
 def test_refused(given: Any, tmp_path: Path) -> None:
     """A number of workers that is none is refused, and no store is made."""
-    with pytest.raises(SchemaError, match=rf"workers is a whole number from 1, or 'auto', got {given!r}"):
+    with pytest.raises(SchemaError, match=rf"workers: a whole number from 1, or 'auto', is expected, got {given!r}"):
         open_host(f"sqlite:///{tmp_path}/store", workers=given)
     assert not any(tmp_path.iterdir())

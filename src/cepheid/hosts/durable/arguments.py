@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import get_args
@@ -87,13 +86,3 @@ def check_position(position: object) -> None:
 
 def _is_number(given: object) -> bool:
     return isinstance(given, int) and not isinstance(given, bool) and given >= 0
-
-
-def checked_workers(given: object, faults: list[str]) -> int:
-    """The number of processes; "auto" is the number of cores that this process may use."""
-    if given == "auto":
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if type(given) is int and given >= 1:
-        return given
-    faults.append(f"workers is a whole number from 1, or 'auto', got {brief(given)}")
-    return 1

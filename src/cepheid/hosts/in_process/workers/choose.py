@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ from cepheid.hosts.in_process.workers.packing import packed
 from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import PlanSet
+from cepheid.requests.arguments import cores
 from cepheid.requests.request import Workers
 
 LEAST_TO_PAY = 2_000_000
@@ -50,11 +50,6 @@ def matcher_for(
     )
     with closing(divided):
         yield divided
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _number(family: Family, plans: PlanSet[Any], events: int, asked: Workers) -> int:

@@ -9,18 +9,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-from pyspark.sql.types import (
-    BinaryType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from cepheid.errors import SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import SHARD
+from cepheid.hosts.spark.stream.processor import HEAD as HEAD_COLUMNS
 from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, shard_column, state_of
 from cepheid.requests.request import ERROR
 
@@ -35,14 +29,7 @@ ROW = StructType(
         StructField(ERROR, StringType()),
         StructField(SHARD, IntegerType()),
         StructField(PART, IntegerType()),
-        StructField("format", IntegerType()),
-        StructField("state", BinaryType()),
-        StructField("entries", IntegerType()),
-        StructField("log_bytes", LongType()),
-        StructField("room", LongType()),
-        StructField("passed", LongType()),
-        StructField("open", LongType()),
-        StructField("timer", LongType()),
+        *HEAD_COLUMNS.fields,
         StructField(VALUE, BinaryType()),
         StructField(DIGEST, BinaryType()),
     ]
@@ -50,7 +37,7 @@ ROW = StructType(
 """The columns: those of a head, a value and its digest. `entries` is also the number of an entry, and the target of a
 key. A worker that fails returns a row with the reason.
 """
-_HEAD = ("format", "state", "entries", "log_bytes", "room", "passed", "open", "timer")
+_HEAD = tuple(HEAD_COLUMNS.names)
 
 
 class StoredShard(NamedTuple):

@@ -38,7 +38,7 @@ SHARD_ROWS = StructType(
 its pattern, its counts, and what it reports of itself.
 """
 
-_HEAD = StructType(
+HEAD = StructType(
     [
         StructField("format", IntegerType()),
         StructField("state", BinaryType()),
@@ -50,6 +50,7 @@ _HEAD = StructType(
         StructField("timer", LongType()),
     ]
 )
+"""The columns of a shard's head, as Spark stores it."""
 _SNAPSHOT = StructType([StructField("snapshot", BinaryType())])
 _LEDGER = StructType([StructField("ledger", BinaryType())])
 _NUMBER = StructType([StructField("number", IntegerType())])
@@ -62,7 +63,7 @@ class SparkStore:
     """The state of the shard that Spark calls, in Spark's state store: a `store.Store`."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._head = handle.getValueState("head", _HEAD)
+        self._head = handle.getValueState("head", HEAD)
         self._snapshot = handle.getValueState("snapshot", _SNAPSHOT)
         self._log = handle.getMapState("log", _NUMBER, _ENTRY)
         self._ledger = handle.getValueState("ledger", _LEDGER)
@@ -87,12 +88,12 @@ class SparkStore:
         return Entry(passed, bytes(events), bytes(digest))
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
-        self._head.update(head[: len(_HEAD)])
+        self._head.update(head[: len(HEAD)])
         self._snapshot.update((snapshot,))
         self._forget(before)
 
     def append(self, head: Head, entry: Entry | None) -> None:
-        self._head.update(head[: len(_HEAD)])
+        self._head.update(head[: len(HEAD)])
         if entry is not None:
             self._log.updateValue((head.entries,), entry[: len(_ENTRY)])
 

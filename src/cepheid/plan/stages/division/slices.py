@@ -50,8 +50,8 @@ def slices_text(plan: Plan) -> str:
     assert plan.pattern.window is not None
     window = format_duration(plan.pattern.window)
     return (
-        "by time: finite input in process can, because partial matches of different first events do not affect each "
-        f"other and end within {window}"
+        "by time: finite input can, in process and without a key on Spark, because partial matches of different first "
+        f"events do not affect each other and end within {window}"
     )
 
 
