@@ -15,8 +15,8 @@ from flinkcep_workloads import KEYED
 from measuring import machine, print_table, rows_wanted, timed
 
 from cepheid import Pattern, detect
-from cepheid.requests.arguments import cores
 from cepheid.hosts.in_process.workers.pool import idle_workers
+from cepheid.requests.arguments import cores
 
 SECOND = 1_000_000
 RISING = next(workload.pattern for workload in KEYED if workload.name == "P8")
