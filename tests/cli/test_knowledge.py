@@ -62,7 +62,7 @@ def test_check(cepheid: Cepheid) -> None:
         (["Film(?x)"], "does not hold"),
         (["Book(?b) ^ hasPrice(?b, 9)", "--bind", "b=http://shop.example/item/dune"], "does not hold"),
         (["s:Book(item:dune)", "--prefix", "s=http://shop.example/"], "holds"),
-        (["Novel(dune)", "--prefix", "=http://shop.example/item/"], "does not hold"),
+        (["s:Book(dune)", "--prefix", "=http://shop.example/item/", "--prefix", "s=http://shop.example/"], "holds"),
     ],
 )
 @pytest.mark.usefixtures("shop")
@@ -72,6 +72,14 @@ def test_ask(cepheid: Cepheid, arguments: list[str], answer: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{answer}\n", "")
     done = cepheid("knowledge", "ask", "shop.ttl", "books.ttl", *arguments, "--json")
     assert json.loads(done.stdout) == {"ok": True, "exit_code": 0, "holds": answer == "holds"}
+
+
+@pytest.mark.usefixtures("shop")
+def test_unknown_names(process: Cepheid) -> None:
+    """A filter with a name that the knowledge does not have is answered, with a warning."""
+    done = process("knowledge", "ask", "shop.ttl", "Boook(?x)")
+    assert (done.returncode, done.stdout) == (0, "does not hold\n")
+    assert "warning: the knowledge has no class or property <http://shop.example/Boook>" in done.stderr
 
 
 @pytest.mark.usefixtures("shop")

@@ -14,6 +14,10 @@ _MOST_VALUES = 8
 _TEXT = r"'(?:[^'\\]|\\.)*'"
 _LIST = re.compile(rf"\bIN \((?P<values>(?:{_TEXT}|[^'()])*)\)", re.DOTALL)
 _SPLIT = re.compile(rf"split\('(?P<values>(?:[^'\\]|\\.)*)', '{MARK}'\)", re.DOTALL)
+_NORMAL_FORM = re.compile(
+    r"CASE WHEN NOT contains\((\S+), ':'\) THEN \1 WHEN \1 LIKE '_%<%' THEN NULL .*? END", re.DOTALL
+)
+"""What `names_sql.NormalForm` makes of a column."""
 _VALUE = re.compile(rf"(?:{_TEXT}|[^',])+", re.DOTALL)
 
 
@@ -50,10 +54,10 @@ def with_questions(sql: str, questions: Iterable[Question]) -> str:
 
 
 def shortened(sql: str, most: int = 2000) -> str:
-    """The SQL with the first values of long lists, and without the middle if it has more than `most` characters even
-    so.
+    """The SQL with the first values of long lists, with normal forms of names in words, and without the middle if it
+    has more than `most` characters even so.
     """
-    short = _LIST.sub(_first_values, _SPLIT.sub(_first_of_split, sql))
+    short = _NORMAL_FORM.sub(r"[the name in \1]", _LIST.sub(_first_values, _SPLIT.sub(_first_of_split, sql)))
     return short if len(short) <= most else f"{short[: most // 2]} … {short[-(most // 2) :]}"
 
 
