@@ -134,7 +134,9 @@ class Names:
             for value in values.get(one, ())
         ]
         if self._around is None:
-            return _renamed(column, renamed, self._form.sql(column))
+            name = _renamed(column, renamed, self._form.sql(column))
+            # All of it, as a call: so it is one lifted column, which is NULL without an event.
+            return f"substring({name}, length({column}) - length({column}) + 1)"
         if self._is_text:
             raise NotLifted(f"names that a template makes of texts ({self.column!r}) are compared with others")
         before, after = self._around
