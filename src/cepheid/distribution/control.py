@@ -137,7 +137,7 @@ def request(control: Control, original: str, standbys: tuple[str, ...], now: int
 
 
 def release(control: Control, original: str, standbys: tuple[str, ...], now: int) -> Acted:
-    """S34: releases these copies. The original is not told.
+    """S34: releases these copies. The original gets no message.
 
     Raises:
         ValueError: one of them is no copy of this original that this control thread requested.

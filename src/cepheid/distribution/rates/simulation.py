@@ -92,7 +92,7 @@ class Scheme(Protocol):
         """How many messages each original gets, and then each standby."""
 
     def holders(self) -> dict[int, set[int]]:
-        """Each standby that now holds copies, and of which originals."""
+        """For each standby that now holds copies, the originals that it copies."""
 
 
 @dataclass(frozen=True)

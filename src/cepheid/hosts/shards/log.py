@@ -139,7 +139,7 @@ class ReadyMatcher(NamedTuple):
     rows: tuple[pa.Table, ...] = ()
     """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
     snapshot_bytes: int = 0
-    """The size of the stored snapshot; 0 if there is none."""
+    """The size of the stored snapshot; 0 without a snapshot."""
 
 
 def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:

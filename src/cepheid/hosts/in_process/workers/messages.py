@@ -34,7 +34,7 @@ class Done(NamedTuple):
     """A task's result."""
 
     rows: Sequence[Path | None]
-    """For each pattern of the part, the file with its rows; None if there are none."""
+    """For each pattern of the part, the file with its rows; None if the pattern has no rows."""
     counts: Mapping[str, int]
 
 
@@ -42,7 +42,7 @@ class Failed(NamedTuple):
     """Why a job or a task failed."""
 
     error: str
-    """The name of the class in `cepheid.errors`; empty if it is none of these."""
+    """The name of the class in `cepheid.errors`; empty for any other exception."""
     message: str
 
 
