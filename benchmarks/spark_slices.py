@@ -30,19 +30,18 @@ ONE_TASK = Limits(on_limit="drop")
 """They count the partial matches of all starts together, so events are not divided."""
 PATTERNS = {
     "next, few open": Pattern.begin("a").where("price < 5").next("b").where("price > 95").within("10 minutes"),
-    "300 open": (
+    "300 open, by index": (
         Pattern.begin("a")
         .where("price BETWEEN 20 AND 25")
         .followed_by_any("b")
         .where("price > a.price * 4.99")
         .within("10 minutes")
     ),
-    "3,000 open": (
-        Pattern.begin("a")
-        .where("price BETWEEN 20 AND 70")
-        .followed_by_any("b")
-        .where("price > a.price * 4.99")
-        .within("10 minutes")
+    "300 open, each visited": (
+        Pattern.begin("a").followed_by_any("b").where("abs(price - a.price) > 99.9").within("30 seconds")
+    ),
+    "1,200 open, each visited": (
+        Pattern.begin("a").followed_by_any("b").where("abs(price - a.price) > 99.9").within("2 minutes")
     ),
 }
 

@@ -32,6 +32,8 @@ class Case(NamedTuple):
     share: float
     """The share of the events that the first of 100 keys has."""
     keyed: bool = True
+    part: float = 1.0
+    """The part of the events that are used: fewer where each takes long."""
 
 
 CASES = [
@@ -39,7 +41,8 @@ CASES = [
     Case("P8, even keys", RISING, 0.01),
     Case("P8, no key", RISING, 0.01, keyed=False),
     Case("10,000 open, one key with 90 %", TRIPLED, 0.9),
-    Case("1,000 open, each visited, no key", APART, 0.9, keyed=False),
+    Case("1,000 open, each visited, no key", APART, 0.9, keyed=False, part=0.1),
+    Case("1,000 open, each visited, one key with 90 %", APART, 0.9, part=0.1),
     Case("two rare conditions, even keys", CHEAP, 0.01),
 ]
 
@@ -59,7 +62,7 @@ def events(rows: int, share: float) -> pa.Table:
 
 
 def measure(case: Case, rows: int) -> list[object]:
-    table, key = events(rows, case.share), "device" if case.keyed else None
+    table, key = events(int(rows * case.part), case.share), "device" if case.keyed else None
 
     def found(workers: int, of: pa.Table = table) -> pa.Table:
         return detect(of, case.pattern, key=key, time="at", columns=[], workers=workers)

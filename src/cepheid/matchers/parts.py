@@ -26,8 +26,10 @@ def in_turn(rows: pa.Table) -> pa.Table:
     """The rows in the order of emission, without their column `TURN`. They come detector by detector, in the order of
     the starts.
     """
-    detected_at = rows.column("detected_at").cast(pa.int64()).fill_null(FOREVER).to_numpy()
-    order = np.lexsort((rows.column(TURN).to_numpy(), detected_at))
+    detected_at = rows.column("detected_at").cast(pa.int64())
+    if detected_at.null_count:
+        detected_at = detected_at.fill_null(FOREVER)
+    order = np.lexsort((rows.column(TURN).to_numpy(), detected_at.to_numpy()))
     return _rearranged(rows.drop_columns([TURN]), order)
 
 
@@ -39,9 +41,15 @@ def _rearranged(rows: pa.Table, order: Ints) -> pa.Table:
     breaks = np.flatnonzero(np.diff(moved) > _FEW)
     parts, done = list[pa.Table](), 0
     for first, last in zip(moved[np.append(0, breaks + 1)], moved[np.append(breaks, len(moved) - 1)], strict=True):
-        parts += [rows.slice(done, first - done), rows.take(pa.array(order[first : last + 1]))]
+        parts += [rows.slice(done, first - done), _taken(rows, order[first : last + 1])]
         done = int(last) + 1
     return pa.concat_tables([*parts, rows.slice(done)])
+
+
+def _taken(rows: pa.Table, chosen: Ints) -> pa.Table:
+    """These rows, which are near each other. Arrow would join all of the chunks, so it is given few rows."""
+    first = chosen.min()
+    return rows.slice(first, chosen.max() - first + 1).take(pa.array(chosen - first))
 
 
 class OrderedPart(Protocol):
