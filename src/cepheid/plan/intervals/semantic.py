@@ -11,12 +11,10 @@ from cepheid.errors import Problem
 from cepheid.knowledge.filters.variables import place_of, variables_of
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.semantic import FILTER
 from cepheid.plan.semantics.conditions import LiftedConditions
 from cepheid.plan.semantics.filters import FilterTexts
 from cepheid.plan.semantics.names_sql import quoted
-
-FILTER = "semantic"
-"""The function that stands for a semantic filter in SQL."""
 
 
 def given_filter(expression: Expression) -> str | None:
