@@ -19,6 +19,7 @@ from cepheid import (
     semantic,
 )
 from cepheid.knowledge import EventMapping, Knowledge, constant, individual
+from cepheid.knowledge.events.mapping import Properties
 
 SHOP = "http://shop.example/"
 KNOWLEDGE = Knowledge.read(
@@ -288,9 +289,8 @@ HAS_LITERALS = f"mapping, 'hasPrice': <{SHOP}hasPrice> has literals (owl:Datatyp
 
 def test_mistaken_values_of_mappings() -> None:
     """A column of literals for a property of individuals is warned of, and the other way round."""
-    mapping = EventMapping(
-        "http://e.example/{id}", type="kind", properties={"about": "item", "hasPrice": individual("{price}")}
-    )
+    properties: Properties = {"about": "item", "hasPrice": individual("{price}")}
+    mapping = EventMapping("http://e.example/{id}", properties=properties)
     known = {"knowledge": KNOWLEDGE, "mapping": mapping}
     patterns = (
         (OccurrencePattern.of("Request", **known), {"time": "at"}),
