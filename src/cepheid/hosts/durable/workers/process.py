@@ -55,7 +55,7 @@ class WorkerProcess:
     def is_alive(self) -> bool:
         return not self._connection.closed and self._process.poll() is None
 
-    def tell(self, request: str, *given: Any) -> None:
+    def send(self, request: str, *given: Any) -> None:
         """Sends a request that has no answer.
 
         Raises:
