@@ -17,15 +17,16 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hot_keys import OPTIONS, PATTERN, SPAN
 from measuring import machine, print_table, timed
 from streaming import each_progress, run_to_end, stream_of
 
-from cepheid import Pattern, detect
+from cepheid import detect
 from cepheid.hosts.spark.session import local_session
 from cepheid.hosts.spark.stream.placement import murmur3
 from cepheid.streams import rebalance
@@ -56,16 +57,6 @@ HOT = 0.85
 """The part of the events that the hot keys have together."""
 BEFORE, AFTER, WARM_UP = 5, 6, 2
 """Micro-batches before the query stops, those after it has started again, and those of them that are not counted."""
-SPAN = 10_000_000
-"""The event time of a micro-batch, in microseconds."""
-PATTERN = (
-    Pattern.begin("a")
-    .where("phase = 0")
-    .followed_by_any("b")
-    .where("phase = 1 AND price + a.price > 599")
-    .within("30 seconds")
-)
-OPTIONS: dict[str, Any] = {"key": "device", "time": "at", "sequence": "id", "columns": ["id"], "lateness": "1 second"}
 
 
 def keys_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
