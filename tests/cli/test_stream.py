@@ -91,16 +91,16 @@ def test_rebalancing(folder: Path, cepheid: Cepheid, spark: SparkSession, broker
     (folder / "in").mkdir()
     (folder / "in" / "first.jsonl").write_text("\n".join([*lines[:1], *lines[2:4]]))
     command = ["stream", "rising.yaml", "--from", f"files://{folder}/in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
-    command += ["--to", f"kafka://{broker}/rebalanced", "--checkpoint", "state"]
-    rebalance = ["stream", "rebalance", "state", "--shards", "4", "--partitions", "2"]
+    command += ["--to", f"kafka://{broker}/rebalanced", "--checkpoint", f"{folder}/state"]
+    rebalance = ["stream", "rebalance", f"{folder}/state", "--shards", "4", "--partitions", "2"]
     done = cepheid(*rebalance)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (3, "there is no folder state")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (3, f"there is no folder {folder}/state")
     done = cepheid(*command)
     assert done.returncode == 0, done.stderr
     planned = cepheid(*rebalance, "--dry-run")
     done = cepheid(*rebalance)
     assert (done.returncode, done.stdout) == (0, planned.stdout), done.stderr
-    assert "\nrising: 2 → 4 shards, 2 open\nthe checkpoint as it was: state.before-" in done.stdout
+    assert f"\nrising: 2 → 4 shards, 2 open\nthe checkpoint as it was: {folder}/state.before-" in done.stdout
     again = cepheid(*rebalance)
     assert again.returncode == 1
     assert "the checkpoint has 2 partitions and 4 evenly spread shards already" in again.stderr

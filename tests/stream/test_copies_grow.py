@@ -16,8 +16,7 @@ from tests.stream.test_spark_stream import delivered, joined, random_events
 from cepheid import CopiesChange, detect
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
 from cepheid.hosts.spark.stream.load.hot_keys import Counted, KeySample, key_hash, to_text
-from cepheid.hosts.spark.stream.progress import progress_of
-from cepheid.streams import copy_hot_keys
+from cepheid.streams import copy_hot_keys, progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,7 +81,7 @@ def test_growth_and_release(streams: SparkSession, tmp_path: Path) -> None:
             in_standbys += sum(count for shard, _, count, *_ in calls if shard >= SHARDS)
         written([events((-1, "end", 300, "z"))], tmp_path / "events", len(batches))
         query.processAllAvailable()
-        last = progress_of(json.loads(query.recentProgress[-1].json))
+        last = progress(query, checkpoint)
     finally:
         query.stop()
     assert holders == [copies for _, copies in LOADS]
