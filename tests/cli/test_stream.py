@@ -101,9 +101,6 @@ def test_rebalancing(folder: Path, cepheid: Cepheid, spark: SparkSession, broker
     done = cepheid(*rebalance)
     assert (done.returncode, done.stdout) == (0, planned.stdout), done.stderr
     assert f"\nrising: 2 → 4 shards, 2 open\nthe checkpoint as it was: {folder}/state.before-" in done.stdout
-    again = cepheid(*rebalance)
-    assert again.returncode == 1
-    assert "the checkpoint has 2 partitions and 4 evenly spread shards already" in again.stderr
     (folder / "in" / "second.jsonl").write_text("\n".join([lines[1].replace("10:01", "10:04"), *lines[4:]]))
     done = cepheid(*command, "--shards", "4")
     assert done.returncode == 0, done.stderr

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SHARDS, STANDBYS = 4, 2
 HOT = key_hash(("k0",))
-LOADS = ((2.2, 1), (2.2, 2), (2.2, 2), (1.0, 1), (1.0, 1), (0.0, 0))
+LOADS = ((2.2, 1), (2.2, 2), (1.0, 1), (0.0, 0))
 """The load of the key in seconds of each micro-batch of five seconds, and its copies after it. A shard may take one."""
 
 
@@ -56,7 +56,7 @@ def test_growth_and_release(streams: SparkSession, tmp_path: Path) -> None:
     """While the load is high the key gets one copy after the other, one a micro-batch; as it falls they are released,
     the newest first. The standbys take part, their partial matches end, and the rows are those of a batch.
     """
-    rows = random_events(4, 600, 1)
+    rows = random_events(4, 400, 1)
     batches = delivered(rows, 2, 5, len(LOADS) + 1)
     checkpoint, found, changes = tmp_path / "checkpoint", list[list[dict[str, Any]]](), list[CopiesChange]()
     listener = copy_hot_keys(checkpoint, budget="1 second", report=changes.append)
@@ -89,7 +89,7 @@ def test_growth_and_release(streams: SparkSession, tmp_path: Path) -> None:
     assert str(changes[0]) == (
         f"key {HOT} of 'pattern' after batch 0: 1 copy from now on; its load of 2.20 s a micro-batch needs 2"
     )
-    assert in_standbys > 100
+    assert in_standbys > 50
     assert last is not None
     assert [one.open_partial_matches for one in last.patterns["pattern"].shards[SHARDS:]] == [0, 0]
     expected = detect(events(*rows), PAIR, as_of=at(295), **options)
