@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from cepheid.errors import Problem
-from cepheid.knowledge.filters.variables import variables_of
+from cepheid.knowledge.filters.variables import place_of, variables_of
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.semantic import FILTER
 from cepheid.plan.semantics.conditions import LiftedConditions
 from cepheid.plan.semantics.filters import FilterTexts
 from cepheid.plan.semantics.names_sql import quoted
-
-FILTER = "semantic"
-"""The function that stands for a semantic filter in SQL."""
 
 
 def given_filter(expression: Expression) -> str | None:
@@ -59,6 +57,5 @@ class SemanticConditions:
 
 def _negated(names: Sequence[str], text: str, where: str) -> Iterator[Problem]:
     for name in names:
-        at = text.find(f"?{name}")
         hint = "A condition on a negated event belongs to its negation: (!D d WHERE …), without(…, where=…)."
-        yield Problem(f"?{name} is negated", where, text, (at, at + len(name) + 1), hint)
+        yield Problem(f"?{name} is negated", where, text, place_of(name, text), hint)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.knowledge.filters.syntax import is_word
-from cepheid.knowledge.filters.variables import variables_of
+from cepheid.knowledge.filters.variables import place_of, variables_of
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.semantics.conditions import LiftedConditions
 from cepheid.plan.semantics.filters import FilterTexts
@@ -68,9 +68,8 @@ class SemanticConditions:
                 continue
             why = "comes later" if one else "does not always take exactly one event"
             hint = "Use another name for a variable that may be anything, or only stages that take one event before."
-            at = text.find(f"?{leaf.name}")
-            span = (at, at + len(leaf.name) + 1)
-            yield Problem(f"?{leaf.name} has the name of a stage that {why}", where, text, span, hint)
+            message = f"?{leaf.name} has the name of a stage that {why}"
+            yield Problem(message, where, text, place_of(leaf.name, text), hint)
 
 
 def _with_hint(problem: Problem, hint: str) -> Problem:
