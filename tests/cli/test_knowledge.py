@@ -123,3 +123,26 @@ def test_problems(shop: Path, cepheid: Cepheid, arguments: list[str], code: int,
     done = cepheid("knowledge", *arguments)
     assert done.returncode == code
     assert message in " ".join(done.stderr.split())
+
+
+PATTERN = """\
+knowledge:
+  files: [books.ttl]
+  prefixes: {"": "http://shop.example/"}
+mapping:
+  name: http://shop.example/event/{id}
+  properties:
+    Novel: {individual: "x:{item}"}
+    hasPrise: price
+"""
+KINDS = "occurrence: Book", "stages: [{begin: a}]", "interval: EVENT PAL(Book a)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_problems_of_a_mapping(shop: Path, cepheid: Cepheid, kind: str) -> None:
+    """Each is marked at the name in the pattern file that it is about."""
+    (shop / "p.yaml").write_text(PATTERN + kind)
+    done = cepheid("check", "p.yaml")
+    assert done.returncode == 1
+    places = re.findall(r"line (\d+), column (\d+)\)\n.*\n *(\^+)", done.stderr)
+    assert places == [("7", "5", "^" * 5), ("7", "25", "^" * 10), ("8", "5", "^" * 8)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -37,10 +37,6 @@ class SemanticConditions:
         """`columns` None: the columns are not known."""
         texts = FilterTexts(pattern.knowledge, pattern.mapping, "with_knowledge(knowledge, mapping)", problems)
         return SemanticConditions(pattern, LiftedConditions.of(texts, pattern.types, columns, "a match"))
-
-    def classes(self, asked: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-        """Class → SQL for an event that is of it; `asked` has each class with its place."""
-        return self.lifted.classes(asked)
 
     def filter(self, text: str, where: str, allowed: Collection[int]) -> str | None:
         """SQL of a filter, which may use the variables with the numbers `allowed`; None if there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -29,10 +29,6 @@ class SemanticConditions:
         """`columns` None: the columns are not known."""
         texts = FilterTexts(pattern.knowledge, pattern.mapping, "Pattern.begin(…, knowledge=…, mapping=…)", problems)
         return SemanticConditions(pattern, LiftedConditions.of(texts, pattern.types, columns, "a partial match"))
-
-    def classes(self, asked: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-        """Class → SQL for an event that is of it; `asked` has each class with its place."""
-        return self.lifted.classes(asked)
 
     def filter(self, text: str, where: str, current: str | None, visible: int) -> str | None:
         """SQL of a filter; None if there is none.
