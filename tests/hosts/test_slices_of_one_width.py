@@ -57,7 +57,8 @@ def test_equal_to_one_sequence(
 def in_slices(events: Batch, slices: TimeSlices, width: int) -> Batch:
     """The events of each slice, slice by slice."""
     times = times_of(events)
-    first, last = (times - slices.after) // width, (times + slices.before) // width
+    before = slices.before + (slices.window if slices.waits else 0)
+    first, last = (times - slices.window) // width, (times + before) // width
     counts = last - first + 1
     rows = np.repeat(np.arange(len(events)), counts)
     numbers = np.repeat(first, counts) + np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -36,7 +36,7 @@ def found_by_one_and_by_two(
     batches = [*ordered_batches(kept, plans, relevant_to_any(compiled.relevant_to), engine)]
     slices = family.time_slices(plans)
     assert not sliced or isinstance(slices, TimeSlices), slices
-    division = Division(2, slices if isinstance(slices, TimeSlices) else None, until, least, repeated=100)
+    division = Division(2, until, least, repeated=100)
     one = family.finite(compiled, until)
     with closing(DividedMatcher(family, plans, compiled, packed=packed(plans), division=division, size=0)) as two:
         return tuple(  # type: ignore[return-value]

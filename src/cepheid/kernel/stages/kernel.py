@@ -139,6 +139,16 @@ class CompiledKernel(NodeKernel):
         starts: list[int] = times[self.partials.rows["start"][first]].tolist()
         return starts
 
+    def open_starts(self) -> Int32s:
+        """The positions of the first events of what is open for the key 0: of its partial matches and of the matches
+        that wait; distinct and ascending.
+        """
+        partials = self.partials
+        key, rows, waiting = partials.parked.keys[0], partials.parked.live, partials.parked.completed
+        live = partials.rows["start"][rows[key["live"] : key["live_end"]]]
+        completed = waiting["start"][key["completed"] : key["completed_end"]]
+        return np.union1d(live, completed).astype(np.int32)
+
     @property
     def open_keys(self) -> Int32s:
         """The numbers of all keys that have open partial matches, ascending."""

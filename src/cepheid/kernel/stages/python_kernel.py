@@ -139,6 +139,12 @@ class KeyMatcher(ReferenceMatcher):
             yield from (event for _, event in partial_match.taken)
 
     @property
+    def starts(self) -> list[int]:
+        """The positions of the first events of the open partial matches and of the matches that wait, ascending."""
+        open_ = chain(self.partial_matches, (match for _, match in self.completed))
+        return sorted({one.start.position for one in open_})
+
+    @property
     def withheld(self) -> int:
         """The number of matches that wait for an earlier partial match or may grow, and of partial matches that would
         be matches if they ended now.
@@ -288,6 +294,12 @@ class PythonKernel:
         """(k,) when the earliest open partial match of each key began; FOREVER for a key with earlier events only."""
         matchers = [self._keys[key] for key in keys.tolist()]
         return [m.partial_matches[0].start.time if m.partial_matches else FOREVER for m in matchers]
+
+    def open_starts(self) -> Int32s:
+        """The places of the first events of what is open for the key 0: of its partial matches and of the matches that
+        wait; distinct and ascending.
+        """
+        return np.array([self._place(start) for start in self._keys[0].starts] if 0 in self._keys else [], np.int32)
 
     @property
     def open_keys(self) -> Int32s:

@@ -15,8 +15,8 @@ from cepheid.hosts.spark.lift import Lift, Times
 from cepheid.plan.division import TimeSlices
 
 WINDOWS = 8
-"""The width of a slice in windows: an eighth of the events is then in two slices. With fewer windows it is more, and
-with more windows there are fewer slices, so that tasks differ more.
+"""The width of a slice in the times that it reads before and after: an eighth of the events is then in two slices. With
+a smaller number it is more, and with a larger one there are fewer slices, so that tasks differ more.
 """
 _SLICE = "slice"
 _SECOND = 1_000_000
@@ -24,15 +24,17 @@ _SECOND = 1_000_000
 
 def in_slices(shipped: DataFrame, times: Times, slices: TimeSlices | str, lift: Lift) -> tuple[DataFrame, int | None]:
     """The events with the number of their slice as a sub-key, and the width of slices in microseconds. An event is in
-    its own slice, and in the neighbouring one whose matches may need it. If events cannot be divided by time, they are
-    as before, and the width is None.
+    its own slice, and in the neighbouring ones whose matches may need it. If events cannot be divided by time, they are
+    as before, and the width is None. So it is where a slice would have to know what the one before leaves open: they
+    would follow one another in a single task.
     """
-    if isinstance(slices, str):
+    if isinstance(slices, str) or not slices.settles:
         return shipped, None
     lift.layout[f"{SUB_KEY_PREFIX}0"] = _SLICE
-    width = WINDOWS * max(1, slices.before + slices.after)
+    before = slices.before + (slices.window if slices.waits else 0)
+    width = WINDOWS * max(1, before + slices.window)
     time = _microseconds(lift[TIME], times)
-    first, last = (_slice_of(time + F.lit(by), width) for by in (-slices.after, slices.before))
+    first, last = (_slice_of(time + F.lit(by), width) for by in (-slices.window, before))
     return shipped.select("*", F.explode(F.sequence(first, last)).alias(_SLICE)), width
 
 
