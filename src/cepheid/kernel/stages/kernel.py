@@ -262,14 +262,8 @@ class CompiledKernel(NodeKernel):
         matches, events = int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
         output = self.output
-        taken = Emitted(
-            output.end[:matches],
-            output.detected_at[:matches],
-            output.outcome[:matches],
-            output.at[:matches],
-            output.event[:events],
-            output.stage[:events],
-        )
+        times = output.end[:matches], output.detected_at[:matches]
+        taken = Emitted(*times, output.outcome[:matches], output.event[:events], output.stage[:events])
         if 4 * events < len(output.event):
             return Emitted(*(array.copy() for array in vars(taken).values()))
         self.output = new_output(len(output.end), len(output.event))
@@ -285,7 +279,6 @@ class CompiledKernel(NodeKernel):
             grown(output.end, matches),
             grown(output.detected_at, matches),
             grown(output.outcome, matches),
-            grown(output.at, matches),
             grown(output.event, events),
             grown(output.stage, events),
         )

@@ -35,7 +35,6 @@ def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
             end=ends - first,
             detected_at=emitted.detected_at[start : start + most],
             outcome=emitted.outcome[start : start + most],
-            at=emitted.at[start : start + most],
             event=emitted.event[first : ends[-1]],
             stage=emitted.stage[first : ends[-1]],
         )

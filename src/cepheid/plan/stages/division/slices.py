@@ -73,10 +73,10 @@ def slices_text(plan: Plan) -> str:
             "by time: finite input can in process, where each slice is told which starts the one before left open; not "
             f"on Spark, because {skip} lets a match drop partial matches that started after it"
         )
-    why = "partial matches of different first events do not affect each other"
+    why = "partial matches of different first events do not affect each other and"
     if found.waits:
-        why = f"{skip} lets a match only wait for partial matches that started earlier"
-    return f"by time: finite input can, in process and without a key on Spark, because {why} and end within {window}"
+        why = f"{skip} lets a match only wait for partial matches that started earlier, and they"
+    return f"by time: finite input can, in process and without a key on Spark, because {why} end within {window}"
 
 
 def _obstacles(plan: Plan) -> Iterator[str]:
