@@ -182,7 +182,7 @@ def by_time(skip: Skip) -> str:
 
 def test_a_pattern_with_a_window_can_be_divided_by_time() -> None:
     """The skip strategy decides whether a slice needs the one before."""
-    can = "by time: finite input can, in process and without a key on Spark, because"
+    can = "by time: finite input can, in process and on Spark (without a key, or with slices=True), because"
     waits = "SKIP_TO_NEXT lets a match only wait for partial matches that started earlier"
     assert by_time(Skip()) == (
         f"{can} partial matches of different first events do not affect each other and end within 1 hour"

@@ -1,8 +1,8 @@
 """The matcher for finite input whose keys are divided into time slices of one width.
 
 Slice n has the starts at times from n to before n + 1 widths. Its events are sorted as those of a key of its own: the
-slice is a sub-key. They include the events of its neighbours that its matches may need. Where matches wait for earlier
-partial matches, those of the window before the slice are started, too, and their results are left to their own slices.
+slice is the last sub-key. They include the events of its neighbours that its matches may need. Where matches wait for
+earlier partial matches, those of the window before the slice are started, too; their results are left to their slices.
 """
 
 from __future__ import annotations
@@ -94,6 +94,5 @@ def owned(events: Batch, width: int) -> Flags:
 
 def _numbers(events: Batch) -> npt.NDArray[np.int64]:
     """(events,) the number of the slice."""
-    (slices,) = events.sub_keys
-    numbers: npt.NDArray[np.int64] = slices.to_numpy()
+    numbers: npt.NDArray[np.int64] = events.sub_keys[-1].to_numpy()
     return numbers

@@ -25,10 +25,15 @@ from cepheid.plan.stages.division.undivided import SKIP_NAMES, Undivided
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
 
+SETTLING = (SkipTo.NO_SKIP, SkipTo.NEXT)
+"""The skip strategies with which a match drops no partial matches of later starts."""
 
-def slices_of(plan: Plan) -> TimeSlices | Undivided:
-    """How one key's events are divided into time slices; otherwise the reasons why not."""
-    if reasons := (*_obstacles(plan),):
+
+def slices_of(plan: Plan, *, settled: bool = False) -> TimeSlices | Undivided:
+    """How one key's events are divided into time slices; otherwise the reasons why not. If `settled`, only slices that
+    settle will do.
+    """
+    if reasons := (*_obstacles(plan), *(_unsettled(plan) if settled else ())):
         return Undivided(reasons)
     without, skip = plan.pattern.without, plan.pattern.skip_strategy.to
     assert plan.window is not None
@@ -36,13 +41,13 @@ def slices_of(plan: Plan) -> TimeSlices | Undivided:
         before=0 if without is None else microseconds(without.window),
         window=plan.window,
         waits=skip is not SkipTo.NO_SKIP,
-        settles=skip in (SkipTo.NO_SKIP, SkipTo.NEXT),
+        settles=skip in SETTLING,
     )
 
 
-def slices_of_all(plans: Plans) -> TimeSlices | Undivided:
+def slices_of_all(plans: Plans, *, settled: bool = False) -> TimeSlices | Undivided:
     """The same for several patterns, which have common slices; the reasons name their pattern."""
-    each = [slices_of(plan) for plan in plans.each]
+    each = [slices_of(plan, settled=settled) for plan in plans.each]
     found = [slices for slices in each if isinstance(slices, TimeSlices)]
     if len(found) == len(each):
         return TimeSlices(
@@ -71,12 +76,15 @@ def slices_text(plan: Plan) -> str:
     if not found.settles:
         return (
             "by time: finite input can in process, where each slice is told which starts the one before left open; not "
-            f"on Spark, because {skip} lets a match drop partial matches that started after it"
+            f"on Spark, because {'; '.join(_unsettled(plan))}"
         )
     why = "partial matches of different first events do not affect each other and"
     if found.waits:
         why = f"{skip} lets a match only wait for partial matches that started earlier, and they"
-    return f"by time: finite input can, in process and without a key on Spark, because {why} end within {window}"
+    return (
+        "by time: finite input can, in process and on Spark (without a key, or with slices=True), because "
+        f"{why} end within {window}"
+    )
 
 
 def _obstacles(plan: Plan) -> Iterator[str]:
@@ -88,3 +96,9 @@ def _obstacles(plan: Plan) -> Iterator[str]:
         yield "on_limit='drop' counts the partial matches of all starts together"
     if plan.truth_bits >= MAX_CONDITIONS:
         yield f"its conditions need all {MAX_CONDITIONS} bits of an event, and none is left to mark starts"
+
+
+def _unsettled(plan: Plan) -> Iterator[str]:
+    """Why a slice needs to know what the one before left open, if it does."""
+    if (skip := plan.pattern.skip_strategy.to) not in SETTLING:
+        yield f"{SKIP_NAMES[skip]} lets a match drop partial matches that started after it"
