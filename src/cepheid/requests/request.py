@@ -15,7 +15,7 @@ from cepheid.events.batch import Schema
 from cepheid.families import known_family_of
 from cepheid.families.family import Family
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet
@@ -59,6 +59,9 @@ class Request:
     outputs: tuple[OutputName, ...] | None = None
     """None: only matches, in their own columns."""
     limits: Limits = field(default_factory=Limits)
+    rows_per: RowsPer = "match"
+    numbered: bool = False
+    """Whether rows of events have the events' numbers, with which the host finds their columns."""
     as_of: datetime | None = None
     """A time without a zone is read like event times without one."""
     time_zone: str | None = None
@@ -100,7 +103,9 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
         request.patterns,
         Schema(columns, request.key, request.time, request.sequence, request.end),
         engine,
-        PlanOptions(request.named, request.columns, request.outputs, request.limits),
+        PlanOptions(
+            request.named, request.columns, request.outputs, request.limits, request.rows_per, request.numbered
+        ),
     )
 
 

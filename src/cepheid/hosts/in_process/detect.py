@@ -24,12 +24,14 @@ from cepheid.hosts.in_process.prepare import (
     usable,
 )
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
+from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
 from cepheid.output.common import filled, merged
+from cepheid.output.events import own_columns
 from cepheid.output.times import given_rows, repeated_hours
 from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
@@ -62,6 +64,7 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
         ConditionError: a condition fails on an event.
     """
     events, request = in_order_of_arrival(events, request)
+    request = by_number(events.schema, request)
     family, zone = request.family, request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
@@ -70,7 +73,8 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     events = without_views(events.select(used_columns(plans)))
     for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
         warn(warning)
-    usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
+    given = with_numbers(events) if request.numbered else events
+    usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
     batches = ordered_batches if family.in_order else batches_as_they_come
     relevant = relevant_to_any(compiled.relevant_to)
     with matcher_for(family, plans, compiled, events=usable_events, until=until, asked=request.workers) as matcher:
@@ -79,7 +83,10 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     report(counts_of(family.counts, read | matcher.counts), request)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
-    return Detected(_output(plans, request, [tables for tables in results if tables], engine), sources(plans))
+    rows = _output(plans, request, [tables for tables in results if tables], engine)
+    if request.numbered:
+        rows = with_source_columns(rows, events, own_columns(plans.each[0]))
+    return Detected(rows, sources(plans))
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
