@@ -35,6 +35,8 @@ class PlanOptions(NamedTuple):
     rows_per: RowsPer = "match"
     numbered: bool = False
     """Whether rows of events have the events' numbers in place of their columns."""
+    in_one_table: bool = False
+    """Whether rows say which kind they are."""
 
     def chosen(self, schema: Schema) -> tuple[str, ...]:
         """The event columns in the output."""

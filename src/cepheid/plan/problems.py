@@ -39,7 +39,7 @@ def _taken_names(schema: Schema, options: PlanOptions) -> Iterator[str]:
     """The faults of event columns that stand beside columns of the output with the same name."""
     if options.rows_per == "match":
         return
-    taken = {*OF_MATCHES, *OF_EVENTS, *[KIND] * (options.named or options.outputs is not None)}
+    taken = {*OF_MATCHES, *OF_EVENTS, *[KIND] * options.in_one_table}
     taken |= {*[ROW_NUMBER] * options.numbered, *[CAUSE] * has_cause(options.outputs)}
     for name in dict.fromkeys([*schema.key, *options.chosen(schema)]):
         if name.lower() in taken or INTERNAL.fullmatch(name.lower()):

@@ -58,6 +58,8 @@ class Request:
     columns: tuple[str, ...] | None = None
     outputs: tuple[OutputName, ...] | None = None
     """None: only matches, in their own columns."""
+    in_one_table: bool = False
+    """Whether rows say which kind they are."""
     limits: Limits = field(default_factory=Limits)
     rows_per: RowsPer = "match"
     numbered: bool = False
@@ -104,7 +106,13 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
         Schema(columns, request.key, request.time, request.sequence, request.end),
         engine,
         PlanOptions(
-            request.named, request.columns, request.outputs, request.limits, request.rows_per, request.numbered
+            named=request.named,
+            columns=request.columns,
+            outputs=request.outputs,
+            limits=request.limits,
+            rows_per=request.rows_per,
+            numbered=request.numbered,
+            in_one_table=request.in_one_table,
         ),
     )
 

@@ -86,6 +86,7 @@ def request_of(
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),
         columns=None if columns is None else checked_names("columns", columns, faults),
         outputs=asked,
+        in_one_table=in_one_table,
         rows_per=checked_rows_per(rows_per, faults),
         limits=Limits() if limits is None else checked_limits(limits, faults),
         as_of=None if as_of is None else checked_as_of(as_of, faults),
