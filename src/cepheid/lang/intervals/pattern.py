@@ -16,6 +16,7 @@ from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
+from cepheid.lang.intervals.printer import calls_text
 from cepheid.lang.intervals.values import (
     DEFAULT_SCOPE,
     Comparison,
@@ -30,7 +31,7 @@ from cepheid.lang.intervals.values import (
     scope_named,
 )
 from cepheid.lang.parameters import Parameter, ParameterValue, string_literal, with_values
-from cepheid.lang.semantic import SemanticFilter, check_given_together
+from cepheid.lang.semantic import SemanticFilter, check_knowledge
 from cepheid.lang.sql.tokens import tokenize
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
@@ -72,6 +73,9 @@ class IntervalPattern:
     """Set by `with_knowledge`: what semantic filters ask. The types of variables are then its classes."""
     mapping: EventMapping | None = None
     """Set by `with_knowledge`: how events are individuals. There if and only if there is knowledge."""
+
+    def __repr__(self) -> str:
+        return calls_text(self)
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
@@ -156,7 +160,7 @@ class IntervalPattern:
         """Gives what semantic filters ask, and how events are its individuals. The types of variables are then classes
         of the knowledge, and the pattern has no taxonomy.
         """
-        check_given_together(knowledge, mapping)
+        check_knowledge(knowledge, mapping)
         return replace(self, knowledge=knowledge, mapping=mapping)
 
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:

@@ -24,9 +24,10 @@ from cepheid.lang.occurrences.expression import (
     type_name,
 )
 from cepheid.lang.occurrences.parser import parse_occurrences
+from cepheid.lang.occurrences.printer import calls_text
 from cepheid.lang.occurrences.variables import variable_name
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
-from cepheid.lang.semantic import check_given_together
+from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
@@ -78,6 +79,9 @@ class OccurrencePattern:
     version: str | None = None
     """For people who store versions of patterns; it is not part of match_id."""
 
+    def __repr__(self) -> str:
+        return calls_text(self)
+
     @staticmethod
     @refuses_former(TYPES)
     def of(
@@ -93,7 +97,7 @@ class OccurrencePattern:
         Raises:
             PatternError: the text is not valid; with the places of the problems.
         """
-        check_given_together(knowledge, mapping)
+        check_knowledge(knowledge, mapping)
         if isinstance(expression, str):
             declared = parse_occurrences(expression, semantic=knowledge is not None)
             return OccurrencePattern(
