@@ -131,7 +131,7 @@ def _since_begin(values: Ints, begins: Ints, lengths: Ints) -> Ints:
 def _decimals(slot: Aggregate, values: pa.Array, begins: Ints) -> pa.Array:
     """Sums and averages of decimals, exactly."""
     scale, given = values.type.scale, values.to_pylist()
-    ends = [*begins[1:].tolist(), len(given)]
+    ends = np.append(begins, len(given))[1:].tolist()
     sums = [
         total
         for begin, end in zip(begins.tolist(), ends, strict=True)
