@@ -80,7 +80,8 @@ def test_the_rows_of_events_say_what_the_rows_of_matches_say(case: Case, rows: l
         *("stage", "position", "stage_position", "row_number"),
         *(name for name in SCHEMA.names if name != "device"),
     ]
-    assert per_event.select(SCHEMA.names).equals(table.take(per_event["row_number"]))
+    assert per_event.select(SCHEMA.names).schema.equals(SCHEMA)
+    assert repr(per_event.select(SCHEMA.names).to_pylist()) == repr(table.take(per_event["row_number"]).to_pylist())
     by_match = matched(per_event)
     assert by_match.keys() == {row["match_id"] for row in per_match}
     for match in per_match:
