@@ -167,7 +167,7 @@ def test_wrong_numbers(workers: Any) -> None:
         (B, {"time": None}, "events have no times"),
         (B.within("1 minute"), {"limits": Limits(on_limit="drop")}, "on_limit='drop' counts the partial matches"),
         ({"x": B.within("1 minute"), "y": A}, {}, "pattern 'y': without within, a match may"),
-        (OccurrencePattern.of("a; b").taxonomy("kind"), {}, "occurrences are divided by key only"),
+        (OccurrencePattern.of("a; b").taxonomy("kind"), {}, "occurrences are divided by key and by value only"),
     ],
 )
 def test_what_cannot_be_divided(pattern: Any, arguments: dict[str, Any], reason: str) -> None:

@@ -1,10 +1,11 @@
-"""The answer of each way to divide a key that does not fit a pattern."""
+"""The names of skip strategies in the reasons why a key cannot be divided."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from cepheid.lang.stages.pattern import SkipTo
+from cepheid.plan.undivided import Undivided
+
+__all__ = ["SKIP_NAMES", "Undivided"]
 
 SKIP_NAMES = {
     SkipTo.NEXT: "SKIP_TO_NEXT",
@@ -13,14 +14,3 @@ SKIP_NAMES = {
     SkipTo.LAST: "SKIP_TO_LAST",
 }
 """FlinkCEP's names of the skip strategies. With each of them a match waits for those that started earlier."""
-
-
-class Undivided(NamedTuple):
-    """A key cannot be divided in this way."""
-
-    reasons: tuple[str, ...]
-    """What forbids it, one clause of the pattern or option of the call each, as "its skip strategy lets …"."""
-
-    @property
-    def text(self) -> str:
-        return "; ".join(self.reasons)
