@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -420,6 +420,8 @@ def test_hints() -> None:
         pattern_from_text("stages: [{begin: 1}]")
     with pytest.raises(PatternError, match=r"Text with ': ' or ' #' in it must be in quotes."):
         pattern_from_text("stages:\n- begin: a\n  where: x: y")
+    with pytest.raises(PatternError, match=r"Text that begins with this character must be in quotes."):
+        pattern_from_text("stages:\n- begin: a\n  where: `delay` > 1")
     with pytest.raises(PatternError, match=r"YAML indents with spaces, not tabs."):
         pattern_from_text("stages:\n\t- begin: a")
 
@@ -494,3 +496,20 @@ stages:
     assert place_of(condition) == "! (p.yaml, stage 'b', where, line 5, column 16)"
     condition = Problem("!", where="group (b, c), until", text="y > 1", span=(4, 5))
     assert place_of(condition) == "! (p.yaml, group (b, c), until, line 8, column 16)"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "a pattern document is text, got None"),
+        (b"stages: []", "a pattern document is text, got bytes: b'stages: []'\nread_pattern(path) reads a file."),
+        (
+            PurePosixPath("p.yaml"),
+            "a pattern document is text, got PurePosixPath: PurePosixPath('p.yaml')\nread_pattern(path) reads a file.",
+        ),
+    ],
+)
+def test_only_text_is_a_document(given: Any, message: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        pattern_from_text(given)
+    assert str(caught.value) == message

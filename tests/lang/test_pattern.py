@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cepheid.errors import CepheidWarning, PatternError
@@ -193,6 +194,10 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
             ),
         ),
         (lambda: ANY.or_where("x"), "or_where needs a where before it: stage 'a' has no condition yet"),
+        (
+            lambda: ANY.times(2, np.float64(2)),
+            "times takes whole numbers, got np.float64(2.0); write times(3) or times(2, 5)",
+        ),
         (lambda: ANY.times("a"), "times takes whole numbers, got 'a'; write times(3) or times(2, 5)"),
         (lambda: ANY.times(1, 2.5), "times takes whole numbers, got 2.5; write times(3) or times(2, 5)"),
         (lambda: ANY.times(minimum=True), "times takes whole numbers, got True; write times(3) or times(2, 5)"),
@@ -312,3 +317,8 @@ def test_a_length_that_has_no_effect(call: str) -> None:
     with pytest.warns(CepheidWarning, match=message) as warned:
         assert getattr(shorter, call)("10 minutes") == shorter
     assert warned[0].filename == __file__
+
+
+def test_whole_numbers_of_numpy_are_counts() -> None:
+    assert ANY.times(np.int64(2), np.int32(3)) == ANY.times(2, 3)
+    assert ANY.times_or_more(np.int64(2)) == ANY.times_or_more(2)

@@ -99,7 +99,7 @@ class Occurrences(Family):
 
         return [OccurrencesPart(compiled)]
 
-    def time_slices(self, plans: OccurrencePlans) -> str:  # noqa: ARG002
+    def time_slices(self, plans: OccurrencePlans, *, settled: bool = False) -> str:  # noqa: ARG002
         return _NO_OTHER
 
     def sub_keys(self, plans: OccurrencePlans) -> Sequence[Side]:

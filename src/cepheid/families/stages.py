@@ -121,8 +121,13 @@ class Stages(Family):
 
         return parts_of_stages(compiled)
 
-    def time_slices(self, plans: Plans) -> TimeSlices | str:
-        found = slices_of_all(plans)
+    def sliced(self, compiled: CompiledPlans, width: int, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.sliced import SlicedMatcher
+
+        return SlicedMatcher(self.parts(compiled), width=width, until=until)
+
+    def time_slices(self, plans: Plans, *, settled: bool = False) -> TimeSlices | str:
+        found = slices_of_all(plans, settled=settled)
         return found.text if isinstance(found, Undivided) else found
 
     def tiers(self, plans: Plans) -> Sequence[Tier]:

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+from operator import index
+from typing import SupportsIndex
+
 from cepheid.errors import PatternError, Problem
 
 
-def check_times(minimum: int, maximum: int | None) -> None:
-    """Raises PatternError if these are not valid arguments of `Pattern.times`."""
-    for count in (minimum,) if maximum is None else (minimum, maximum):
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise PatternError(f"times takes whole numbers, got {count!r}; write times(3) or times(2, 5)")
-    most = minimum if maximum is None else maximum
-    if minimum < 0 or most < max(minimum, 1):
+def times_of(minimum: SupportsIndex, maximum: SupportsIndex | None) -> tuple[int, int]:
+    """The least and the greatest number that `Pattern.times` is given.
+
+    Raises:
+        PatternError: they are no whole numbers, or no number lies between them.
+    """
+    least = _whole(minimum, "times takes whole numbers", "times(3) or times(2, 5)")
+    most = least if maximum is None else _whole(maximum, "times takes whole numbers", "times(3) or times(2, 5)")
+    if least < 0 or most < max(least, 1):
         raise PatternError(
-            f"times({minimum}{'' if maximum is None else f', {maximum}'}) is not possible: "
+            f"times({least}{'' if maximum is None else f', {most}'}) is not possible: "
             "write times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
         )
+    return least, most
 
 
-def check_times_or_more(minimum: int) -> None:
-    """Raises PatternError if this is not a valid argument of `Pattern.times_or_more`."""
-    if isinstance(minimum, bool) or not isinstance(minimum, int):
-        raise PatternError(f"times_or_more takes a whole number, got {minimum!r}; write times_or_more(3)")
-    if minimum < 1:
+def times_or_more_of(minimum: SupportsIndex) -> int:
+    """The number that `Pattern.times_or_more` is given.
+
+    Raises:
+        PatternError: it is no whole number, or less than 1.
+    """
+    least = _whole(minimum, "times_or_more takes a whole number", "times_or_more(3)")
+    if least < 1:
         raise PatternError(
-            f"times_or_more({minimum}) is not possible: write times_or_more(n) with n at least 1; "
+            f"times_or_more({least}) is not possible: write times_or_more(n) with n at least 1; "
             "for none or more, one_or_more().optional()"
         )
+    return least
+
+
+def _whole(given: SupportsIndex, rule: str, example: str) -> int:
+    """The number, also one of NumPy."""
+    try:
+        if not isinstance(given, bool):
+            return index(given)
+    except TypeError:
+        pass
+    raise PatternError(f"{rule}, got {given!r}; write {example}")
 
 
 def stage_name(call: str, name: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.arguments import shown
 from cepheid.lang.document.marked_text import MarkedText, Value, dump_yaml, load_marked
 from cepheid.lang.document.problems import in_order, parameter_span, pattern_schema, shared_problems
 from cepheid.lang.expression import Span
@@ -89,6 +90,9 @@ def pattern_from_text(text: str, *, source: str = "<text>", folder: pathlib.Path
     Raises:
         PatternError: lists all problems of the document, with line and column.
     """
+    if not isinstance(text, str):
+        hint = "read_pattern(path) reads a file." if isinstance(text, bytes | pathlib.PurePath) else None
+        raise PatternError(Problem(f"a pattern document is text, got {shown(text)}", hint=hint))
     marked = load_marked(text, source=source, folder=folder)
     keys = [kind.documents.KEY for kind in _KINDS]
     given = [key for key in keys if isinstance(marked.value, dict) and key in marked.value]

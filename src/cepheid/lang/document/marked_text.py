@@ -158,6 +158,8 @@ def _compose(marked: MarkedText, text: str) -> yaml.Node | None:
 def _quoting_hint(message: str) -> str | None:
     if "mapping values are not allowed" in message or "while scanning a simple key" in message:
         return "Text with ': ' or ' #' in it must be in quotes."
+    if "found character '" in message:  # a back-quote, @ or %
+        return "Text that begins with this character must be in quotes."
     return None
 
 

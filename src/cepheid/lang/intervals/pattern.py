@@ -16,6 +16,7 @@ from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
+from cepheid.lang.intervals.printer import calls_text
 from cepheid.lang.intervals.values import (
     DEFAULT_SCOPE,
     Comparison,
@@ -72,6 +73,9 @@ class IntervalPattern:
     """Set by `with_knowledge`: what semantic filters ask. The types of variables are then its classes."""
     mapping: EventMapping | None = None
     """Set by `with_knowledge`: how events are individuals. There if and only if there is knowledge."""
+
+    def __repr__(self) -> str:
+        return calls_text(self)
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
+from cepheid.lang import calls
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import format_duration
 from cepheid.lang.intervals.grammar import clause_words, order_text, quoted, relations_text, tree_text
-from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.values import Negation, variables_of
+
+if TYPE_CHECKING:
+    from cepheid.lang.intervals.pattern import IntervalPattern
 
 
 def interval_text(pattern: IntervalPattern) -> str:
@@ -18,6 +22,26 @@ def interval_text(pattern: IntervalPattern) -> str:
     Raises:
         PatternError: a condition has a word that begins a clause, outside parentheses.
     """
+    for condition in (pattern.condition, *(negation.condition for negation in pattern.negations)):
+        _check_printable(condition or "")
+    return _text(pattern)
+
+
+def calls_text(pattern: IntervalPattern) -> str:
+    """The calls that make the pattern, as Python."""
+    return calls.laid_out([*_calls(pattern)])
+
+
+def _calls(pattern: IntervalPattern) -> Iterator[str]:
+    yield f"interval_pattern({calls.quoted_lines(_text(pattern))})"
+    if pattern.name != "pattern":
+        yield f".named({calls.quoted(pattern.name)})"
+    yield from calls.shared_calls(pattern)
+    if pattern.knowledge is not None:
+        yield f".with_knowledge({pattern.knowledge!r}, {pattern.mapping!r})"
+
+
+def _text(pattern: IntervalPattern) -> str:
     return "\n".join(_lines(pattern))
 
 
@@ -40,7 +64,7 @@ def _lines(pattern: IntervalPattern) -> Iterator[str]:
     for negation in pattern.negations:
         yield f"WITHOUT ({' '.join(_negation_words(negation))})"
     if pattern.condition is not None:
-        yield f"WHERE {_printable(pattern.condition)}"
+        yield f"WHERE {pattern.condition}"
     if pattern.window is not None:
         yield f"WITHIN {format_duration(pattern.window) or '0 seconds'}"
     if pattern.consistency is Consistency.REALTIME:
@@ -58,11 +82,10 @@ def _negation_words(negation: Negation) -> Iterator[str]:
     if negation.order:
         yield f"ORDER {order_text(negation.order)}"
     if negation.condition is not None:
-        yield f"WHERE {_printable(negation.condition)}"
+        yield f"WHERE {negation.condition}"
 
 
-def _printable(condition: str) -> str:
+def _check_printable(condition: str) -> None:
     for token in clause_words(condition):
         message = f"the condition {condition!r} has the word {token.text}, which begins a clause of the query text"
         raise PatternError(f"{message}. Write it between back-quotes")
-    return condition

@@ -24,6 +24,7 @@ from cepheid.lang.occurrences.expression import (
     type_name,
 )
 from cepheid.lang.occurrences.parser import parse_occurrences
+from cepheid.lang.occurrences.printer import calls_text
 from cepheid.lang.occurrences.variables import variable_name
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
 from cepheid.lang.semantic import check_given_together
@@ -77,6 +78,9 @@ class OccurrencePattern:
     """Set by `of`: how events are individuals. There if and only if there is knowledge."""
     version: str | None = None
     """For people who store versions of patterns; it is not part of match_id."""
+
+    def __repr__(self) -> str:
+        return calls_text(self)
 
     @staticmethod
     @refuses_former(TYPES)

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
+from cepheid.lang.calls import laid_out, quoted, quoted_lines, shared_calls
 from cepheid.lang.occurrences import expression as algebra
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.parser import PLAIN_NAME, SQL
-from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.semantic import SemanticFilter
+
+if TYPE_CHECKING:
+    from cepheid.lang.occurrences.pattern import OccurrencePattern
 
 _UNITS = (("d", "days"), ("h", "hours"), ("min", "minutes"), ("s", "seconds"), ("ms", "milliseconds"))
 _SIGNS = {algebra.Then: ";", algebra.Both: " &", algebra.Either: " |"}
+
+
+def calls_text(pattern: OccurrencePattern) -> str:
+    """The calls that make the pattern, as Python."""
+    return laid_out([*_calls(pattern)])
+
+
+def _calls(pattern: OccurrencePattern) -> Iterator[str]:
+    given = [quoted_lines(pattern_text(pattern))]
+    if pattern.knowledge is not None:
+        given += [f"knowledge={pattern.knowledge!r}", f"mapping={pattern.mapping!r}"]
+    yield f"OccurrencePattern.of({', '.join(given)})"
+    if pattern.name != "pattern":
+        yield f".named({quoted(pattern.name)})"
+    if pattern.chosen is not None:
+        yield f".policy({quoted(pattern.chosen.value)})"
+    yield from shared_calls(pattern)
 
 
 def pattern_text(pattern: OccurrencePattern) -> str:

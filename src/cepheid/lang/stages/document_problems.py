@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cepheid.errors import Problem
-from cepheid.lang.arguments import check_times
+from cepheid.lang.arguments import times_of
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
 from cepheid.lang.document.problems import (
     NAME_KEYS,
@@ -68,4 +68,4 @@ def _without_problems(without: dict[str, Any], path: Path, marked: MarkedText) -
 
 def _count_problems(count: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
     if isinstance(count, list) and is_valid(count, "count"):
-        yield from refused(partial(check_times, *map(int, count)), path, marked)
+        yield from refused(partial(times_of, *map(int, count)), path, marked)

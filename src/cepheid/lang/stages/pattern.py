@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.arguments import check_times, check_times_or_more, pattern_name, shown, stage_name, version_text
+from cepheid.lang.arguments import pattern_name, shown, stage_name, times_of, times_or_more_of, version_text
 from cepheid.lang.duration import parse_duration, shorter
 from cepheid.lang.function import Function
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
 from cepheid.lang.semantic import check_given_together
 from cepheid.lang.stages.conditions import Condition, GivenCondition, Subtype, condition_of
+from cepheid.lang.stages.printer import calls_text
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
@@ -213,6 +214,9 @@ class Pattern:
     mapping: EventMapping | None = None
     """Set by `begin`: how events are individuals. There if and only if there is knowledge."""
 
+    def __repr__(self) -> str:
+        return calls_text(self)
+
     @property
     def leaves(self) -> tuple[Stage, ...]:
         """The stages with names and conditions, also those in groups, in order: stage numbers count these."""
@@ -326,21 +330,25 @@ class Pattern:
         """The last stage takes one event or more, each less than `window` after the previous one."""
         return self._repeat("one_or_more", Times(1, None), window)
 
-    def times(self, minimum: int, maximum: int | None = None, *, window: timedelta | str | None = None) -> Pattern:
+    def times(
+        self,
+        minimum: SupportsIndex,
+        maximum: SupportsIndex | None = None,
+        *,
+        window: timedelta | str | None = None,
+    ) -> Pattern:
         """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum` events.
         Each comes less than `window` after the previous one.
 
         `times(0, n)` is an optional `times(1, n)`, as in FlinkCEP.
         """
-        check_times(minimum, maximum)
-        most = minimum if maximum is None else maximum
-        repeated = self._repeat("times", Times(max(minimum, 1), most), window)
-        return repeated.optional() if minimum == 0 else repeated
+        least, most = times_of(minimum, maximum)
+        repeated = self._repeat("times", Times(max(least, 1), most), window)
+        return repeated.optional() if least == 0 else repeated
 
-    def times_or_more(self, minimum: int, *, window: timedelta | str | None = None) -> Pattern:
+    def times_or_more(self, minimum: SupportsIndex, *, window: timedelta | str | None = None) -> Pattern:
         """The last stage takes `minimum` events or more, each less than `window` after the previous one."""
-        check_times_or_more(minimum)
-        return self._repeat("times_or_more", Times(minimum, None), window)
+        return self._repeat("times_or_more", Times(times_or_more_of(minimum), None), window)
 
     def optional(self) -> Pattern:
         """The last stage may be absent."""

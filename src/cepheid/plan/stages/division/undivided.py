@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from cepheid.lang.stages.pattern import SkipTo
-from cepheid.plan.undivided import Undivided
-
-__all__ = ["SKIP_NAMES", "Undivided"]
 
 SKIP_NAMES = {
     SkipTo.NEXT: "SKIP_TO_NEXT",
