@@ -23,7 +23,6 @@ from tests.searching import share
 from cepheid import (
     ConditionError,
     EventError,
-    IntervalPattern,
     Limits,
     OccurrencePattern,
     Pattern,
@@ -259,11 +258,3 @@ def test_events_that_cannot_be_used() -> None:
     events = events_of(6).set_column(0, "key", pa.nulls(6, pa.string()))
     with pytest.raises(EventError, match="6 with a NULL in the key"):
         detect(events, B, workers=2, **KEYED)
-
-
-def test_intervals() -> None:
-    """Intervals are refused."""
-    pattern = IntervalPattern.seq(x="a", y="b").taxonomy("kind")
-    events = events_of(6).append_column("end", events_of(6).column("at"))
-    with pytest.raises(PatternError, match=r"workers: intervals are not divided among workers\. Divide the"):
-        detect(events, pattern, workers=2, key="key", time=("at", "end"))
