@@ -61,6 +61,7 @@ def test_check(cepheid: Cepheid) -> None:
         (["Book(item:dune)"], "holds"),
         (["Film(?x)"], "does not hold"),
         (["Book(?b) ^ hasPrice(?b, 9)", "--bind", "b=http://shop.example/item/dune"], "does not hold"),
+        (["Book(?b) ^ hasPrice(?b, 12)", "--bind", "b=item:dune"], "holds"),
         (["s:Book(item:dune)", "--prefix", "s=http://shop.example/"], "holds"),
         (["s:Book(dune)", "--prefix", "=http://shop.example/item/", "--prefix", "s=http://shop.example/"], "holds"),
     ],
@@ -79,7 +80,8 @@ def test_unknown_names(process: Cepheid) -> None:
     """A filter with a name that the knowledge does not have is answered, with a warning."""
     done = process("knowledge", "ask", "shop.ttl", "Boook(?x)")
     assert (done.returncode, done.stdout) == (0, "does not hold\n")
-    assert "warning: the knowledge has no class or property <http://shop.example/Boook>" in done.stderr
+    unknown = "the knowledge has no class or property <http://shop.example/Boook> (filter, column 1)"
+    assert done.stderr.startswith(f"warning: {unknown}\n  Boook(?x)\n  ^^^^^\n")
 
 
 @pytest.mark.usefixtures("shop")
@@ -107,8 +109,9 @@ def test_ask_for_values(cepheid: Cepheid) -> None:
         (
             ["ask", "shop.ttl", "Book(?b)", "--variables", "c"],
             1,
-            "no class or property atom has c. There are b",
+            "no class or property atom has 'c'. There are b",
         ),
+        (["ask", "shop.ttl", "Book(?b)", "--bind", "c=:x"], 1, "the filter has no variable 'c'"),
         (["ask", "shop.ttl", "Book(?b)", "--bind", "b"], 2, "'b' is not NAME=IRI"),
         (["check", "shop.ttl", "--prefix", "b"], 2, "'b' is not NAME=IRI"),
     ],
@@ -120,3 +123,26 @@ def test_problems(shop: Path, cepheid: Cepheid, arguments: list[str], code: int,
     done = cepheid("knowledge", *arguments)
     assert done.returncode == code
     assert message in " ".join(done.stderr.split())
+
+
+PATTERN = """\
+knowledge:
+  files: [books.ttl]
+  prefixes: {"": "http://shop.example/"}
+mapping:
+  name: http://shop.example/event/{id}
+  properties:
+    Novel: {individual: "x:{item}"}
+    hasPrise: price
+"""
+KINDS = "occurrence: Book", "stages: [{begin: a}]", "interval: EVENT PAL(Book a)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_problems_of_a_mapping(shop: Path, cepheid: Cepheid, kind: str) -> None:
+    """Each is marked at the name in the pattern file that it is about."""
+    (shop / "p.yaml").write_text(PATTERN + kind)
+    done = cepheid("check", "p.yaml")
+    assert done.returncode == 1
+    places = re.findall(r"line (\d+), column (\d+)\)\n.*\n *(\^+)", done.stderr)
+    assert places == [("7", "5", "^" * 5), ("7", "25", "^" * 10), ("8", "5", "^" * 8)]

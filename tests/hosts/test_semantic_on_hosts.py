@@ -149,6 +149,11 @@ GROUP = Pattern.begin("b").followed_by("c").where(semantic("about(?b, ?i) ∧ ab
         (Pattern.begin("a").where(ONE), "(stage 'a', where)\nGive the pattern knowledge: Pattern.begin(…"),
         (IntervalPattern.pal(a="X").taxonomy("kind").where(ONE), "with_knowledge(knowledge, mapping)."),
         (begun().where(BOTH).followed_by("b"), "?b has the name of a stage that comes later (stage 'a', where, column"),
+        (
+            begun().where(semantic("about(?bx, ?i) ∧ about(?b, ?i)")).followed_by("b"),
+            "?b has the name of a stage that comes later (stage 'a', where, column 24)",
+        ),
+        (begun().where("semantic('about(?a, ?i)')"), "a semantic filter is no part of an SQL expression (stage 'a'"),
         (begun().one_or_more().followed_by("b").where(BOTH), "?a has the name of a stage that does not always take"),
         (begun().followed_by("x").optional().followed_by("b").where(semantic("about(?x, ?i)")), "?x has the name"),
         (begun().followed_by(GROUP).one_or_more(), "?b has the name of a stage that does not always take exactly one"),
@@ -195,13 +200,17 @@ def test_growing_is_found_without_events() -> None:
 
 
 def test_arguments() -> None:
-    """Knowledge and mapping are given together."""
+    """Knowledge and mapping are given together, and are of their types."""
     for make in (
         lambda: Pattern.begin("a", knowledge=KNOWLEDGE),
         lambda: interval_pattern("EVENT PAL(A a)", mapping=MAPPING),
     ):
         with pytest.raises(PatternError, match="are given together"):
             make()
+    with pytest.raises(PatternError, match=r"knowledge: Knowledge\.read\(…\) is expected, got str: 'shop.ttl'"):
+        begun(knowledge="shop.ttl")
+    with pytest.raises(PatternError, match=r"mapping: EventMapping\(…\) is expected, got dict: {}"):
+        begun(mapping={})
     with pytest.raises(PatternError, match="belong to the whole pattern"):
         Pattern.begin("a").followed_by(begun().where(BOOK))
 

@@ -35,7 +35,7 @@ PATTERNS = {
     "optional": A.optional().followed_by("b").where("kind = 'b'").optional().followed_by("c").where("kind = 'c'"),
     "gaps": A.followed_by_any("b").where("n >= a.n").one_or_more().max_gap("2 seconds"),
     "without": A.begin_without("before", where="n = a.n", within="2 seconds").followed_by("b").where("kind = 'b'"),
-    "without any": A.begin_without("before", where="kind = 'b'", within="3 seconds").followed_by("c"),
+    "without any": A.begin_without("before", where="kind = 'b'", within="3 seconds").followed_by("b"),
     "function": A.followed_by("b").where(dearer),
     "group": Pattern.begin(B).times(1, 2).followed_by("c").where("kind = 'c'"),
 }

@@ -50,6 +50,8 @@ substringBefore("", "tattoo", "")
 matches("a book", "bo+k")
 matches("Book", "bOOK", "i")
 matches("a b", "a\\\\sb")
+matches("a#b", "a # b", "x")
+matches("a\\rb", "a.b", "s")
 replace("a*cada*", "abracadabra", "bra", "*")
 replace("b-ra", "b$ra", "\\\\$", "-")
 replace("[1=ab][2=]cd", "abcd", "(ab)|(a)", "[1=$1][2=$2]")
@@ -66,6 +68,8 @@ addYearMonthDurationToDate("2007-02-28"^^xsd:date, "2007-01-31"^^xsd:date, "P1M"
 multiplyYearMonthDuration("P35M"^^xsd:yearMonthDuration, "P14M"^^xsd:yearMonthDuration, 2.5)
 multiplyDayTimeDurations("PT90M"^^xsd:dayTimeDuration, "PT1H"^^xsd:dayTimeDuration, 1.5)
 subtractDates("P1D"^^xsd:dayTimeDuration, "2008-03-01"^^xsd:date, "2008-02-29"^^xsd:date)
+pow(?p, 10, 400) ^ mod(0, ?p, 10) ^ unaryMinus(?n, ?p) ^ mod(-1, ?n, 3)
+pow(?p, 10, 400) ^ unaryMinus(?n, ?p) ^ integerDivide(?q, ?n, 10) ^ pow(?r, 10, 399) ^ unaryMinus(?q, ?r)
 dayTimeDuration("-P1D"^^xsd:dayTimeDuration, -1, 0, 0, 0)
 """
 
@@ -76,6 +80,13 @@ equal("a"^^xsd:integer, 1)
 lessThan(false, true)
 equal("300"^^xsd:byte, 300)
 lessThan("NaN"^^xsd:double, 1)
+equal("٣"^^xsd:integer, 3)
+equal("٣.5"^^xsd:decimal, 3.5)
+pow(?p, 10, 5000)
+pow(?p, 10, 4299) ^ multiply(?q, ?p, 10)
+integerDivide(?q, 1E308, 1E-308)
+integerDivide(?q, "INF"^^xsd:double, 2)
+mod(?r, "INF"^^xsd:double, 2)
 divide(?q, 1, 0)
 divide(?q, 1, "0"^^xsd:double)
 integerDivide(?q, 1, 0)
@@ -86,6 +97,8 @@ add(?r, "1", 2)
 stringConcat(?r, "a", 1)
 matches("a book", "^book")
 matches("book", "(")
+matches("a\\rb", "a.b")
+matches("a", "a#b", "x")
 replace(?r, "book", "x*", "-")
 replace(?r, "book", "b", "$")
 date(?r, 2007, 2, 29)
@@ -115,12 +128,14 @@ def test_does_not_hold(text: str) -> None:
     ("text", "message"),
     [
         ("Book(?c", "',' or ')' is expected, not the end (filter, column 8)"),
-        ("Book(?c) shop:Book(?c)", "and or end is expected, not 'shop:Book' (filter, column 10)"),
+        ("Book(?c) shop:Book(?c)", "'∧' or the end is expected, not 'shop:Book' (filter, column 10)"),
         ("shop:Book(?c)", "the prefix 'shop:' is unknown. There are :, ex:, owl:"),
         ("greaterTan(?a, ?b, 3)", "greaterTan has 3 arguments: a class has one, a property two. Built-ins with a name"),
         ("swrlb:tan(?a, ?b)", "there is no built-in 'tan' here"),
         ("pow(?a, 2)", "pow has 2 arguments, and takes 3"),
         ('"Book"(?c)', 'a name is expected, not the text "Book" (filter, column 1)'),
+        ("", "a name or <a name> or a text is expected, not the end (filter, column 1)"),
+        ("<_:b>(?c)", "this cannot be read (filter, column 1)"),
         ("Book(?c) ∧ §", "this cannot be read (filter, column 12)"),
     ],
 )
@@ -132,8 +147,36 @@ def test_what_is_no_filter(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+def test_great_integers() -> None:
+    """Integers with more digits than Python writes are no values, wherever they come from."""
+    known = Knowledge.read(f"<urn:a> <urn:limit> {'9' * 4301} .", prefixes={})
+    assert known.holds("<urn:limit>(<urn:a>, ?l)")
+    assert not known.holds("<urn:limit>(<urn:a>, ?l) ^ greaterThan(?l, 1)")
+    assert not known.holds(f"<urn:limit>(<urn:a>, ?l) ^ equal({'9' * 4301}, 1)")
+
+
+def test_whole_names() -> None:
+    """A name in angle brackets is an IRI, for a class, a property, an individual and a type of literals."""
+    known = Knowledge.read('<urn:b> a <http://x/A%20B> ; <http://x/p/q> "1"^^<urn:odd> .', prefixes={})
+    assert known.holds('<http://x/A%20B>(<urn:b>) ^ <http://x/p/q>(<urn:b>, "1"^^<urn:odd>)')
+    assert not known.holds("<http://x/A%20B>(<urn:c>)")
+
+
+def test_bindings() -> None:
+    """Individuals are bound by whole names or by names with a prefix; a variable that the filter lacks is refused."""
+    text = "@prefix x: <http://x/> . x:a a x:Book . <mailto:b@x> a x:Book ."
+    known = Knowledge.read(text, prefixes={"x": "http://x/"})
+    names = "x:a", "<http://x/a>", "http://x/a", "mailto:b@x", "x:b", "http://x/b"
+    assert [known.holds("x:Book(?b)", {"?b": name}) for name in names] == [True] * 4 + [False] * 2
+    with pytest.raises(KnowledgeError) as caught:
+        known.solutions("x:Book(?book)", ["book"], {"bok": "x:a"})
+    assert str(caught.value) == "bindings: the filter has no variable 'bok'\nDid you mean 'book'?"
+    with pytest.raises(KnowledgeError, match="the prefix ':' is unknown"):
+        known.holds("x:Book(?b)", {"b": "a"})
+
+
 def test_unknown_variables() -> None:
-    with pytest.raises(KnowledgeError, match=r"no class or property atom has q, r\. There are x$"):
+    with pytest.raises(KnowledgeError, match=r"no class or property atom has 'q', 'r'\. There are x$"):
         NOTHING.solutions("owl:Thing(?x) ^ add(?q, 1, 2)", ["x", "q", "r"])
 
 

@@ -19,6 +19,7 @@ from cepheid import (
     semantic,
 )
 from cepheid.knowledge import EventMapping, Knowledge, constant, individual
+from cepheid.knowledge.events.mapping import Properties
 
 SHOP = "http://shop.example/"
 KNOWLEDGE = Knowledge.read(
@@ -221,7 +222,7 @@ def test_variables_that_something_binds(text: str) -> None:
         warnings.simplefilter("error")
         found(f"?r: Request [ {text} ]")
         KNOWLEDGE.holds(text)
-        KNOWLEDGE.holds("greaterThan(?p, ?q)" if "add" not in text else text, {"p": "http://x/p", "q": "http://x/q"})
+        KNOWLEDGE.holds("greaterThan(?p, ?q)", {"p": "http://x/p", "q": "http://x/q"})
 
 
 EXCLUSIVE: list[tuple[EventMapping, str | None]] = [
@@ -251,3 +252,55 @@ def test_classes_that_exclude_each_other(mapping: EventMapping, what: str | None
     classes = "<http://shop.example/LogIn> and <http://shop.example/Request>"
     expected = f"{what} is of classes that exclude each other: {classes}. Correct the mapping or the knowledge"
     assert given == ([] if what is None else [expected])
+
+
+def test_sql_without_its_mark() -> None:
+    """Who writes SQL in the brackets of filters is told how it is marked."""
+    with pytest.raises(PatternError) as raised:
+        found("?r: Request [r.price > 3]")
+    (problem,) = raised.value.problems
+    assert problem.hint == "In a pattern with knowledge brackets have semantic filters; SQL is written [sql: …]."
+    with pytest.raises(PatternError) as raised:
+        found("?r: Request [x:about(?r, ?i)]")
+    assert raised.value.problems[0].hint is None
+
+
+def test_unknown_leaf() -> None:
+    """An unknown class of a leaf has its place."""
+    with pytest.raises(PatternError, match=r"has no class or property <http://shop\.example/Reqest> \(type 'Reqest'\)"):
+        found("Reqest")
+
+
+def test_mistaken_names_of_mappings() -> None:
+    """A mapping that takes a class for a property is refused, and the other way round."""
+    mapping = EventMapping("http://e.example/{id}", properties={"Book": "price", "a": constant("about")})
+    with pytest.raises(PatternError) as raised:
+        found("Request", mapping)
+    first, second = map(str, raised.value.problems)
+    assert first == f"<{SHOP}Book> is a class, which takes one argument, and not a property (mapping, 'Book')"
+    assert second.startswith(
+        f"<{SHOP}about> is a property, which takes two arguments, and not a class (mapping, 'about'"
+    )
+
+
+RELATES = f"mapping, 'about': <{SHOP}about> relates individuals (owl:ObjectProperty), and a column has literals"
+HAS_LITERALS = f"mapping, 'hasPrice': <{SHOP}hasPrice> has literals (owl:DatatypeProperty), and is given an individual"
+
+
+def test_mistaken_values_of_mappings() -> None:
+    """A column of literals for a property of individuals is warned of, and the other way round."""
+    properties: Properties = {"about": "item", "hasPrice": individual("{price}")}
+    mapping = EventMapping("http://e.example/{id}", properties=properties)
+    known = {"knowledge": KNOWLEDGE, "mapping": mapping}
+    patterns = (
+        (OccurrencePattern.of("Request", **known), {"time": "at"}),
+        (Pattern.begin("a", **known), {"time": "at"}),
+        (IntervalPattern.pal(a="Request").with_knowledge(**known), {"time": ("at", "at")}),
+    )
+    for pattern, options in patterns:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            detect(LOG, pattern, **options)
+        first, second = (str(one.message) for one in caught)
+        assert first == f"{RELATES}. Write individual('item')"
+        assert second == f"{HAS_LITERALS}. Write the name of a column alone"

@@ -179,7 +179,7 @@ def test_turtle_may_bring_names() -> None:
     with pytest.warns(CepheidWarning) as caught:
         assert detect(table, pattern, time="at").num_rows == 1
     assert [str(one.message).splitlines()[0] for one in caught] == [
-        "the knowledge has no class or property <http://shop.example/Sale>",
+        "the knowledge has no class or property <http://shop.example/Sale> (type 'Sale')",
         "the knowledge has no class or property <http://shop.example/hasPrise> (condition, column 1)",
     ]
 

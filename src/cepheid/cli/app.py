@@ -23,6 +23,7 @@ from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_opti
 from cepheid.cli.host.app import host
 from cepheid.cli.knowledge import knowledge
 from cepheid.cli.stream import stream
+from cepheid.errors import CepheidWarning
 
 _REBALANCE = "stream rebalance"
 
@@ -112,7 +113,8 @@ def _options(
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     """Prints a warning without its line of source code, which Python would add and which does not help a user."""
-    sys.stderr.write(f"warning: {in_options(' '.join(str(message).split()))}\n")
+    text = str(message) if isinstance(message, CepheidWarning) else " ".join(str(message).split())
+    sys.stderr.write(f"warning: {in_options(text)}\n")
 
 
 def main() -> None:

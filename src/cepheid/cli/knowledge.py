@@ -71,7 +71,10 @@ def ask(
     ] = None,
     bind: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=IRI", help="The individual that a variable is; repeat for several."),
+        typer.Option(
+            metavar="NAME=IRI",
+            help="The individual that a variable is, by its whole name or as prefix:name; repeat for several.",
+        ),
     ] = None,
     prefix: Prefixes = None,
     as_json: o.AsJson = False,

@@ -8,14 +8,15 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 
-from cepheid.errors import KnowledgeError, warn
+from cepheid.errors import KnowledgeError, did_you_mean, warn
 from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import SAME
 from cepheid.knowledge.closure.stored import closure_of
 from cepheid.knowledge.column import AnswerColumn, Source, answer_column
+from cepheid.knowledge.events.names import name_of
 from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Atom, Variable, located
-from cepheid.knowledge.filters.variables import never_holds
+from cepheid.knowledge.filters.variables import never_holds, variables_of
 from cepheid.knowledge.ignored import Ignored, ignored_in
 from cepheid.knowledge.packing import packed, unpacked
 from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
@@ -119,13 +120,13 @@ class Knowledge:
 
         Args:
             filter: Such as `Book(?c) ∧ hasPrice(?c, ?p) ∧ greaterThan(?p, 1000)`.
-            bindings: The names (IRIs) of individuals by variable.
+            bindings: The names of individuals by variable: whole IRIs, or `prefix:name` with a known prefix.
 
         Raises:
-            KnowledgeError: the filter cannot be read.
+            KnowledgeError: the filter cannot be read, or lacks a variable of the bindings.
         """
-        atoms = self._asked(filter, bindings)
-        return next(solutions(atoms, self.closure, _individuals(bindings)), None) is not None
+        atoms, individuals = self._asked(filter, bindings)
+        return next(solutions(atoms, self.closure, individuals), None) is not None
 
     def solutions(
         self,
@@ -145,9 +146,9 @@ class Knowledge:
             literal as Turtle writes it.
 
         Raises:
-            KnowledgeError: the filter cannot be read, or has no such variable.
+            KnowledgeError: the filter cannot be read, or lacks one of the variables.
         """
-        atoms = self._asked(filter, bindings)
+        atoms, individuals = self._asked(filter, bindings)
         bound = {
             argument.name
             for atom in atoms
@@ -156,20 +157,38 @@ class Knowledge:
             if isinstance(argument, Variable)
         }
         if unknown := [one for one in variables if one not in bound]:
-            known = ", ".join(sorted(bound)) or "none"
-            raise KnowledgeError(f"variables: no class or property atom has {', '.join(unknown)}. There are {known}")
-        found = solutions(atoms, self.closure, _individuals(bindings))
+            known, names = ", ".join(sorted(bound)) or "none", ", ".join(map(repr, unknown))
+            raise KnowledgeError(f"variables: no class or property atom has {names}. There are {known}")
+        found = solutions(atoms, self.closure, individuals)
         return sorted({tuple(self._shown(one[name]) for name in variables) for one in found})
 
-    def _asked(self, filter: str, bindings: Mapping[str, str] | None) -> tuple[Atom, ...]:  # noqa: A002 - as above
-        """The atoms of a filter; warns if it can never hold, and of names that are unknown."""
+    def _asked(
+        self,
+        filter: str,  # noqa: A002 - as above
+        bindings: Mapping[str, str] | None,
+    ) -> tuple[tuple[Atom, ...], dict[str, Term]]:
+        """The atoms of a filter, and the individuals that its variables are; warns if it can never hold, and of names
+        that are unknown.
+        """
         places = located(filter, self.prefixes)
         atoms = tuple(atom for atom, _ in places)
-        if why := never_holds(filter, atoms, _individuals(bindings)):
+        individuals = {name.removeprefix("?"): self._individual(text) for name, text in (bindings or {}).items()}
+        known = variables_of(atoms)
+        for name in individuals:
+            if name not in known:
+                hint = did_you_mean(name, known, if_none="It has none.")
+                raise KnowledgeError(f"bindings: the filter has no variable {name!r}\n{hint}")
+        if why := never_holds(filter, atoms, individuals):
             warn(why)
         for problem in unknown_in_filter(self, filter, places, "filter"):
             warn(str(problem))
-        return atoms
+        return atoms, individuals
+
+    def _individual(self, text: str) -> Term:
+        """The individual with a whole name (IRI), or with the name after a known prefix."""
+        prefix, colon, _ = text.partition(":")
+        is_short = not colon or prefix in self.prefixes
+        return name_of(text, self.prefixes) if is_short or text.startswith("<") else Iri(text)
 
     def column(
         self,
@@ -241,10 +260,6 @@ def _numbered(facts: Iterable[Triple]) -> list[Triple]:
         return names.setdefault(term, Iri(f"_:k.{len(names)}"))
 
     return [(numbered(subject), predicate, numbered(object_)) for subject, predicate, object_ in facts]
-
-
-def _individuals(bindings: Mapping[str, str] | None) -> dict[str, Term]:
-    return {name.removeprefix("?"): Iri(iri) for name, iri in (bindings or {}).items()}
 
 
 def _read(source: str | Path, format: Format | None, scope: str) -> list[Triple]:  # noqa: A002 - as above

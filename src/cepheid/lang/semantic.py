@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from cepheid.knowledge.knowledge import Knowledge
 
 
+FILTER = "semantic"
+"""The function that stands for a semantic filter in the query text of intervals."""
+
+
 @dataclass(frozen=True)
 class SemanticFilter:
     """A condition on what events mean, such as `Book(?c) ∧ hasPrice(?c, ?p) ∧ greaterThan(?p, 1000)`. Variables of the
@@ -29,10 +33,20 @@ def semantic(text: object) -> SemanticFilter:
     return SemanticFilter(text.strip())
 
 
-def check_given_together(knowledge: Knowledge | None, mapping: EventMapping | None) -> None:
+def check_knowledge(knowledge: Knowledge | None, mapping: EventMapping | None) -> None:
     """
     Raises:
-        PatternError: only one of the two is given.
+        PatternError: only one of the two is given, or one is of another type.
     """
     if (knowledge is None) != (mapping is None):
         raise PatternError("knowledge= and mapping= are given together: what is known, and how events come into it")
+    if knowledge is None:
+        return
+    # Knowledge takes long to import, and most patterns have none.
+    from cepheid.knowledge.events.mapping import EventMapping
+    from cepheid.knowledge.knowledge import Knowledge
+
+    if not isinstance(knowledge, Knowledge):
+        raise PatternError(f"knowledge: Knowledge.read(…) is expected, got {shown(knowledge)}")
+    if not isinstance(mapping, EventMapping):
+        raise PatternError(f"mapping: EventMapping(…) is expected, got {shown(mapping)}")

@@ -29,7 +29,6 @@ from cepheid.kernel.knowledge.layout import (
     new_agenda,
     new_closure_cursor,
     new_matching,
-    new_sessions,
     new_store,
     with_facts,
     with_sessions,
@@ -37,15 +36,15 @@ from cepheid.kernel.knowledge.layout import (
 )
 from cepheid.kernel.knowledge.remaining import passing
 from cepheid.kernel.knowledge.step import close_sessions, times_of
-from cepheid.kernel.knowledge.store import keep_facts, mark_terms, place_all, room_for
+from cepheid.kernel.knowledge.store import mark_terms, room_for
 from cepheid.kernel.knowledge.view import SessionView
-from cepheid.knowledge.closure.closure import ALWAYS, Closure, Contradiction, Pattern
+from cepheid.kernel.knowledge.whole_stores import LEAST_ROOM, store_of, tidied
+from cepheid.knowledge.closure.closure import Closure, Contradiction, Pattern
 from cepheid.knowledge.closure.limits import FactLimits, TooManyFacts, WhichLimit
 from cepheid.knowledge.filters.solving import Closed
 from cepheid.knowledge.terms import Terms, Triple
 from cepheid.plan.limits import Limits
 
-_ROOM = 1 << 12
 _SESSIONS = 1 << 6
 _PARTS = ("subject", "predicate", "object")
 
@@ -60,9 +59,9 @@ class SessionClosures:
         self.terms = Terms(base.terms)
         self._shared = len(base.terms)
         self._literal = np.array([base.terms.is_literal(number) for number in range(self._shared)], np.bool_)
-        self._base = _stored(base)
-        self._store = new_store(_SESSIONS, _ROOM, 4 * _ROOM, np.zeros(0, np.int64))
-        self._agenda, self._matching = new_agenda(_ROOM), new_matching(_SESSIONS)
+        self._base = store_of(base)
+        self._store = new_store(_SESSIONS, LEAST_ROOM, 4 * LEAST_ROOM, np.zeros(0, np.int64))
+        self._agenda, self._matching = new_agenda(LEAST_ROOM), new_matching(_SESSIONS)
         self._cursor = new_closure_cursor()
         self._sessions = self._dead = 0
         """How many sessions have numbers, and how many facts those have that ended."""
@@ -197,7 +196,7 @@ class SessionClosures:
                 store.slots[lookup] = store.linked[:, lookup] = NONE
         self._store = store._replace(wanted=wanted)
 
-    def _stored(self, pattern: Pattern, lookup: Lookup) -> Store:
+    def _with_chains(self, pattern: Pattern, lookup: Lookup) -> Store:
         """The store, with chains for a pattern."""
         if self._rules.want(pattern, lookup):
             self._rules.list_wanted()
@@ -238,7 +237,7 @@ class SessionClosures:
     @property
     def is_full(self) -> bool:
         """Whether `tidy` pays: sessions that ended have more facts than the others."""
-        return self._dead > max(_ROOM, int(self._cursor.facts) - self._dead)
+        return self._dead > max(LEAST_ROOM, int(self._cursor.facts) - self._dead)
 
     def tidy(self, needed: Int32s) -> Int32s:
         """Takes out the facts of sessions that ended, and terms that no others have, but for those that are needed.
@@ -252,18 +251,7 @@ class SessionClosures:
         self._know_terms()
         self.terms = self.terms.kept((shared + np.flatnonzero(used[shared:])).tolist())
         self._literal = self._literal[used]
-        moved = np.zeros(len(store.facts), np.int32)
-        sessions = store.sessions.copy()
-        slots = sum(map(room_for, sessions["count"][(sessions["count"] > 0) & (sessions["ended"] == 0)].tolist()))
-        room = max(_ROOM, count, 2 * (count - self._dead))
-        kept = new_store(0, room, max(int(self._cursor.slots), 2 * slots) + 1, store.wanted)._replace(
-            sessions=sessions, linked=np.full_like(store.linked, NONE)
-        )
-        sessions["last"], sessions["count"], sessions["slots"], sessions["room"] = NONE, 0, 0, 1
-        self._cursor.slots = 1
-        keep_facts(store, count, kept, self._cursor, terms, moved)
-        for session in self._ended:
-            kept.sessions[session : session + 1] = new_sessions(1)
+        kept, moved = tidied(store, self._cursor, self._ended, terms, count - self._dead)
         against = self._matching.against
         own = against >= 0
         against[own] = moved[against[own]]
@@ -367,7 +355,7 @@ class SessionClosures:
         """What a session knows, until something is added."""
         if (closure := self._left.get(session)) is not None:
             return closure
-        return SessionView(self._closure, self.terms, self._stored, session)
+        return SessionView(self._closure, self.terms, self._with_chains, session)
 
     def knowing(self, sessions: Int32s, individuals: Int32s) -> Knowing:
         """What is known until something is added, for programs: the session of each visit, the individual of each
@@ -427,16 +415,3 @@ class SessionClosures:
             shown.append(self._triple(int(fact["subject"]), int(fact["predicate"]), int(fact["object"])))
         shown += [self._triple(*fact) for fact in given]
         return Contradiction(int(known["contradicted"]), rule, tuple(shown))
-
-
-def _stored(closure: Closure) -> Store:
-    """The facts of shared knowledge, with all their chains."""
-    facts = np.array([*closure.facts], np.int32).reshape(-1, 3)
-    store = new_store(1, len(facts), 1 + room_for(len(facts)), np.full(1, -1, np.int64))
-    store.facts["subject"], store.facts["predicate"], store.facts["object"] = facts.T
-    store.facts["time"], store.facts["stated"] = ALWAYS, NEVER
-    store.facts["session"] = store.facts["kind"] = 0
-    store.facts["previous"] = np.arange(-1, len(facts) - 1)
-    store.sessions["last"], store.sessions["count"] = len(facts) - 1, len(facts)
-    place_all(store, new_closure_cursor(), len(facts))
-    return store

@@ -11,6 +11,7 @@ from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.knowledge.tables import Lookup, RuleTables
 from cepheid.kernel.arrays import NO_TIME, Flags, Int32s
 from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.knowledge.agenda import pop, push
 from cepheid.kernel.knowledge.layout import (
     NEVER,
     Agenda,
@@ -204,42 +205,6 @@ def is_shared(base: Store, shared: int, subject: int, predicate: int, object_: i
     if subject >= shared or predicate >= shared or object_ >= shared:
         return False
     return bool(base.slots[0, find(base, 0, subject, predicate, object_)] != NONE)
-
-
-# The agenda
-
-
-@inlined
-def push(agenda: Agenda, cursor: ClosureCursor, time: int, fact: int) -> None:
-    at = cursor.waiting
-    cursor.waiting += 1
-    while at > 0:
-        above = (at - 1) >> 1
-        if agenda.time[above] <= time:
-            break
-        agenda.time[at], agenda.fact[at] = agenda.time[above], agenda.fact[above]
-        at = above
-    agenda.time[at], agenda.fact[at] = time, fact
-
-
-@inlined
-def pop(agenda: Agenda, cursor: ClosureCursor) -> None:
-    """Takes the first one out."""
-    cursor.waiting -= 1
-    count = cursor.waiting
-    time, fact = agenda.time[count], agenda.fact[count]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= count:
-            break
-        if below + 1 < count and agenda.time[below + 1] < agenda.time[below]:
-            below += 1
-        if agenda.time[below] >= time:
-            break
-        agenda.time[at], agenda.fact[at] = agenda.time[below], agenda.fact[below]
-        at = below
-    agenda.time[at], agenda.fact[at] = time, fact
 
 
 @kernel

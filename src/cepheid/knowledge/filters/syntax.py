@@ -40,6 +40,7 @@ _TOKEN = re.compile(
       | (?P<text>"(?:[^"\\]|\\.)*")
       | (?P<type>\^\^)
       | (?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])
+      | (?P<iri><(?!_:)[^\x00-\x20<>"{}|^`\\]+>)
       | (?P<name>(?:[\w.-]*:)?[\w][\w.-]*)
       | (?P<mark>[(),])
       | (?P<end>$)
@@ -48,6 +49,9 @@ _TOKEN = re.compile(
 )
 _WORD = re.compile(r"\w+")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_KINDS = {"and": "'∧'", "variable": "a ?variable", "text": "a text", "number": "a number", "iri": "<a name>"}
+_KINDS |= {"name": "a name", "end": "the end"}
+"""The kinds of tokens in words."""
 
 
 class _Token(NamedTuple):
@@ -126,7 +130,8 @@ class _Parser:
         token = self._tokens[self._at]
         if kinds and token.kind not in kinds:
             found = repr(token.text) if token.text else "the end"
-            raise self._error(f"{' or '.join(kinds)} is expected, not {found}", token)
+            expected = " or ".join(_KINDS[kind] for kind in kinds)
+            raise self._error(f"{expected} is expected, not {found}", token)
         self._at += 1
         return token
 
@@ -144,7 +149,7 @@ class _Parser:
         return atoms
 
     def _located(self) -> Located:
-        token = self._next("name", "text")
+        token = self._next("name", "iri", "text")
         begin = self._at
         atom = self._atom(token)
         self._check_individuals(atom, self._tokens[begin : self._at])
@@ -175,7 +180,7 @@ class _Parser:
 
     def _builtin(self, token: _Token) -> str | None:
         """The local name, if the token names a built-in."""
-        if token.kind == "text":
+        if token.kind != "name":
             return None
         prefix, _, local = token.text.rpartition(":")
         if ":" not in token.text:
@@ -200,13 +205,13 @@ class _Parser:
         return arguments
 
     def _argument(self) -> Argument:
-        token = self._next("variable", "text", "number", "name")
+        token = self._next("variable", "text", "number", "name", "iri")
         match token.kind:
             case "variable":
                 return Variable(token.text[1:])
             case "number":
                 return Literal(token.text, XSD + _number_type(token.text))
-            case "name":
+            case "name" | "iri":
                 if token.text in ("true", "false"):
                     return Literal(token.text, f"{XSD}boolean")
                 return self._iri(token)
@@ -215,12 +220,14 @@ class _Parser:
         text = re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), token.text[1:-1])
         if self._tokens[self._at].kind == "type":
             self._next("type")
-            return Literal(text, self._iri(self._next("name", "text")).value)
+            return Literal(text, self._iri(self._next("name", "iri", "text")).value)
         return Literal(text)
 
     def _iri(self, token: _Token) -> Iri:
-        """The name `prefix:name`, `name` in the prefix "", or `"&prefix;name"`."""
+        """The name `prefix:name`, `name` in the prefix "", `<IRI>` or `"&prefix;name"`."""
         text = token.text
+        if token.kind == "iri":
+            return Iri(text[1:-1])
         if token.kind == "text":
             found = re.fullmatch(r'"&([\w.-]*);(.*)"', text)
             if found is None:

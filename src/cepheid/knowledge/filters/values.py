@@ -60,22 +60,25 @@ _INTEGERS = {
     "unsignedShort": (0, 2**16 - 1),
     "unsignedByte": (0, 255),
 }
-_INTEGER = re.compile(r"[+-]?\d+")
-_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
-_DOUBLE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN")
+MOST_DIGITS = 4300
+"""The most digits of an integer: Python does not read or write more, as that takes quadratic time."""
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)
+_DOUBLE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?INF|NaN", re.ASCII)
 _ZONE = r"(?P<zone>Z|[+-]\d\d:\d\d)?"
 _DATE = r"(?P<year>-?\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(\.\d+)?)"
 _MOMENTS = {
-    "dateTime": re.compile(f"{_DATE}T{_TIME}{_ZONE}"),
-    "dateTimeStamp": re.compile(f"{_DATE}T{_TIME}(?P<zone>Z|[+-]\\d\\d:\\d\\d)"),
-    "date": re.compile(_DATE + _ZONE),
-    "time": re.compile(_TIME + _ZONE),
+    "dateTime": re.compile(f"{_DATE}T{_TIME}{_ZONE}", re.ASCII),
+    "dateTimeStamp": re.compile(f"{_DATE}T{_TIME}(?P<zone>Z|[+-]\\d\\d:\\d\\d)", re.ASCII),
+    "date": re.compile(_DATE + _ZONE, re.ASCII),
+    "time": re.compile(_TIME + _ZONE, re.ASCII),
 }
 _DAY_TIME = re.compile(
-    r"(?P<sign>-)?P(?!$)((?P<days>\d+)D)?(T(?=\d)((?P<hours>\d+)H)?((?P<minutes>\d+)M)?((?P<seconds>\d+(\.\d+)?)S)?)?"
+    r"(?P<sign>-)?P(?!$)((?P<days>\d+)D)?(T(?=\d)((?P<hours>\d+)H)?((?P<minutes>\d+)M)?((?P<seconds>\d+(\.\d+)?)S)?)?",
+    re.ASCII,
 )
-_YEAR_MONTH = re.compile(r"(?P<sign>-)?P(?!$)((?P<years>\d+)Y)?((?P<months>\d+)M)?")
+_YEAR_MONTH = re.compile(r"(?P<sign>-)?P(?!$)((?P<years>\d+)Y)?((?P<months>\d+)M)?", re.ASCII)
 _TEXTS = {"string", "normalizedString", "token", "language", "Name", "NCName", "NMTOKEN"}
 
 
@@ -109,7 +112,7 @@ def value_of(literal: Literal) -> Value:
             return Duration("dayTimeDuration", -seconds if parts["sign"] else seconds)
         case "yearMonthDuration" if found := _YEAR_MONTH.fullmatch(text):
             parts = found.groupdict()
-            months = 12 * int(parts["years"] or 0) + int(parts["months"] or 0)
+            months = 12 * _integer(parts["years"] or "0") + _integer(parts["months"] or "0")
             return Duration("yearMonthDuration", Decimal(-months if parts["sign"] else months))
     if kind in _TEXTS:
         return literal.text
@@ -118,9 +121,11 @@ def value_of(literal: Literal) -> Value:
     return literal
 
 
-def _integer(text: str, least: int | None, most: int | None) -> int:
+def _integer(text: str, least: int | None = None, most: int | None = None) -> int:
     if not _INTEGER.fullmatch(text):
         raise NoValue(f"{text!r} is no integer")
+    if len(text.lstrip("+-")) > MOST_DIGITS:
+        raise NoValue(f"an integer has more than {MOST_DIGITS:,} digits")
     value = int(text)
     if (least is not None and value < least) or (most is not None and value > most):
         raise NoValue(f"{text!r} is out of the range of its type")
@@ -175,13 +180,19 @@ def zone_of(text: str | None) -> timezone | None:
 
 
 def literal_of(value: Value) -> Literal:
-    """The value as a literal."""
+    """The value as a literal.
+
+    Raises:
+        NoValue: it is an integer with too many digits.
+    """
     match value:
         case Literal():
             return value
         case bool():
             return Literal(str(value).lower(), f"{XSD}boolean")
         case int():
+            if abs(value) >= _TOO_GREAT:
+                raise NoValue(f"an integer has more than {MOST_DIGITS:,} digits")
             return Literal(str(value), f"{XSD}integer")
         case Decimal():
             return Literal(f"{value:f}", f"{XSD}decimal")
@@ -194,6 +205,9 @@ def literal_of(value: Value) -> Literal:
             return Literal(f"{'-' if amount < 0 else ''}P{size}", XSD + kind)
         case Moment(at, kind):
             return Literal(_shown(at, kind), XSD + kind)
+
+
+_TOO_GREAT = 10**MOST_DIGITS
 
 
 def _shown(at: datetime, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from cepheid.knowledge.filters.builtins import BUILTINS
@@ -11,6 +12,12 @@ from cepheid.knowledge.filters.syntax import SWRLB, Atom, Variable
 def variables_of(atoms: Sequence[Atom]) -> list[str]:
     """The names of the variables, each once, in the order of the text."""
     return [*dict.fromkeys(one.name for atom in atoms for one in atom.arguments if isinstance(one, Variable))]
+
+
+def place_of(variable: str, text: str) -> tuple[int, int] | None:
+    """The start and end of the variable in the text of a filter that has it."""
+    found = re.search(rf"\?{variable}(?!\w)", text)
+    return None if found is None else found.span()
 
 
 def never_bound(atoms: Sequence[Atom], given: Collection[str]) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import partial, reduce
+from itertools import chain
 from typing import Any
 
 from cepheid.errors import KnowledgeError, PatternError, Problem
@@ -12,6 +13,7 @@ from cepheid.knowledge.knowledge import Knowledge
 from cepheid.lang.document.knowledge import knowledge_of, mapping_of
 from cepheid.lang.document.marked_text import MarkedText
 from cepheid.lang.document.problems import is_valid, place, refused
+from cepheid.lang.expression import Span
 
 
 def meaning_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:
@@ -40,6 +42,26 @@ def _knowledge_problems(document: dict[str, Any], marked: MarkedText) -> Iterato
         message = "files of knowledge can be named only in a pattern file, which they are relative to"
         hint = "Read the pattern with read_pattern, and write it with pattern_to_document: that has the facts in it."
         yield marked.problem(message, marked.key_spans["knowledge", "files"], hint)
+
+
+def place_in_mapping(problem: Problem, marked: MarkedText) -> Span | None:
+    """The place of a problem of the mapping: the name that it is about, else the key; None if it is about another part
+    of the document.
+    """
+    head, _, name = (problem.where or "").partition(", ")
+    if head != "mapping":
+        return None
+    keys = (span for path, span in marked.key_spans.items() if path[:1] == ("mapping",) and repr(path[-1]) == name)
+    values = (
+        span
+        for path, span in marked.spans.items()
+        if path[:1] == ("mapping",) and repr(reduce(_part, path, marked.value)) == name
+    )
+    return next(chain(keys, values), marked.key_spans["mapping",])
+
+
+def _part(value: Any, at: str | int) -> Any:
+    return value[at]
 
 
 def read_meaning(document: dict[str, Any], marked: MarkedText) -> tuple[Knowledge | None, EventMapping | None]:

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from cepheid.errors import Problem
 from cepheid.lang.document.knowledge import meaning_document
-from cepheid.lang.document.knowledge_problems import meaning_problems, read_meaning
+from cepheid.lang.document.knowledge_problems import meaning_problems, place_in_mapping, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Value
 from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
@@ -62,8 +62,8 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
     where = problem.where or ""
     if where == "taxonomy":
         return place((where, "column"), marked)
-    if where.split(",")[0] == "mapping":
-        return place(("mapping",), marked)
+    if (span := place_in_mapping(problem, marked)) is not None:
+        return span
     if where == "where" or where.endswith(", where"):
         return span_of_text(problem, (KEY,), marked)
     if where.startswith("parameter "):  # the file does not declare it

@@ -43,7 +43,7 @@ from cepheid.lang.intervals.values import (
     Tree,
     variables_of,
 )
-from cepheid.lang.semantic import check_given_together
+from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.sql.cursor import Cursor, refused
 from cepheid.lang.sql.tokens import Kind, Token
 
@@ -66,7 +66,7 @@ def interval_pattern(
     Raises:
         PatternError: the text is not a pattern; with the place.
     """
-    check_given_together(knowledge, mapping)
+    check_knowledge(knowledge, mapping)
     return replace(read(text, _query), knowledge=knowledge, mapping=mapping)
 
 

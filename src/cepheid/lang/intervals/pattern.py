@@ -31,7 +31,7 @@ from cepheid.lang.intervals.values import (
     scope_named,
 )
 from cepheid.lang.parameters import Parameter, ParameterValue, string_literal, with_values
-from cepheid.lang.semantic import SemanticFilter, check_given_together
+from cepheid.lang.semantic import SemanticFilter, check_knowledge
 from cepheid.lang.sql.tokens import tokenize
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
@@ -160,7 +160,7 @@ class IntervalPattern:
         """Gives what semantic filters ask, and how events are its individuals. The types of variables are then classes
         of the knowledge, and the pattern has no taxonomy.
         """
-        check_given_together(knowledge, mapping)
+        check_knowledge(knowledge, mapping)
         return replace(self, knowledge=knowledge, mapping=mapping)
 
     def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:

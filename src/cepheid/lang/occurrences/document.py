@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.knowledge import meaning_document
-from cepheid.lang.document.knowledge_problems import meaning_problems, read_meaning
+from cepheid.lang.document.knowledge_problems import meaning_problems, place_in_mapping, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Value
 from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
@@ -84,8 +84,8 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
     document, where = cast("dict[str, Any]", marked.value), problem.where or ""
     if where in ("policy", "taxonomy"):
         return place((where, "column") if where == "taxonomy" else (where,), marked)
-    if where.split(",")[0] == "mapping":
-        return place(("mapping",), marked)
+    if (found := place_in_mapping(problem, marked)) is not None:
+        return found
     for name in document.get("types", {}):
         if where == f"type {name!r}":
             return span_of_text(problem, ("types", name), marked)

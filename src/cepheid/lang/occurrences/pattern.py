@@ -27,7 +27,7 @@ from cepheid.lang.occurrences.parser import parse_occurrences
 from cepheid.lang.occurrences.printer import calls_text
 from cepheid.lang.occurrences.variables import variable_name
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
-from cepheid.lang.semantic import check_given_together
+from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class OccurrencePattern:
         Raises:
             PatternError: the text is not valid; with the places of the problems.
         """
-        check_given_together(knowledge, mapping)
+        check_knowledge(knowledge, mapping)
         if isinstance(expression, str):
             declared = parse_occurrences(expression, semantic=knowledge is not None)
             return OccurrencePattern(

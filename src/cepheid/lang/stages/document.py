@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.knowledge import meaning_document
-from cepheid.lang.document.knowledge_problems import meaning_problems, read_meaning
+from cepheid.lang.document.knowledge_problems import meaning_problems, place_in_mapping, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
 from cepheid.lang.document.problems import NAME_KEYS, PATTERN_SCHEMA, place
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
@@ -101,8 +101,8 @@ def span_in_document(problem: Problem, marked: MarkedText) -> Span | None:
     if where.startswith("begin_without "):
         path: Path = ("stages", 0, "begin_without")
         return _span_in(marked, (*path, "where"), problem) if problem.text else place((*path, "name"), marked)
-    if where.split(",")[0] == "mapping":
-        return place(("mapping",), marked)
+    if (found := place_in_mapping(problem, marked)) is not None:
+        return found
     if where == "taxonomy":  # the problem is about its column, as the kinds do not depend on the events
         return place(("taxonomy", "column"), marked)
     for path, stage in stages_in(document["stages"], ("stages",)):

@@ -21,7 +21,7 @@ from cepheid.lang.arguments import pattern_name, shown, stage_name, times_of, ti
 from cepheid.lang.duration import parse_duration, shorter
 from cepheid.lang.function import Function
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
-from cepheid.lang.semantic import check_given_together
+from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.stages.conditions import Condition, GivenCondition, Subtype, condition_of
 from cepheid.lang.stages.printer import calls_text
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
@@ -256,7 +256,7 @@ class Pattern:
         `knowledge` is what the conditions `semantic(…)` ask, and `mapping` says how events are its individuals; they
         are given together. The types of `subtype` are then classes of the knowledge.
         """
-        check_given_together(knowledge, mapping)
+        check_knowledge(knowledge, mapping)
         begun = Pattern((_stage("begin", stage, Contiguity.STRICT),), knowledge=knowledge, mapping=mapping)
         return begun.named(name, version=version)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name, Span
 from cepheid.lang.function import Function
+from cepheid.lang.semantic import FILTER
 from cepheid.lang.sql.refused import NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
 from cepheid.plan.conditions.script import Fold
 
@@ -244,6 +245,9 @@ class Resolver:
                 return Column(expression, None, pa.null(), span=expression.span, source=self.source)
             case Name():
                 return self._name(expression, stage_event, inside)
+            case Call(function) if function == FILTER:
+                hint = "In Python, where(semantic('…')); in a pattern file, where: {semantic: …}; in brackets, [ … ]."
+                return self._problem("a semantic filter is no part of an SQL expression", expression.span, hint)
             case Call(function) if function in PATTERN_FUNCTIONS:
                 if inside:
                     return self._problem(f"{function}(…) cannot stand inside {inside}(…)", expression.span)

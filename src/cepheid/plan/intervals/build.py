@@ -168,7 +168,7 @@ def _type_texts(semantics: SemanticConditions, columns: pa.Schema | None, proble
     pattern = semantics.pattern
     asked = [(f"event {variable!r}", type_) for variable, type_ in types_of_variables(pattern).items()]
     if pattern.knowledge is not None:
-        return semantics.classes(asked)
+        return semantics.lifted.classes(asked)
     return subtype_conditions(pattern.types, asked, columns, problems)
 
 

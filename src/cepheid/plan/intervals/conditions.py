@@ -15,9 +15,10 @@ from cepheid.errors import Problem, did_you_mean
 from cepheid.knowledge.question import with_answers
 from cepheid.lang.consistency import End
 from cepheid.lang.expression import Call, Expression, Literal, Name
+from cepheid.lang.semantic import FILTER
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import CURRENT, Column, Node, Resolver, Source, elsewhere, events_of, walk
-from cepheid.plan.intervals.semantic import FILTER, SemanticConditions, given_filter
+from cepheid.plan.intervals.semantic import SemanticConditions, given_filter
 
 _ENDS = {end.value: end for end in End}
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
-from cepheid.knowledge.filters.variables import variables_of
+from cepheid.knowledge.filters.variables import place_of, variables_of
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.semantic import FILTER
 from cepheid.plan.semantics.conditions import LiftedConditions
 from cepheid.plan.semantics.filters import FilterTexts
 from cepheid.plan.semantics.names_sql import quoted
-
-FILTER = "semantic"
-"""The function that stands for a semantic filter in SQL."""
 
 
 def given_filter(expression: Expression) -> str | None:
@@ -40,10 +38,6 @@ class SemanticConditions:
         texts = FilterTexts(pattern.knowledge, pattern.mapping, "with_knowledge(knowledge, mapping)", problems)
         return SemanticConditions(pattern, LiftedConditions.of(texts, pattern.types, columns, "a match"))
 
-    def classes(self, asked: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-        """Class → SQL for an event that is of it; `asked` has each class with its place."""
-        return self.lifted.classes(asked)
-
     def filter(self, text: str, where: str, allowed: Collection[int]) -> str | None:
         """SQL of a filter, which may use the variables with the numbers `allowed`; None if there is none."""
         atoms = self.lifted.texts.atoms(text, where, self.pattern.variables)
@@ -59,6 +53,5 @@ class SemanticConditions:
 
 def _negated(names: Sequence[str], text: str, where: str) -> Iterator[Problem]:
     for name in names:
-        at = text.find(f"?{name}")
         hint = "A condition on a negated event belongs to its negation: (!D d WHERE …), without(…, where=…)."
-        yield Problem(f"?{name} is negated", where, text, (at, at + len(name) + 1), hint)
+        yield Problem(f"?{name} is negated", where, text, place_of(name, text), hint)

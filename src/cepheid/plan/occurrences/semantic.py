@@ -16,8 +16,10 @@ from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.semantic import SemanticFilter
 from cepheid.plan.semantics.exclusive import exclusive_classes
 from cepheid.plan.semantics.filters import FilterTexts
+from cepheid.plan.semantics.mapping import mistaken_values
 
 _MAKER = "OccurrencePattern.of(…, knowledge=…, mapping=…)"
+_HINT = "In a pattern with knowledge brackets have semantic filters; SQL is written [sql: …]."
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,12 @@ class SemanticTexts:
 
     @property
     def warnings(self) -> Iterator[str]:
-        """What is odd in the mapping, and in the texts read so far, each once."""
+        """What is odd in the mapping, which has no problems, and in the texts read so far, each once."""
         yield from self._texts.warnings
-        if self.pattern.knowledge is not None and self.pattern.mapping is not None:
-            yield from exclusive_classes(self.pattern.knowledge, self.pattern.mapping, self._classes)
+        knowledge, mapping = self.pattern.knowledge, self.pattern.mapping
+        if knowledge is not None and mapping is not None:
+            yield from mistaken_values(mapping, knowledge)
+            yield from exclusive_classes(knowledge, mapping, self._classes)
 
     def filter(self, given: SemanticFilter, visible: Iterable[int], where: str) -> PlannedFilter | None:
         """The filter, which may use the variables with the numbers `visible`; None if it has problems."""
@@ -98,11 +102,11 @@ class SemanticTexts:
             for one in restricted
             if isinstance(one.condition, SemanticFilter)
         )
-        class_ = self._texts.class_of(base, None)
+        class_ = self._texts.class_of(base, f"type {base!r}")
         if class_ is not None:
             self._classes.add(class_)
         return None if class_ is None or len(self.problems) > before else PlannedType(class_, filters)
 
     @cached_property
     def _texts(self) -> FilterTexts:
-        return FilterTexts(self.pattern.knowledge, self.pattern.mapping, _MAKER, self.problems)
+        return FilterTexts(self.pattern.knowledge, self.pattern.mapping, _MAKER, self.problems, _HINT)

@@ -20,6 +20,8 @@ from cepheid.knowledge.filters.values import Duration, Moment, NoValue, value_of
 from cepheid.knowledge.terms import Iri, Literal, Term
 from cepheid.plan.conditions.types import is_integer, is_string
 
+_MOST_DIGITS = 20
+"""The most digits of an integer of 64 bits."""
 Cells: TypeAlias = Mapping[str, Any]
 """Values of an event by column."""
 
@@ -86,7 +88,7 @@ def _decoded(parts: Sequence[str], type_: pa.DataType) -> list[Any]:
 def _integer(text: str, limit: int) -> int | None:
     """The integer that is written so; None if there is none within the limit."""
     digits = text.removeprefix("-")
-    value = int(text) if digits.isascii() and digits.isdigit() else None
+    value = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else None
     return value if value is not None and str(value) == text and -limit <= value < limit else None
 
 

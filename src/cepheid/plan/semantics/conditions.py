@@ -18,6 +18,7 @@ from cepheid.plan.semantics.explain import Answer, with_questions
 from cepheid.plan.semantics.filters import FilterTexts, mapping_problems
 from cepheid.plan.semantics.inert import NotLifted, inert
 from cepheid.plan.semantics.lifted import Lifting
+from cepheid.plan.semantics.mapping import mistaken_values
 
 _EVENT = "event"
 
@@ -46,6 +47,8 @@ class LiftedConditions:
         texts.problems.extend(found)
         if found:
             return LiftedConditions(texts, None, knower)
+        for warning in mistaken_values(mapping, knowledge):
+            texts.warn(warning)
         try:
             if columns is not None:
                 return LiftedConditions(texts, Lifting(knowledge, mapping, columns), knower)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from cepheid.errors import KnowledgeError
 from cepheid.knowledge.closure.closure import Closure, Contradiction
 from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.events.mapping import Constant, EventMapping
@@ -19,19 +18,17 @@ def exclusive_classes(knowledge: Knowledge, mapping: EventMapping, classes: Coll
     """Warnings for events that contradict the knowledge by their class and one mapped property, or by constant classes.
 
     Args:
+        mapping: One whose names have no problems.
         classes: The classes that events may have, if the mapping does not list them.
     """
     prefixes = knowledge.prefixes
-    try:
-        listed = [*dict.fromkeys(name_of(name, prefixes) for _, name in mapping.classes or ())]
-        constant = [
-            name_of(value.name, prefixes)
-            for name, value in mapping.properties
-            if name == "a" and isinstance(value, Constant)
-        ]
-        properties = {property_of(name, prefixes): value for name, value in mapping.properties if name != "a"}
-    except KnowledgeError:
-        return  # a problem of the mapping
+    listed = [*dict.fromkeys(name_of(name, prefixes) for _, name in mapping.classes or ())]
+    constant = [
+        name_of(value.name, prefixes)
+        for name, value in mapping.properties
+        if name == "a" and isinstance(value, Constant)
+    ]
+    properties = {property_of(name, prefixes): value for name, value in mapping.properties if name != "a"}
     always: list[Triple] = [(_EVENT, TYPE, one) for one in constant]
     if (found := _contradiction(knowledge, always)) is not None:
         yield _warning("every event", found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,9 @@ from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri
 from cepheid.knowledge.unknown import mistaken_name, unknown_in_filter, unknown_names
 from cepheid.plan.semantics.mapping import column_problems, name_problems
+
+_SIGN = re.compile(r"[=<>]|\w\.\w")
+"""What SQL often has, and filters mostly have not."""
 
 
 def mapping_problems(
@@ -37,6 +41,8 @@ class FilterTexts:
     maker: str
     """The call that gives a pattern of this kind its knowledge."""
     problems: list[Problem]
+    if_sql: str | None = None
+    """The hint for a text that cannot be read and may be SQL."""
     warnings: list[str] = field(default_factory=list)
     """What is known to be odd, each once."""
 
@@ -49,11 +55,11 @@ class FilterTexts:
         try:
             places = located(text, self.knowledge.prefixes)
         except FilterError as error:
-            self.problems.append(replace(error.problem, where=where))
+            self.problems.append(replace(error.problem, where=where, hint=self.if_sql if _SIGN.search(text) else None))
             return None
         atoms = tuple(atom for atom, _ in places)
         if why := never_holds(text, atoms, given):
-            self._warn(why)
+            self.warn(why)
         return None if self._refused(unknown_in_filter(self.knowledge, text, places, where)) else atoms
 
     def class_of(self, name: str, where: str | None) -> Iri | None:
@@ -76,11 +82,12 @@ class FilterTexts:
             return False
         if self.mapping.brings_any_facts:
             for one in found:
-                self._warn(f"{one}\nEvents may bring it with their facts.")
+                self.warn(f"{one}\nEvents may bring it with their facts.")
             return False
         self.problems.extend(found)
         return True
 
-    def _warn(self, warning: str) -> None:
+    def warn(self, warning: str) -> None:
+        """Adds a warning, if it is new."""
         if warning not in self.warnings:
             self.warnings.append(warning)

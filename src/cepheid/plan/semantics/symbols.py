@@ -16,8 +16,8 @@ from cepheid.plan.semantics.inert import NotLifted, Related
 from cepheid.plan.semantics.name_lists import in_list
 from cepheid.plan.semantics.names_sql import Names, quoted
 
-_INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)
-"""How an integer of a column is written."""
+_INTEGER = re.compile(r"0|-?[1-9]\d{0,19}", re.ASCII)
+"""How an integer of a column is written, which has at most 64 bits."""
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def _resolved(
     if pattern.knowledge is None:
         types = subtype_conditions(pattern.types, asked_types(pattern), columns, problems)
     else:
-        types = semantics.classes(asked_types(pattern))
+        types = semantics.lifted.classes(asked_types(pattern))
     texts = [_with_sql(written, semantics) for written in _written(pattern, types)]
     questions = semantics.lifted.questions
     known = None if columns is None else with_answers(columns, questions)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from cepheid.errors import Problem
 from cepheid.knowledge.filters.syntax import is_word
-from cepheid.knowledge.filters.variables import variables_of
+from cepheid.knowledge.filters.variables import place_of, variables_of
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.semantics.conditions import LiftedConditions
 from cepheid.plan.semantics.filters import FilterTexts
@@ -29,10 +29,6 @@ class SemanticConditions:
         """`columns` None: the columns are not known."""
         texts = FilterTexts(pattern.knowledge, pattern.mapping, "Pattern.begin(…, knowledge=…, mapping=…)", problems)
         return SemanticConditions(pattern, LiftedConditions.of(texts, pattern.types, columns, "a partial match"))
-
-    def classes(self, asked: Sequence[tuple[str, str]]) -> Mapping[str, str]:
-        """Class → SQL for an event that is of it; `asked` has each class with its place."""
-        return self.lifted.classes(asked)
 
     def filter(self, text: str, where: str, current: str | None, visible: int) -> str | None:
         """SQL of a filter; None if there is none.
@@ -68,9 +64,8 @@ class SemanticConditions:
                 continue
             why = "comes later" if one else "does not always take exactly one event"
             hint = "Use another name for a variable that may be anything, or only stages that take one event before."
-            at = text.find(f"?{leaf.name}")
-            span = (at, at + len(leaf.name) + 1)
-            yield Problem(f"?{leaf.name} has the name of a stage that {why}", where, text, span, hint)
+            message = f"?{leaf.name} has the name of a stage that {why}"
+            yield Problem(message, where, text, place_of(leaf.name, text), hint)
 
 
 def _with_hint(problem: Problem, hint: str) -> Problem:

@@ -65,10 +65,10 @@ def _divide(one: Value, other: Value) -> Any:
 
 def _integer_divide(one: Value, other: Value) -> Any:
     left, right = numbers(one, other)
-    if not right or not math.isfinite(left) or math.isnan(right):
-        raise NoValue("there is no quotient")
+    if not right:
+        raise NoValue("division by zero")
     if isinstance(left, float):
-        return math.trunc(left / right)
+        return math.trunc(finite(left / right))
     if isinstance(left, Decimal):
         return int(_EXACT.divide_int(left, right))
     quotient = abs(left) // abs(right)
@@ -80,10 +80,11 @@ def _mod(one: Value, other: Value) -> Any:
     if not right:
         raise NoValue("division by zero")
     if isinstance(left, float):
-        return finite(math.fmod(left, right))
+        return finite(math.fmod(finite(left), right))
     if isinstance(left, Decimal):
         return _EXACT.remainder(left, right)
-    return int(math.copysign(1, left)) * (abs(left) % abs(right))
+    remainder = abs(left) % abs(right)
+    return -remainder if left < 0 else remainder
 
 
 def _pow(one: Value, other: Value) -> Any:

@@ -23,13 +23,15 @@ def pattern(text: str, flags: str = "") -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return re.compile(_translated(text, lines="m" in flags), sum(_FLAGS[flag] for flag in flags))
+            return re.compile(_translated(text, flags), sum(_FLAGS[flag] for flag in {*flags}))
     except (re.error, FutureWarning, DeprecationWarning) as error:
         raise NoValue(f"the pattern {text!r} is wrong: {error}") from error
 
 
-def _translated(text: str, *, lines: bool) -> str:
-    """The pattern for Python. There `$` also stands before a line's end, and a space is one of more characters."""
+def _translated(text: str, flags: str) -> str:
+    """The pattern for Python. There `$` also stands before a line's end, a dot for a carriage return, too, a space is
+    one of more characters, and with the flag x a `#` begins a comment.
+    """
     parts, in_class = list[str](), False
     for part in re.findall(r"\\.|\(\?|.", text, re.DOTALL):
         match part:
@@ -40,8 +42,12 @@ def _translated(text: str, *, lines: bool) -> str:
                 parts.append(_SPACES if in_class else outside)
             case "\\p" | "\\P" | "\\i" | "\\I" | "\\c" | "\\C":
                 raise NoValue(f"the pattern {text!r} has {part}, which is not available here")
-            case "$" if not in_class and not lines:
+            case "$" if not in_class and "m" not in flags:
                 parts.append(r"\Z")
+            case "." if not in_class and "s" not in flags:
+                parts.append(r"[^\n\r]")
+            case "#" if not in_class and "x" in flags:
+                parts.append(r"\#")
             case "[" if in_class:
                 raise NoValue(f"the pattern {text!r} subtracts classes of characters, which is not available here")
             case _:
