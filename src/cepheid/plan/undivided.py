@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from cepheid.plan.plan_set import PlanSet
 
 
 class Undivided(NamedTuple):
@@ -20,3 +22,15 @@ class Undivided(NamedTuple):
 def division_lines(ways: Iterable[str]) -> str:
     """For each way to divide a key, whether it fits the pattern and why, one line each."""
     return "".join(f"Dividing one key {way}\n" for way in ways)
+
+
+def undivided_of_all(plans: PlanSet[Any], each: Sequence[object]) -> Undivided:
+    """The reasons of all patterns that cannot be divided, which name them. `each` has an answer per pattern."""
+    return Undivided(
+        tuple(
+            f"pattern {plan.pattern.name!r}: {reason}" if plans.named else reason
+            for plan, answer in zip(plans.each, each, strict=True)
+            if isinstance(answer, Undivided)
+            for reason in answer.reasons
+        )
+    )

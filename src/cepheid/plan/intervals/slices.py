@@ -16,7 +16,7 @@ from cepheid.plan.division import TimeSlices
 from cepheid.plan.intervals.constants import FREE, Guard
 from cepheid.plan.intervals.growth import Purge, guard_of, purge_of
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
-from cepheid.plan.undivided import Undivided
+from cepheid.plan.undivided import Undivided, undivided_of_all
 
 _LONGEST = FREE // 16
 """Microseconds: hosts add several windows to times."""
@@ -40,14 +40,7 @@ def slices_of_all(plans: IntervalPlans, *, settled: bool = False) -> TimeSlices 
     if len(found) == len(each):
         overlaps = any(one.overlaps for one in found)
         return TimeSlices(before=0, window=max(one.window for one in found), by_start=True, overlaps=overlaps)
-    return Undivided(
-        tuple(
-            f"pattern {plan.pattern.name!r}: {reason}" if plans.named else reason
-            for plan, slices in zip(plans.each, each, strict=True)
-            if isinstance(slices, Undivided)
-            for reason in slices.reasons
-        )
-    )
+    return undivided_of_all(plans, each)
 
 
 def slices_text(plan: IntervalPlan) -> str:

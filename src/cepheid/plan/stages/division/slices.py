@@ -24,7 +24,7 @@ from cepheid.plan.division import TimeSlices
 from cepheid.plan.stages.division.undivided import SKIP_NAMES
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
-from cepheid.plan.undivided import Undivided
+from cepheid.plan.undivided import Undivided, undivided_of_all
 
 SETTLING = (SkipTo.NO_SKIP, SkipTo.NEXT)
 """The skip strategies with which a match drops no partial matches of later starts."""
@@ -57,14 +57,7 @@ def slices_of_all(plans: Plans, *, settled: bool = False) -> TimeSlices | Undivi
             waits=any(one.waits for one in found),
             settles=all(one.settles for one in found),
         )
-    return Undivided(
-        tuple(
-            f"pattern {plan.pattern.name!r}: {reason}" if plans.named else reason
-            for plan, slices in zip(plans.each, each, strict=True)
-            if isinstance(slices, Undivided)
-            for reason in slices.reasons
-        )
-    )
+    return undivided_of_all(plans, each)
 
 
 def slices_text(plan: Plan) -> str:
