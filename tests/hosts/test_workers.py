@@ -34,7 +34,7 @@ from cepheid import (
     detect,
 )
 from cepheid.hosts.in_process.workers import pool
-from cepheid.hosts.in_process.workers.division import Division, PartEvents, divided
+from cepheid.hosts.in_process.workers.division import WINDOWS, Division, PartEvents, divided
 from cepheid.plan.division import TimeSlices
 
 KEYED: dict[str, Any] = {"key": "key", "time": "at"}
@@ -109,6 +109,7 @@ def test_division(  # noqa: PLR0917
     assert [row for task in tasks for row in range(task.slice.begin if task.slice else task.first, task.end)] == [
         *range(len(times))
     ]
+    windows = window if settles else WINDOWS * window
     for task in tasks:
         if task.slice is None:
             assert task.first in starts
@@ -123,8 +124,8 @@ def test_division(  # noqa: PLR0917
         assert task.until == (None if is_last else times[task.end] - 1)
         for row in range(key[0], begin):
             age = times[begin] - times[row]
-            assert (row >= task.slice.may_start) == (age <= window)
-            assert (row >= task.first) == (age <= window + before)
+            assert (row >= task.slice.may_start) == (age <= windows)
+            assert (row >= task.first) == (age <= windows + before)
 
 
 def events_of(count: int, *, keys: int = 5) -> pa.Table:

@@ -145,7 +145,7 @@ class Detector(Replays):
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        rows = [self._rows(part) for part in parts_of(emitted) if not self._was_reported(part)]
+        rows = [self._rows(part) for part in parts_of(self._own(emitted)) if not self._was_reported(part)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
         return [pa.Table.from_batches(rows, self.schemas[0])]
@@ -190,6 +190,13 @@ class Detector(Replays):
         self.working_set.keep(self.kernel.hold())
         self._kept = len(self.working_set)
 
+    def _own(self, emitted: Emitted) -> Emitted:
+        """The results that this detector reports."""
+        if self._reports is None or not len(emitted.end):
+            return emitted
+        used, position = places(emitted.event[np.append(0, emitted.end[:-1])], len(self.working_set))
+        return emitted.only(self._reports(self.working_set.take(used))[position])[0]
+
     def _was_reported(self, emitted: Emitted) -> bool:
         """Whether these results were emitted before, in a replay; counts them if so. False if rows are needed all the
         same, for timeouts that may repeat.
@@ -204,12 +211,7 @@ class Detector(Replays):
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, emitted.count(TIMED_OUT)
         used, position = places(emitted.event, len(self.working_set))
-        events = self.working_set.take(used)
-        if self._reports is not None and len(emitted.end):
-            first = position[np.append(0, emitted.end[:-1])]
-            emitted, taken = emitted.only(self._reports(events)[first])
-            position, timeouts = position[taken], emitted.count(TIMED_OUT)
-        rows = rows_of(plan, emitted, events, position, self.ids)
+        rows = rows_of(plan, emitted, self.working_set.take(used), position, self.ids)
         if timeouts:
             rows = self.reported.new(rows)
         self._matches += emitted.count(MATCHED)

@@ -18,6 +18,12 @@ LEAST = 1 << 14
 MOST_REPEATED = 0.2
 """Where slices would read more than this share of a key's events twice, there are fewer slices."""
 
+WINDOWS = 3
+"""So many windows before its begin a slice assumes that nothing was open, where one window does not make sure that this
+has no effect. In slices of four patterns, 56 in all, one window gave 35 wrong assumptions, two gave 2, and three none.
+With events by twos (`a next b`) half of the assumptions are wrong, whatever the number is.
+"""
+
 
 class Slice(NamedTuple):
     """Which of a task's events are those of its slice. Others come before, and tell what is open at its begin, or come
@@ -138,7 +144,8 @@ def _slices(key: Task, times: Rows, most: int, slices: TimeSlices) -> list[Task]
     begins = np.unique(np.searchsorted(times, times[places]))  # no instant is divided
     if len(begins) == 1:
         return [key]
-    started_from = times[begins] - (0 if slices.by_start else slices.window)
+    windows = 1 if slices.settles else WINDOWS
+    started_from = times[begins] - slices.window * (0 if slices.by_start else windows)
     may_start, first = (np.searchsorted(times, started_from - before) for before in (0, slices.before))
     ends, entered = np.append(begins[1:], len(times)), (times[begins] - 1).tolist()
     last = times[ends - 1] + (slices.window if slices.by_start else 0)
