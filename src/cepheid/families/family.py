@@ -179,11 +179,10 @@ class Family(Protocol):
         """
         raise AssertionError(f"{self.noun} has no time slices")
 
-    def time_slices(self, plans: Any, *, settled: bool = False) -> TimeSlices | str:  # noqa: ARG002
+    def time_slices(self, plans: Any, *, settled: bool = False) -> TimeSlices | str:
         """How the events of one key are divided by time; or why they are not. If `settled`, only slices that settle
-        will do.
+        will do, which read events of known times.
         """
-        return f"{self.kind} are divided by key only"
 
     def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002
         """The tiers in which a pattern without key can be found; none if all events must be in one sequence."""
@@ -193,11 +192,10 @@ class Family(Protocol):
         """Values that extend the key, as all events of a match have the same ones; none if the whole key is needed."""
         return ()
 
-    def start_window(self, plan: Any) -> int | str:  # noqa: ARG002
+    def start_window(self, plan: Any) -> int | str:
         """Microseconds after which a partial match has ended, if those of a key can be divided by their first events;
         otherwise the reasons why they cannot.
         """
-        return f"{self.noun} is divided only by its key"
 
     def tier_schema(self, plans: Any, number: int, shipped: ShippedEvents) -> pa.Schema:  # noqa: ARG002
         """The columns of the rows of the tier with this number, which is one of several."""

@@ -1,4 +1,4 @@
-"""Finite input in parts that several processes can work on, each with a detector of its own."""
+"""Finite input in parts that several processes can work on."""
 
 from __future__ import annotations
 

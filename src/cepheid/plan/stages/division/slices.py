@@ -21,7 +21,7 @@ from cepheid.lang.duration import format_duration, microseconds
 from cepheid.lang.stages.pattern import SkipTo
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.division import TimeSlices
-from cepheid.plan.stages.division.undivided import SKIP_NAMES
+from cepheid.plan.stages.division.skip_names import SKIP_NAMES
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
 from cepheid.plan.undivided import Undivided, undivided_of_all
