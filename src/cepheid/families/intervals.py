@@ -20,7 +20,7 @@ from cepheid.plan.intervals.growth import interval_growth, interval_warnings, ne
 from cepheid.plan.intervals.plan import ROW_ORDER, IntervalPlan, IntervalPlans
 from cepheid.plan.intervals.slices import slices_of_all, slices_text
 from cepheid.plan.lifted import OutputName
-from cepheid.plan.undivided import Undivided, division_lines
+from cepheid.plan.undivided import Undivided
 
 if TYPE_CHECKING:
     from cepheid.compile.intervals.compiled import CompiledIntervalPlans
@@ -77,13 +77,13 @@ class Intervals(Family):
 
         if plan is None:
             return Explanation(f"{explain_interval_pattern(pattern)}\n", None)
-        text = explain_intervals(plan, warnings=interval_warnings(pattern))
         ways = [
             f"by a value: cannot, because {_NO_VALUES}",
             f"by start: cannot, because {_NO_COPIES}",
             slices_text(plan),
         ]
-        return Explanation(f"{text}\n{division_lines(ways)}", join_diagram(plan))
+        text = explain_intervals(plan, ways=ways, warnings=interval_warnings(pattern))
+        return Explanation(f"{text}\n", join_diagram(plan))
 
     def remarks(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> list[str]:  # noqa: ARG002
         return list(interval_warnings(pattern))

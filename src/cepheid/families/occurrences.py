@@ -72,8 +72,8 @@ class Occurrences(Family):
         if plan is None:
             return Explanation(explain.explain_occurrences(pattern), explain.occurrence_drawing(pattern))
         ways = [sub_keys_text(plan), *(f"by {way}: cannot, because {_NO_OTHER}" for way in ("start", "time"))]
-        text = explain.explain_occurrence_plan(plan) + division_lines(ways)
-        return Explanation(text, explain.occurrence_mermaid(plan))
+        lines = [explain.explain_occurrence_plan(plan).rstrip("\n"), *division_lines(ways)]
+        return Explanation("\n".join([*lines, ""]), explain.occurrence_mermaid(plan))
 
     def remarks(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> list[str]:
         return list(misread_types(pattern) if plan is None else plan.warnings)

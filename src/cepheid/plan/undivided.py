@@ -19,9 +19,9 @@ class Undivided(NamedTuple):
         return "; ".join(self.reasons)
 
 
-def division_lines(ways: Iterable[str]) -> str:
-    """For each way to divide a key, whether it fits the pattern and why, one line each."""
-    return "".join(f"Dividing one key {way}\n" for way in ways)
+def division_lines(ways: Iterable[str]) -> list[str]:
+    """For each way to divide a key, whether it fits the pattern and why."""
+    return [f"Dividing one key {way}" for way in ways]
 
 
 def undivided_of_all(plans: PlanSet[Any], each: Sequence[object]) -> Undivided:

@@ -11,4 +11,5 @@ from cepheid.plan.undivided import division_lines
 
 def division_text(plan: Plan) -> str:
     """For each way to divide a key, whether it fits the pattern and why, one line each."""
-    return division_lines([sub_keys_text(plan), starts_text(plan), slices_text(plan)])
+    lines = division_lines([sub_keys_text(plan), starts_text(plan), slices_text(plan)])
+    return "".join(f"{line}\n" for line in lines)
