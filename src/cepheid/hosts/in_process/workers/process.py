@@ -113,7 +113,3 @@ class _Rows:
                 self.paths[i] = self._path.with_name(f"{self._path.name}.{i}")
                 self._writers[i] = self._open.enter_context(pa.ipc.new_stream(str(self.paths[i]), table.schema))
             self._writers[i].write_table(table)
-
-
-if __name__ == "__main__":
-    main()
