@@ -143,11 +143,11 @@ def events_of(count: int, *, keys: int = 5) -> pa.Table:
 
 
 def test_detect() -> None:
-    """`detect` has the same result and the same report with one worker and with two."""
+    """`detect` has the same result and the same report with one worker and with two, also if the number is NumPy's."""
     reports = [Report(), Report()]
     one, two = (
         detect(events_of(600), B.within("1 minute"), workers=workers, report=report, nulls="drop", **KEYED)
-        for workers, report in zip((1, 2), reports, strict=True)
+        for workers, report in zip((1, np.int64(2)), reports, strict=True)
     )
     assert two.equals(one)
     assert len(one) > 100
@@ -160,7 +160,7 @@ def test_auto_is_one_worker_for_few_events() -> None:
     assert detect(few, B, workers="auto", **KEYED).equals(detect(few, B, **KEYED))
 
 
-@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None])
+@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None, np.float64(2), np.array([2, 3])])
 def test_wrong_numbers(workers: Any) -> None:
     """The number is whole and at least 1, or "auto"."""
     with pytest.raises(SchemaError, match=r"workers: a whole number from 1, or 'auto', is expected, got "):
