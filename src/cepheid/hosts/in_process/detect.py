@@ -26,7 +26,7 @@ from cepheid.hosts.in_process.prepare import (
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
-from cepheid.hosts.in_process.workers.choose import matcher_for
+from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
@@ -75,9 +75,10 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
         warn(warning)
     given = with_numbers(events) if request.numbered else events
     usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
-    batches = ordered_batches if family.in_order else batches_as_they_come
-    relevant = relevant_to_any(compiled.relevant_to)
-    with matcher_for(family, plans, compiled, events=usable_events, until=until, asked=request.workers) as matcher:
+    workers = number_of_workers(family, plans, events=len(usable_events), asked=request.workers)
+    batches = ordered_batches if family.in_order or workers > 1 else batches_as_they_come
+    relevant, size = relevant_to_any(compiled.relevant_to), usable_events.events.nbytes
+    with matcher_for(family, plans, compiled, size=size, until=until, workers=workers) as matcher:
         results = [matcher.process(batch) for batch in prefetched(batches(usable_events, plans, relevant, engine))]
         results.append(matcher.finish())
     report(counts_of(family.counts, read | matcher.counts), request)
