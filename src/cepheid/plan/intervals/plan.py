@@ -15,6 +15,9 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import InSql, Measured, PlanOf, PlanSet, distinct
 from cepheid.plan.semantics.explain import Answer
 
+ROW_ORDER = ("match_end", "match_start", "match_id")
+"""The columns by which the matches in a finite input are sorted."""
+
 
 class JoinScript(NamedTuple):
     """A condition on several events: true for a match, or for a negated event and a match."""
@@ -45,7 +48,7 @@ class IntervalPlan(PlanOf[IntervalPattern], Measured, InSql):
     outputs: tuple[OutputName, ...] | None = None
     """The requested outputs for input that does not end; None: all of them."""
     odd: tuple[str, ...] = ()
-    """What is odd in semantic filters, to warn of."""
+    """What is probably not meant, to warn of."""
     answers: tuple[Answer, ...] = ()
     """The semantic filters, and the SQL in their place."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -21,11 +21,12 @@ from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.never import never_true
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Column, Node, Resolver, Shape, Source
 from cepheid.plan.conditions.script import Script
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
+from cepheid.plan.measures import build_measures, measure_problems, resolve_measures, says_running
 from cepheid.plan.occurrences.check import (
     OUTPUT,
     check_depth,
@@ -56,7 +57,7 @@ from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts, plans_or_problems
-from cepheid.plan.problems import refusal, schema_faults
+from cepheid.plan.problems import names_beside, refusal, schema_faults
 from cepheid.plan.semantics.filters import mapping_problems
 from cepheid.plan.semantics.inert import NotLifted
 
@@ -71,7 +72,7 @@ def build_occurrence_plans(
         PatternError: lists the faults of the schema, if any, then all problems of the patterns and measures.
         LimitExceeded: the patterns ask for more than MAX_CONDITIONS types.
     """
-    faults = schema_faults(schema, options.chosen(schema))
+    faults = schema_faults(schema, options)
     if schema.time is None:
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
     delays = any(has_delays(one.pattern.expression) for one in patterns)
@@ -106,7 +107,9 @@ def _plan_or_problems(
     found = _Resolved(pattern, schema.columns, schema.time or "", measures or {})
     found.problems += outputs_problems(pattern, options.outputs)
     if measures is not None:
-        found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
+        found.problems += measure_problems(measures, [*OUTPUT, *names_beside(schema, options)])
+        if options.rows_per == "event":
+            found.problems += [*_running_problems(measures)]
     columns = with_answers(schema.columns, found.lifted.questions)
     types = ask_types(engine, found.nodes, columns, found.problems)
     if found.problems or not sound:
@@ -134,10 +137,17 @@ def _plan_or_problems(
         by_operator=recent and not built.scripted,
         warnings=(
             *misread_types(pattern),
-            *found.semantic.warnings,
+            *(found.semantic.warnings if pattern.knowledge is not None else never_true(found.own_conditions)),
             *(map(costly, built.scripted[:1]) if recent else ()),
         ),
     )
+
+
+def _running_problems(measures: Mapping[str, str]) -> Iterator[Problem]:
+    for name, text in measures.items():
+        if says_running(text):
+            message = "measures of occurrences are those of the whole occurrence, in each of its rows"
+            yield Problem(message, f"measure {name!r}", text, hint="Leave out RUNNING.")
 
 
 def check_occurrences(pattern: OccurrencePattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
@@ -186,7 +196,19 @@ class _Resolved:
         """All resolved conditions and measures."""
         conditions = [node for node in self.conditions.values() if isinstance(node, Node)]
         types = [part for node in self.types.values() if node is not None for part in resolve.written_parts(node)]
-        return [*types, *conditions, *(node for _, node in self.measures)]
+        return [*types, *conditions, *(one.node for one in self.measures)]
+
+    @property
+    def own_conditions(self) -> list[Node]:
+        """Those that are written in the pattern, in SQL."""
+        types = {one.name for one in self.pattern.restricted}
+        restrictions = [
+            part
+            for name in types & self.types.keys()
+            if (node := self.types[name]) is not None
+            for part in resolve.written_parts(node)
+        ]
+        return [*restrictions, *(node for node in self.conditions.values() if isinstance(node, Node))]
 
     def _condition(self, number: int) -> Node | PlannedFilter | None:
         written = self.scopes.conditions[number]

@@ -18,15 +18,16 @@ from cepheid.lang.stages.pattern import BeginWithout, Pattern, Stage
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.never import Empty, why_never_true
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Called, Node, Resolver, Source
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lifted import OutputName, PlannedCondition
+from cepheid.plan.lifted import OutputName, PlannedCondition, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_problems, resolve_measures
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts
-from cepheid.plan.problems import refusal, schema_faults
+from cepheid.plan.problems import names_beside, refusal, schema_faults
 from cepheid.plan.reserved import CAUSE, RESERVED, RESERVED_OPEN
 from cepheid.plan.semantics.explain import Answer
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
@@ -60,7 +61,7 @@ def build_plan(
         LimitExceeded: more than MAX_CONDITIONS conditions on single events and scripts together.
     """
     options = PlanOptions(columns=columns, outputs=outputs, limits=limits or Limits())
-    faults = schema_faults(schema, options.chosen(schema))
+    faults = schema_faults(schema, options)
     built = plan_or_problems(PatternRequest(pattern, measures), schema, engine, options, sound=not faults)
     if isinstance(built, Plan):
         return built
@@ -86,11 +87,11 @@ def plan_or_problems(
     problems += problems_of_outputs(pattern, options.outputs, named=options.named)
     if measures is not None:
         own = [*RESERVED, *[CAUSE] * ("no_match" in (options.outputs or ()))]
-        problems += measure_problems(measures, [*own, *schema.key])
+        problems += measure_problems(measures, [*own, *names_beside(schema, options)])
     problems += measure_problems(promoted or {}, [*RESERVED_OPEN, *schema.key], noun=PROMOTED)
-    found = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems)
+    found = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems, rows_per=options.rows_per)
     nodes = [part.node for parts in found.conditions for part in parts]
-    nodes += [node for _, node in (*found.measures, *found.promoted)]
+    nodes += [one.node for one in (*found.measures, *found.promoted)]
     types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
     lifting = Lifting(types, names_of(pattern), first_slot=first_slot)
     if problems or not sound:
@@ -115,6 +116,11 @@ def plan_or_problems(
         answers=found.answers,
         odd=found.odd,
     )
+
+
+def odd_in(pattern: Pattern) -> tuple[str, ...]:
+    """What is probably not meant in a pattern without problems, as far as that does not depend on the events."""
+    return _resolved(pattern, {}, {}, None, []).odd
 
 
 def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
@@ -146,6 +152,8 @@ def _resolved(
     promoted: Mapping[str, str],
     columns: pa.Schema | None,
     problems: list[Problem],
+    *,
+    rows_per: RowsPer = "match",
 ) -> _Resolved:
     """`columns` None: the columns are not known."""
     parameters, semantics = Parameters(pattern.parameters), SemanticConditions.of(pattern, columns, problems)
@@ -158,11 +166,29 @@ def _resolved(
     known = None if columns is None else with_answers(columns, questions)
     conditions = [_parts(pattern, written, known, parameters, problems) for written in texts]
     names = [leaf.name for leaf in pattern.leaves]
-    resolved = resolve_measures(names, measures, columns, parameters, problems)
+    resolved = resolve_measures(names, measures, columns, parameters, problems, rows_per=rows_per)
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
     lifted = semantics.lifted
-    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), tuple(lifted.texts.warnings), questions)
+    odd = (*lifted.texts.warnings, *_never_true(pattern, conditions))
+    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
+
+
+def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Iterator[str]:
+    """A sentence for each stage, loop end and `begin_without` with a condition that is never true."""
+    labels = [leaf.label for leaf in pattern.leaves]
+    labels += [f"{loop.label}, until" for loop in pattern.loops_until]
+    if pattern.without is not None:
+        labels.append(pattern.without.label)
+    for number, (label, parts) in enumerate(zip(labels, conditions, strict=True)):
+        whys = {part: why for part in parts if (why := why_never_true(part.node)) is not None}
+        whole = None if whys else _combined(parts)
+        if whole is not None and number < len(pattern.leaves):
+            why = why_never_true(whole, Empty(number, pattern.leaves[number].name))
+            whys = {} if why is None else {parts[0]: why}
+        # What is odd in a semantic filter is told by its own warnings.
+        own = dict.fromkeys(why for part, why in whys.items() if not part.is_semantic)
+        yield from (f"{label}: the condition is never true: {why}" for why in own)
 
 
 # Conditions
@@ -174,6 +200,8 @@ class Part(NamedTuple):
     alternative: bool
     expression: Expression
     node: Node
+    is_semantic: bool = False
+    """Whether it is SQL in place of a semantic filter."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +309,7 @@ def _parts(
         node = Resolver(source, columns, names, written.visible, found).resolve(expression)
         problems += found
         if not found:
-            parts.append(Part(text.alternative, expression, node))
+            parts.append(Part(text.alternative, expression, node, text.is_semantic))
     return parts
 
 

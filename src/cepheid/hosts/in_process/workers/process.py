@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, in_pattern
 from cepheid.families import family_named
+from cepheid.hosts.in_process.workers.gathered import find_gathered
 from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
 from cepheid.hosts.in_process.workers.one_slice import find_in_slice
 from cepheid.matchers.finite import OrderedMatcher
-from cepheid.matchers.parts import OrderedPart
+from cepheid.matchers.parts import GatheredPart, Part
 
 
 def main() -> None:
@@ -70,9 +71,13 @@ class _Job:
         with in_pattern(part.pattern or "", named=part.pattern is not None):
             return self._run(part, asked)
 
-    def _run(self, part: OrderedPart, asked: Asked) -> Done:
+    def _run(self, part: Part, asked: Asked) -> Done:
         task, spooled = asked.task, self._job.events[asked.task.part]
         with _Rows(self._job.folder / asked.name) as rows:
+            if isinstance(part, GatheredPart):
+                gathered = find_gathered(part, task, spooled)
+                rows.add([gathered.rows])
+                return Done(rows.paths, asdict(gathered.found))
             if task.slice is not None:
                 counts, open_ = find_in_slice(part, task, spooled, rows.add)
                 return Done(rows.paths, counts, open_)
@@ -108,7 +113,3 @@ class _Rows:
                 self.paths[i] = self._path.with_name(f"{self._path.name}.{i}")
                 self._writers[i] = self._open.enter_context(pa.ipc.new_stream(str(self.paths[i]), table.schema))
             self._writers[i].write_table(table)
-
-
-if __name__ == "__main__":
-    main()
