@@ -64,8 +64,10 @@ class Occurrences(Family):
         from cepheid.plan.occurrences import explain
 
         if plan is None:
-            return Explanation(explain.explain_occurrences(pattern), explain.occurrence_drawing(pattern))
-        return Explanation(explain.explain_occurrence_plan(plan), explain.occurrence_mermaid(plan))
+            return Explanation(
+                explain.explain_occurrences(pattern), explain.occurrence_drawing(pattern), pattern.picture
+            )
+        return Explanation(explain.explain_occurrence_plan(plan), explain.occurrence_mermaid(plan), pattern.picture)
 
     def remarks(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> list[str]:
         return list(misread_types(pattern) if plan is None else plan.warnings)
