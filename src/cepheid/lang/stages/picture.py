@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.lang.duration import format_duration
 from cepheid.lang.pictures.box import Box
-from cepheid.lang.stages.words import condition_text, quantifier_parts, skip_text, written_conditions
+from cepheid.lang.stages.words import quantifier_parts, skip_text, without_parts, written_conditions
 
 if TYPE_CHECKING:
     from cepheid.lang.stages.pattern import BeginWithout, Pattern, Stage
@@ -28,8 +28,7 @@ def _row(stages: Sequence[Stage], *, follows: bool = False) -> Iterator[Box]:
 
 
 def _before(without: BeginWithout) -> Box:
-    asked = "any event" if without.condition is None else f"where {condition_text(without.condition)}"
-    return Box(without.name, (f"not in the {format_duration(without.window)} before", asked), forbids=True)
+    return Box(without.name, tuple(without_parts(without)), forbids=True)
 
 
 def _whole(pattern: Pattern) -> Iterator[str]:

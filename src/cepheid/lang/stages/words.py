@@ -10,7 +10,7 @@ from cepheid.lang.function import Function
 from cepheid.lang.stages.conditions import Condition, Subtype
 
 if TYPE_CHECKING:
-    from cepheid.lang.stages.pattern import Quantifier, Skip, Stage
+    from cepheid.lang.stages.pattern import BeginWithout, Quantifier, Skip, Stage
 
 
 def quantifier_parts(stage: Stage) -> Iterator[str]:
@@ -69,6 +69,12 @@ def condition_text(condition: Condition | Subtype) -> str:
 
 def asked_text(function: Function) -> str:
     return f"Python {function.name}({'event, matched' if function.iterative else 'event'})"
+
+
+def without_parts(without: BeginWithout) -> Iterator[str]:
+    """When the events of `begin_without` must not come, and which they are."""
+    yield f"in the {format_duration(without.window)} before the first event"
+    yield "any event" if without.condition is None else f"where {condition_text(without.condition)}"
 
 
 def skip_text(skip: Skip) -> str:

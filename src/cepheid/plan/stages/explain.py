@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cepheid.lang.duration import format_duration
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Stage
-from cepheid.lang.stages.words import asked_text, quantifier_parts, skip_text, written_conditions
+from cepheid.lang.stages.words import asked_text, quantifier_parts, skip_text, without_parts, written_conditions
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.conditions.script import (
@@ -172,6 +172,10 @@ def _with_slots(measure: Measure, plan: Plan) -> str:
 def _whole_pattern(pattern: Pattern) -> Iterator[str]:
     window = f"{format_duration(pattern.window)}, from the first event to the last" if pattern.window else "no limit"
     yield f"Within: {window}"
+    if pattern.gap is not None:
+        yield f"Gap: each event less than {format_duration(pattern.gap)} after the one before it"
+    if pattern.without is not None:
+        yield f"Before: {', '.join([f'no {pattern.without.name}', *without_parts(pattern.without)])}"
     yield f"Skip strategy: {skip_text(pattern.skip_strategy)}"
     if pattern.types is not None:
         yield f"Types: column {pattern.types.column}{''.join(_kinds(pattern.types))}"
