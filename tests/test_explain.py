@@ -86,9 +86,9 @@ def test_wrong_patterns(pattern: Any, given: dict[str, Any], message: str) -> No
 def test_arguments_about_events_need_events() -> None:
     """Arguments that only mean something with events are refused without them, all at once."""
     with pytest.raises(SchemaError) as raised:
-        explain(RISING, **PLACE, limits=Limits())
+        explain(RISING, **PLACE, limits=Limits(), rows_per="event")
     about = "it is about events; give events=… with it, or leave it out"
-    assert str(raised.value) == "\n".join(f"{name}: {about}" for name in ("key", "limits", "time"))
+    assert str(raised.value) == "\n".join(f"{name}: {about}" for name in ("key", "limits", "time", "rows_per"))
 
 
 def test_problems_with_events() -> None:

@@ -22,7 +22,7 @@ from cepheid.lang.occurrences.expression import leaf_types as named_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions.parameters import with_nulls
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
@@ -57,6 +57,7 @@ def detect(
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
+    rows_per: RowsPer = "match",
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
@@ -90,6 +91,9 @@ def detect(
             negation has ended without a match), "inconsistent" (for patterns with knowledge: the first event of a key
             that contradicts what is known), "late" (events that came too late; finite input has none), or several of
             them, in one table.
+        rows_per: "match": one row per match. "event": one row per event of each match, with its stage, its position in
+            the match and among the events of the stage, its columns, and the measures, which are running unless FINAL
+            comes before them. In process it has the number of its row in the table; in pandas, its index.
         limits: Bounds on what one key may have open and on what one event may complete.
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
             Without it the input is complete: every deadline expires, and open partial matches end.
@@ -140,6 +144,7 @@ def detect(
         columns=columns,
         measures=measures,
         outputs=outputs,
+        rows_per=rows_per,
         limits=limits,
         as_of=as_of,
         time_zone=time_zone,
@@ -224,6 +229,7 @@ def explain(
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
+    rows_per: RowsPer = "match",
     limits: Limits | None = None,
     time_zone: str | None = None,
 ) -> Explanation:
@@ -243,7 +249,9 @@ def explain(
     if events is None:
         given = {"key": key, "sequence": sequence, "columns": columns, "outputs": outputs, "limits": limits}
         named = [name for name, value in {**given, "time_zone": time_zone}.items() if value is not None]
-        named += [] if time is ... else ["time"]
+        named += [
+            name for name, is_given in {"time": time is not ..., "rows_per": rows_per != "match"}.items() if is_given
+        ]
         _check_alone(pattern, measures, named)
     else:
         request = request_of(
@@ -254,6 +262,7 @@ def explain(
             columns=columns,
             measures=measures,
             outputs=outputs,
+            rows_per=rows_per,
             limits=limits,
             time_zone=time_zone,
             endless=is_spark(events) and events.isStreaming,

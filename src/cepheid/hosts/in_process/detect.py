@@ -24,12 +24,14 @@ from cepheid.hosts.in_process.prepare import (
     usable,
 )
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
+from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
-from cepheid.hosts.in_process.workers.choose import matcher_for
+from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
 from cepheid.output.common import filled, merged
+from cepheid.output.events import own_columns
 from cepheid.output.times import given_rows, repeated_hours
 from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
@@ -62,6 +64,7 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
         ConditionError: a condition fails on an event.
     """
     events, request = in_order_of_arrival(events, request)
+    request = by_number(events.schema, request)
     family, zone = request.family, request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
@@ -70,16 +73,21 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     events = without_views(events.select(used_columns(plans)))
     for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
         warn(warning)
-    usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
-    batches = ordered_batches if family.in_order else batches_as_they_come
-    relevant = relevant_to_any(compiled.relevant_to)
-    with matcher_for(family, plans, compiled, events=usable_events, until=until, asked=request.workers) as matcher:
+    given = with_numbers(events) if request.numbered else events
+    usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
+    workers = number_of_workers(family, plans, events=len(usable_events), asked=request.workers)
+    batches = ordered_batches if family.in_order or workers > 1 else batches_as_they_come
+    relevant, size = relevant_to_any(compiled.relevant_to), usable_events.events.nbytes
+    with matcher_for(family, plans, compiled, size=size, until=until, workers=workers) as matcher:
         results = [matcher.process(batch) for batch in prefetched(batches(usable_events, plans, relevant, engine))]
         results.append(matcher.finish())
     report(counts_of(family.counts, read | matcher.counts), request)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
-    return Detected(_output(plans, request, [tables for tables in results if tables], engine), sources(plans))
+    rows = _output(plans, request, [tables for tables in results if tables], engine)
+    if request.numbered:
+        rows = with_source_columns(rows, events, own_columns(plans.each[0]))
+    return Detected(rows, sources(plans))
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:

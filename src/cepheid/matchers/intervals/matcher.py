@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from cepheid.compile.arrays import Ints
 from cepheid.compile.intervals.compiled import CompiledIntervals
 from cepheid.errors import SnapshotError
-from cepheid.events.batch import END, ORDINAL, TIME, Batch
+from cepheid.events.batch import END, NUMBER, ORDINAL, TIME, Batch
 from cepheid.events.identity import canonical_bytes
 from cepheid.events.late_ordinals import LateOrdinals
 from cepheid.kernel import siphash
@@ -174,7 +174,8 @@ class LiveIntervalMatcher:
         self.kernel.consistency = Consistency(snapshot.header["consistency"])
 
     def _add(self, batch: Batch) -> None:
-        numbers = self.keys.numbers(batch) if batch.keys else np.zeros(len(batch), np.int64)
+        is_keyed = batch.keys or batch.sub_keys
+        numbers = self.keys.numbers(batch) if is_keyed else np.zeros(len(batch), np.int64)
         self.working_set.add(batch)
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
         self._key = np.concatenate([self._key, numbers.astype(np.int64)])
@@ -188,8 +189,9 @@ class LiveIntervalMatcher:
         count = len(self.working_set)
         times = self._events.start[:count] * 31 + self._end * 37 + self._key  # a hash, rarely equal for different ones
         positions = np.flatnonzero(np.isin(times, times[self._duplicate])).astype(np.int32)
-        seen: Counter[bytes] = Counter()
-        for position, name in zip(positions.tolist(), self._identities(positions).to_pylist(), strict=True):
+        seen: Counter[tuple[int, bytes]] = Counter()
+        names = zip(self._key[positions].tolist(), self._identities(positions).to_pylist(), strict=True)
+        for position, name in zip(positions.tolist(), names, strict=True):
             if position >= count - added:
                 self._ordinal[position] = seen[name]
             seen[name] = max(seen[name], int(self._ordinal[position])) + 1
@@ -239,13 +241,16 @@ class LiveIntervalMatcher:
 
 
 def in_order_of_content(events: Batch) -> Batch:
-    """The events sorted by end, start, then all other columns, so that the order in which they came does not matter."""
+    """The events sorted by end, start, then all other columns, so that the order in which they came matters only for
+    events that are equal.
+    """
     starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
     order = np.lexsort((starts, ends))
     same = (np.diff(ends[order]) == 0) & (np.diff(starts[order]) == 0)
     if same.any():  # other columns are compared only where times are equal
         tied = np.union1d(order[1:][same], order[:-1][same])
-        content = canonical_bytes([column.take(pa.array(tied)) for column in events.data.columns], len(tied))
+        columns = [events.column(name) for name in events.data.schema.names if name != NUMBER]
+        content = canonical_bytes([column.take(pa.array(tied)) for column in columns], len(tied))
         ranks = np.zeros(len(events), np.int64)
         ranks[tied[pc.sort_indices(content).to_numpy()]] = np.arange(len(tied))
         order = np.lexsort((ranks, starts, ends))
