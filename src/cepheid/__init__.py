@@ -1,6 +1,6 @@
 """Complex event processing for Python and Spark."""
 
-from cepheid.detect import add_column, detect, leaf_types
+from cepheid.detect import add_column, detect, leaf_types, why
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -94,4 +94,5 @@ __all__ = [
     "semantic",
     "split",
     "supervise",
+    "why",
 ]

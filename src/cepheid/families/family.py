@@ -25,7 +25,7 @@ from cepheid.plan.tiers import Side, Tier
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.parts import OrderedPart
-    from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
+    from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
 LateBy: TypeAlias = Literal["start", "end"]
@@ -91,6 +91,8 @@ class Family(Protocol):
     """Whether the state of a live matcher can be divided by key, and such parts be joined."""
     lists_open: bool = False
     """Whether open partial matches can be listed."""
+    explains_misses: bool = False
+    """Whether `why` says what became of each event that may start a match."""
     counts: type[ReadCounts]
     """The type of the counts for finite input."""
 
@@ -167,6 +169,10 @@ class Family(Protocol):
 
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
+
+    def observed(self, compiled: Any, until: int | None) -> ObservedMatcher:  # noqa: ARG002
+        """The matcher for `why`; only for kinds that explain misses."""
+        raise AssertionError(f"{self.noun} is not observed")
 
     def parts(self, compiled: Any) -> Sequence[OrderedPart]:  # noqa: ARG002
         """What `finite` does, in parts for several processes. Only for kinds whose events are in order."""

@@ -15,6 +15,7 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
+    Read,
     TimedEvents,
     as_batch,
     evaluated,
@@ -52,14 +53,31 @@ class Detected(NamedTuple):
     """The event columns that columns of the rows have their values from."""
 
 
-def detect_in_process(events: pa.Table, request: Request) -> Detected:
-    """The matches in `events`, as rows in the order of patterns, key and emission. For interval patterns, rows are in
-    the order of patterns and time.
+class Prepared(NamedTuple):
+    """What a finite matcher is made from, and what it is given."""
+
+    request: Request
+    """With the order of arrival as its sequence, in processing order."""
+    plans: PlanSet[Any]
+    compiled: Any
+    events: TimedEvents
+    """The events that have key and times, up to `until`."""
+    read: Read
+    until: int | None
+    engine: DuckDbEngine
+
+    def batches(self) -> Iterator[Batch]:
+        """The events as the family's matcher takes them, without those that matter to no pattern."""
+        relevant = relevant_to_any(self.compiled.relevant_to)
+        batches = ordered_batches if self.request.family.in_order else batches_as_they_come
+        return prefetched(batches(self.events, self.plans, relevant, self.engine))
+
+
+def prepared(events: pa.Table, request: Request) -> Prepared:
+    """The request's patterns, compiled, and the events for them. Warns of what is odd.
 
     Raises:
-        PatternError, SchemaError: the pattern, the names or the types are wrong.
-        EventError: events without key or times (`nulls="error"`), a local time that is ambiguous or does not exist.
-        ConditionError: a condition fails on an event.
+        PatternError, SchemaError, EventError: as `detect_in_process`.
     """
     events, request = in_order_of_arrival(events, request)
     family, zone = request.family, request.time_zone or "UTC"
@@ -71,15 +89,28 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
         warn(warning)
     usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
-    batches = ordered_batches if family.in_order else batches_as_they_come
-    relevant = relevant_to_any(compiled.relevant_to)
-    with matcher_for(family, plans, compiled, events=usable_events, until=until, asked=request.workers) as matcher:
-        results = [matcher.process(batch) for batch in prefetched(batches(usable_events, plans, relevant, engine))]
+    return Prepared(request, plans, compiled, usable_events, read, until, engine)
+
+
+def detect_in_process(events: pa.Table, request: Request) -> Detected:
+    """The matches in `events`, as rows in the order of patterns, key and emission. For interval patterns, rows are in
+    the order of patterns and time.
+
+    Raises:
+        PatternError, SchemaError: the pattern, the names or the types are wrong.
+        EventError: events without key or times (`nulls="error"`), a local time that is ambiguous or does not exist.
+        ConditionError: a condition fails on an event.
+    """
+    ready = prepared(events, request)
+    request, plans, compiled, until = ready.request, ready.plans, ready.compiled, ready.until
+    family = request.family
+    with matcher_for(family, plans, compiled, events=ready.events, until=until, asked=request.workers) as matcher:
+        results = [matcher.process(batch) for batch in ready.batches()]
         results.append(matcher.finish())
-    report(counts_of(family.counts, read | matcher.counts), request)
+    report(counts_of(family.counts, ready.read | matcher.counts), request)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
-    return Detected(_output(plans, request, [tables for tables in results if tables], engine), sources(plans))
+    return Detected(_output(plans, request, [tables for tables in results if tables], ready.engine), sources(plans))
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
