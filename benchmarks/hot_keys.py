@@ -8,7 +8,6 @@ python benchmarks/hot_keys.py --rows 20000    # the size of a micro-batch
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 from pathlib import Path
@@ -18,17 +17,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from measuring import machine, print_table
-from streaming import stream_of
+from streaming import each_progress, stream_of
 
 from cepheid import Pattern, detect
 from cepheid.hosts.spark.session import local_session
 from cepheid.hosts.spark.stream.copies.assignment import Decision
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
 from cepheid.hosts.spark.stream.load.hot_keys import key_hash
-from cepheid.hosts.spark.stream.progress import Progress, progress_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from cepheid.hosts.spark.stream.progress import Progress
 
 BATCHES, COPIED_AFTER = 12, 3
 """Micro-batches, and the one after which the hot key gets its copy."""
@@ -78,8 +78,7 @@ def progress_with(spark: SparkSession, events: Path, folder: Path, *, copies: in
     writer = rows.writeStream.foreachBatch(decide).option("checkpointLocation", str(checkpoint))
     query = writer.trigger(availableNow=True).start()
     query.awaitTermination()
-    each = (progress_of(json.loads(one.json)) for one in query.recentProgress)
-    return [one for one in each if one is not None and one.together.events]
+    return [one for one in each_progress(query) if one.together.events]
 
 
 def main() -> None:

@@ -40,9 +40,14 @@ def events_a_second(query: StreamingQuery, *, least: int, warm_up: int) -> float
     return sum(int(one["numInputRows"]) for one in told) / milliseconds * 1000
 
 
+def each_progress(query: StreamingQuery) -> list[Progress]:
+    """The progress of each micro-batch of a query of `detect`."""
+    return [told for one in query.recentProgress if (told := progress_of(json.loads(one.json))) is not None]
+
+
 def progress_of_all(query: StreamingQuery) -> Progress:
     """The progress of all micro-batches of a query of `detect` together."""
-    each = [told for one in query.recentProgress if (told := progress_of(json.loads(one.json))) is not None]
+    each = each_progress(query)
     together = each[0]
     for one in each[1:]:
         together = one.after(together)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from flinkcep_workloads import KEYED
 from measuring import machine, print_table, rows_wanted, timed
 
-from cepheid import Pattern, detect
+from cepheid import Pattern, Skip, detect
 from cepheid.hosts.in_process.workers.pool import idle_workers
 from cepheid.requests.arguments import cores
 
@@ -24,6 +24,10 @@ OPEN = Pattern.begin("a").where("kind = 0").followed_by_any("b")
 TRIPLED = OPEN.where("price > a.price * 3").within("10000 seconds")
 APART = OPEN.where("abs(price - a.price) > 100.9").within("1000 seconds")  # no index finds what fits
 CHEAP = Pattern.begin("a").where("price < 60").next("b").where("price > 140").within("30 seconds")
+
+PAST_LAST = Skip.past_last_event()
+BY_TWOS = Pattern.begin("a").next("b").within("30 seconds").skip(PAST_LAST)
+"""Half of the slices are repeated, as which events are pairs depends on all before."""
 
 
 class Case(NamedTuple):
@@ -43,6 +47,10 @@ CASES = [
     Case("10,000 open, one key with 90 %", TRIPLED, 0.9),
     Case("1,000 open, each visited, no key", APART, 0.9, keyed=False, part=0.1),
     Case("1,000 open, each visited, one key with 90 %", APART, 0.9, part=0.1),
+    Case("1,000 open, each visited, no key, to next", APART.skip(Skip.to_next()), 0.9, keyed=False, part=0.1),
+    Case("1,000 open, each visited, no key, past last", APART.skip(PAST_LAST), 0.9, keyed=False, part=0.1),
+    Case("P8, no key, past last", RISING.skip(PAST_LAST), 0.01, keyed=False),
+    Case("by twos, no key, past last", BY_TWOS, 0.01, keyed=False),
     Case("two rare conditions, even keys", CHEAP, 0.01),
 ]
 

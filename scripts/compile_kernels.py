@@ -10,11 +10,25 @@ import pyarrow as pa
 
 from cepheid import Matcher, OccurrencePattern, Pattern, detect
 from cepheid.intervals import interval_pattern
+from cepheid.knowledge import EventMapping, Knowledge
 
 AT = [datetime(2026, 1, 1, minute=minute, tzinfo=UTC) for minute in range(4)]
 EVENTS = pa.table({"at": AT, "until": AT, "type": ["A", "B", "A", "B"], "x": [1, 2, 1, 2]})
 ONE_BY_ONE = Pattern.begin("a").where("x = 1").next("b").where("x > a.x")
 IN_SETS = Pattern.begin("a").where("x = 1").one_or_more().followed_by("b").where("x = 2")
+ONTOLOGY = """
+@prefix : <http://shop.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+:A rdfs:subClassOf :C . :B rdfs:subClassOf :C . :x a owl:DatatypeProperty .
+"""
+
+
+def in_sessions() -> OccurrencePattern:
+    """A pattern whose filter is asked in sessions, not as SQL: events may be one individual."""
+    knowledge = Knowledge.read(ONTOLOGY, prefixes={"": "http://shop.example/"})
+    mapping = EventMapping("http://shop.example/{x}", type="type", properties={"x": "x"}, linked=True)
+    return OccurrencePattern.of("?a: A; ?b: B [C(?b) ^ x(?a, ?x)]", knowledge=knowledge, mapping=mapping)
 
 
 def main() -> None:
@@ -22,6 +36,7 @@ def main() -> None:
         detect(EVENTS, pattern, key=(), time="at")
         Matcher(pattern, EVENTS.schema, key=(), time="at", lateness="1 second", consistency="realtime").process(EVENTS)
     detect(EVENTS, OccurrencePattern.of("A; B").taxonomy("type"), key=(), time="at")
+    detect(EVENTS, in_sessions(), key=(), time="at")
     detect(EVENTS, interval_pattern("EVENT PAL(A before B)").taxonomy("type"), key=(), time=("at", "until"))
 
 

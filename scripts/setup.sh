@@ -27,7 +27,11 @@ fi
 echo "setup: installing the pinned packages"
 # What is imported is compiled then; to compile all takes as long as the rest.
 pip=(.venv/bin/python -m pip --disable-pip-version-check install --quiet --no-compile)
-"${pip[@]}" --requirement requirements.txt
+# At the same time Spark, which takes as long as all others together. What it depends on, py4j, is among the others.
+"${pip[@]}" --no-deps --requirement <(grep '^pyspark==' requirements.txt) &
+spark=$!
+"${pip[@]}" --requirement <(grep -v '^pyspark==' requirements.txt) || { wait "$spark"; exit 1; }
+wait "$spark"
 # Built with the pinned hatchling, not with whatever is newest today.
 "${pip[@]}" --no-deps --no-build-isolation --editable .
 if ! .venv/bin/python -c 'from cepheid.hosts.spark.java import find_java_home; find_java_home()' 2> /dev/null; then

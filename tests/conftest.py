@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
 
 TESTS = Path(__file__).parent
+ON_FILE_SYSTEM = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+"""Writes checkpoints without looking for links. Without Hadoop's native library, Spark's default starts on a local disk
+fifty processes `readlink` in each micro-batch: a fifth of its processor time. The scripts that tests kill, and other
+processes that tests start, use the default.
+"""
 ON_KAFKA = ("tests/docs/test_docs.py", "tests/cli/test_stream.py")
 """Files outside tests/kafka that use `broker`."""
 
@@ -62,7 +67,12 @@ def spark() -> Iterator[SparkSession]:
     paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
     # Several test processes run at once, each with its own session, and inputs are small.
-    settings = {"spark.driver.memory": "2g", "spark.sql.shuffle.partitions": "3", **with_jars(connector_jars())}
+    settings = {
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "3",
+        "spark.sql.streaming.checkpointFileManagerClass": ON_FILE_SYSTEM,
+        **with_jars(connector_jars()),
+    }
     session = local_session("cepheid tests", time_zone="UTC", settings=settings)
     yield session
     session.stop()

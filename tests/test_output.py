@@ -24,7 +24,6 @@ def test_parts(most: int) -> None:
         end=np.cumsum(lengths),
         detected_at=np.arange(5) * 10,
         outcome=np.array([MATCHED, TIMED_OUT, MATCHED, MATCHED, TIMED_OUT], np.int32),
-        at=np.arange(5),
         event=np.arange(9, dtype=np.int32),
         stage=np.arange(9, dtype=np.int32) % 3,
     )
@@ -36,8 +35,7 @@ def test_parts(most: int) -> None:
 def test_nothing_has_no_parts() -> None:
     """If nothing is emitted, there are no rows to make."""
     nothing = np.zeros(0, np.int64)
-    few = nothing.astype(np.int32)
-    none = Emitted(nothing, nothing, few, nothing, few, few)
+    none = Emitted(nothing, nothing, *[nothing.astype(np.int32)] * 3)
     assert list(parts_of(none)) == []
 
 
@@ -47,5 +45,5 @@ def _matches(*parts: Emitted) -> list[object]:
         for i, end in enumerate(part.end):
             events = slice(part.end[i - 1] if i else 0, end)
             its = part.event[events].tolist(), part.stage[events].tolist()
-            found.append((*its, int(part.detected_at[i]), int(part.outcome[i]), int(part.at[i])))
+            found.append((*its, int(part.detected_at[i]), int(part.outcome[i])))
     return found

@@ -66,6 +66,7 @@ def detect(
     shards: int = SHARDS,
     standbys: int = 0,
     workers: int | Literal["auto"] = 1,
+    slices: bool = False,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
 ) -> Events:
@@ -105,6 +106,8 @@ def detect(
             input ignores it.
         workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
             many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
+        slices: For batches on Spark: whether the events of each key are divided by time, for a few keys that have most
+            of the events. Without a key they are, where the pattern allows it.
         show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
             has hashes of them.
         checkpoint: For a stream: its checkpointLocation. It is needed only for `standbys`, and to continue from a
@@ -146,6 +149,7 @@ def detect(
         shards=shards,
         standbys=standbys,
         workers=workers,
+        slices=slices,
         show_keys=show_keys,
         checkpoint=checkpoint,
         endless=is_spark(events) and events.isStreaming,
@@ -282,12 +286,16 @@ def _run(events: object, request: Request) -> object:
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
+            if request.slices:
+                raise SchemaError("slices: they divide finite input; standbys=… divide the hot keys of a stream")
             from cepheid.hosts.spark.stream.detect import detect_on_stream
 
             return detect_on_stream(events, request)
         from cepheid.hosts.spark.batch.detect import detect_on_spark
 
         return detect_on_spark(events, request)
+    if request.slices:
+        raise SchemaError("slices: they are for batches on Spark; workers=n divides large keys in process")
     from cepheid.hosts.in_process.detect import detect_in_process
     from cepheid.hosts.in_process.tables import to_arrow
 

@@ -41,9 +41,11 @@ def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, s
     (folder / "events.jsonl").rename(folder / "in" / "first.jsonl")
     command = ["stream", "rising.yaml", "--from", f"files://{folder}/in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
     command += ["--to", f"files://{folder}/out", "--checkpoint", f"{folder}/state"]
+    command += ["--standbys", "1", "--budget", "5 seconds"]
     done = cepheid(*command)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     lines = done.stderr.splitlines()
+    assert [*(folder / "state" / "copies" / "batches").iterdir()]  # which keys have copies: none
     assert re.match(r"batch 0: 6 events, \d+ a second, 0 matches, .*, watermark none yet$", lines[-3])
     assert re.match(r"batch 1: 0 events, 0 a second, 2 matches, .* watermark 2024-05-01T10:05:00", lines[-2])
     assert re.match(r"6 events, 2 matches, 0 timeouts, 0 late events \(\d+\.\d s\)", lines[-1])
@@ -78,6 +80,33 @@ def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession
     assert sorted((row["symbol"], row["low"], row["high"]) for row in rows.values()) == RISES
     starts = sorted(row["match_start"] for row in rows.values())
     assert starts == ["2024-05-01T10:00:00.000000Z", "2024-05-01T10:03:00.000000Z"]
+
+
+@pytest.mark.spark
+def test_rebalancing(folder: Path, cepheid: Cepheid, spark: SparkSession, broker: str) -> None:
+    """A stream into a topic is rebalanced while it is stopped, and continues with what was open: each match is written
+    once. A dry run says the same and changes nothing.
+    """
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    (folder / "in").mkdir()
+    (folder / "in" / "first.jsonl").write_text("\n".join([*lines[:1], *lines[2:4]]))
+    command = ["stream", "rising.yaml", "--from", f"files://{folder}/in", *COLUMNS, *OPTIONS, *MEASURES, "--once"]
+    command += ["--to", f"kafka://{broker}/rebalanced", "--checkpoint", f"{folder}/state"]
+    rebalance = ["stream", "rebalance", f"{folder}/state", "--shards", "4", "--partitions", "2"]
+    done = cepheid(*rebalance)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (3, f"there is no folder {folder}/state")
+    done = cepheid(*command)
+    assert done.returncode == 0, done.stderr
+    planned = cepheid(*rebalance, "--dry-run")
+    done = cepheid(*rebalance)
+    assert (done.returncode, done.stdout) == (0, planned.stdout), done.stderr
+    assert f"\nrising: 2 → 4 shards, 2 open\nthe checkpoint as it was: {folder}/state.before-" in done.stdout
+    (folder / "in" / "second.jsonl").write_text("\n".join([lines[1].replace("10:01", "10:04"), *lines[4:]]))
+    done = cepheid(*command, "--shards", "4")
+    assert done.returncode == 0, done.stderr
+    found = spark.read.format("kafka").options(**{"kafka.bootstrap.servers": broker, "subscribe": "rebalanced"}).load()
+    rows = [json.loads(row.value) for row in found.collect()]
+    assert sorted((row["symbol"], row["low"], row["high"]) for row in rows) == RISES
 
 
 @pytest.mark.spark
@@ -167,6 +196,13 @@ def test_the_port_of_kafka() -> None:
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
+        (["--from", "rate://1", "--standbys", "2"], 2, "--checkpoint: name a folder, beside whose logs it is stored"),
+        (["--from", "rate://1", "--budget", "5 s"], 2, "--budget: without --standbys no key gets a copy: leave it out"),
+        (
+            ["--from", "rate://1", "--standbys", "2", "--checkpoint", "state", "--budget", "0 s"],
+            2,
+            "--budget: a length of time must be positive, got '0 s'",
+        ),
         (["--from", "in"], 2, "--from: 'in' is none of kafka://host:port/topic, files://folder or rate://rows-per-second"),
         (["--from", "kafka://localhost:9092"], 2, "--from: 'kafka://localhost:9092' is none of"),
         (["--from", "rate://fast"], 2, "--from: 'rate://fast' is none of"),
@@ -219,6 +255,7 @@ def test_an_invalid_lateness(cepheid: Cepheid) -> None:
         (["rising.yaml", "--patterns", "."], "PATTERN: give a pattern file, or a folder of them with --patterns"),
         (["--patterns", "nowhere"], "--patterns: there is no folder nowhere"),
         (["--patterns", "."], "name a folder, so that the stream with other patterns continues where - ends"),
+        (["--patterns", ".", "--standbys", "1"], "--standbys: with --patterns keys have no copies, as the patterns"),
         (["--patterns", ".", "--measure", "n=1"], "--measure: rows have the columns of several patterns, which have"),
         (["--patterns", ".", "--type", "kind"], "--type: with --patterns each file names the column of types itself"),
     ],

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.hosts.tiered_patterns import FIRST, tied_events, tied_pattern
 
-from cepheid import CepheidWarning, Limits, Pattern, Report, detect
+from cepheid import CepheidWarning, Limits, Pattern, PatternError, Report, SchemaError, Skip, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -133,6 +133,18 @@ SLICED = {
     "any": Pattern.begin("a").where("kind = 'A'").followed_by_any("b").where("n > a.n").within("9 seconds"),
     "absent": Pattern.begin("a").where("kind = 'A'").not_followed_by("b").where("kind = 'B'").within("4 seconds"),
     "longest": Pattern.begin("a").next("b").where("n > a.n").one_or_more().consecutive().longest().within("6 seconds"),
+    "next": (
+        Pattern.begin("a")
+        .where("kind = 'A'")
+        .followed_by("b")
+        .where("n > a.n")
+        .one_or_more()
+        .greedy()
+        .followed_by("c")
+        .where("kind = 'C'")
+        .within("9 seconds")
+        .skip(Skip.to_next())
+    ),
     "without": (
         Pattern.begin("a").begin_without("c", where="kind = 'C'", within="3 seconds").next("b").within("5 seconds")
     ),
@@ -169,3 +181,48 @@ def test_a_pattern_that_cannot_be_divided_is_one_task(events: DataFrame, capsys:
         found = detect(events, Pattern.begin("a").next("b").where("x = a.x"), time="at")
     found.explain()
     assert "SinglePartition" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("key", ["x", ["small", "s"]])
+def test_slices_of_keys(events: DataFrame, key: str | list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """On request the events of each key are divided by time, too: rows and counts are as without, and no job runs
+    before an action.
+    """
+    ours, theirs = Report(), Report()
+    asked: dict[str, Any] = {"key": key, "time": "at", "nulls": "drop"}
+    asked["outputs"] = ("matches", "timeouts", "no_match")
+    found = detect(events, SLICED, slices=True, report=ours, **asked)
+    found.explain()
+    assert "slice" in capsys.readouterr().out
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        expected = rows(detect(EVENTS, SLICED, report=theirs, **asked))
+    assert rows(found) == expected
+    assert ours.counts == theirs.counts
+    assert len(expected) > 100
+
+
+def test_slices_and_a_value_that_extends_the_key(events: DataFrame) -> None:
+    """Both divide the key's events."""
+    tied = Pattern.begin("a").followed_by("b").where("s = a.s AND n > a.n").within("20 seconds")
+    expected = in_process(tied, key="x", nulls="drop")
+    assert len(expected) > 5
+    assert rows(detect(events, tied, key="x", time="at", nulls="drop", slices=True)) == expected
+
+
+def test_slices_that_are_refused(events: DataFrame) -> None:
+    """The clause that forbids them is named."""
+    last = SLICED["any"].skip(Skip.past_last_event())
+    message = (
+        "slices: a key's events cannot be divided by time on Spark, because SKIP_PAST_LAST_EVENT lets a match drop "
+        "partial matches that started after it. Leave it out"
+    )
+    with pytest.raises(PatternError, match=f"^{message}$"):
+        detect(events, last, key="x", time="at", slices=True)
+    with pytest.raises(SchemaError, match="slices: they are for batches on Spark; workers=n divides large keys"):
+        detect(EVENTS, SLICED["any"], key="x", time="at", slices=True)
+    stream = events.sparkSession.readStream.format("rate").load()
+    with pytest.raises(SchemaError, match="slices: they divide finite input; standbys=… divide the hot keys of a"):
+        detect(stream, SLICED["any"], time="timestamp", slices=True)
+    with pytest.raises(SchemaError, match="slices: True or False is expected, got 1"):
+        detect(events, SLICED["any"], time="at", slices=1)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.hosts.test_time_slices import FIRST, OUTPUTS, PATTERNS, WITHIN, tables
+from tests.hosts.test_time_slices import FIRST, OUTPUTS, PATTERNS, SKIPS, WITHIN, tables
 from tests.searching import share
 
 from cepheid.events.batch import SUB_KEY_PREFIX, Batch, join
@@ -28,14 +28,14 @@ from cepheid.requests.request_of import request_of
 
 @share(2)
 @pytest.mark.parametrize("name", PATTERNS)
-@given(data=st.data(), events=tables(), within=WITHIN, outputs=OUTPUTS)
-def test_equal_to_one_sequence(
-    name: str, data: st.DataObject, events: pa.Table, within: str, outputs: tuple[str, ...] | None
+@given(data=st.data(), events=tables(), within=WITHIN, outputs=OUTPUTS, skip=st.sampled_from(["", "next"]))
+def test_equal_to_one_sequence(  # noqa: PLR0917
+    name: str, data: st.DataObject, events: pa.Table, within: str, outputs: tuple[str, ...] | None, skip: str
 ) -> None:
     """Whatever the width and the batches, with ties, with as_of, and with the outputs of what ended without a match."""
     seconds, width = data.draw(st.none() | st.integers(0, 9)), data.draw(st.integers(1, 12)) * 500_000
     until = None if seconds is None else microseconds(FIRST + timedelta(seconds=seconds))
-    pattern = PATTERNS[name].within(within)
+    pattern = PATTERNS[name].within(within).skip(SKIPS[skip])
     events, request = in_order_of_arrival(events, request_of(pattern, time="at", outputs=outputs or "matches"))
     engine = DuckDbEngine()
     plans = plans_in_process(events.schema, request, engine)
@@ -57,7 +57,8 @@ def test_equal_to_one_sequence(
 def in_slices(events: Batch, slices: TimeSlices, width: int) -> Batch:
     """The events of each slice, slice by slice."""
     times = times_of(events)
-    first, last = (times - slices.after) // width, (times + slices.before) // width
+    before = slices.before + (slices.window if slices.waits else 0)
+    first, last = (times - slices.window) // width, (times + before) // width
     counts = last - first + 1
     rows = np.repeat(np.arange(len(events)), counts)
     numbers = np.repeat(first, counts) + np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

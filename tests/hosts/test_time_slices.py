@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, note
@@ -13,9 +12,8 @@ from tests.hosts.functions_for_workers import dearer
 from tests.hosts.workers import found_by_one_and_by_two
 from tests.searching import share
 
-from cepheid import Pattern
+from cepheid import Pattern, Skip
 from cepheid.events.time import microseconds
-from cepheid.matchers.parts import TURN, in_turn
 
 FIRST = datetime(2026, 3, 2, tzinfo=UTC)
 A = Pattern.begin("a").where("kind = 'a'")
@@ -37,11 +35,18 @@ PATTERNS = {
     "optional": A.optional().followed_by("b").where("kind = 'b'").optional().followed_by("c").where("kind = 'c'"),
     "gaps": A.followed_by_any("b").where("n >= a.n").one_or_more().max_gap("2 seconds"),
     "without": A.begin_without("before", where="n = a.n", within="2 seconds").followed_by("b").where("kind = 'b'"),
-    "without any": A.begin_without("before", where="kind = 'b'", within="3 seconds").followed_by("c"),
+    "without any": A.begin_without("before", where="kind = 'b'", within="3 seconds").followed_by("b"),
     "function": A.followed_by("b").where(dearer),
     "group": Pattern.begin(B).times(1, 2).followed_by("c").where("kind = 'c'"),
 }
 WITHIN = st.sampled_from(["1 second", "3 seconds", "7 seconds"])
+SKIPS = {
+    "": Skip(),
+    "next": Skip.to_next(),
+    "past last": Skip.past_last_event(),
+    "first": Skip.to_first("b"),
+    "last": Skip.to_last("b"),
+}
 OUTPUTS = st.sampled_from([None, ("matches", "timeouts", "no_match"), ("timeouts",), ("matches", "no_match")])
 
 
@@ -64,9 +69,9 @@ def tables(draw: st.DrawFn, keys: str = "p") -> pa.Table:
 
 @share(6)
 @pytest.mark.parametrize("name", PATTERNS)
-@given(data=st.data(), events=tables(), within=WITHIN, outputs=OUTPUTS)
-def test_equal_to_one_worker(
-    name: str, data: st.DataObject, events: pa.Table, within: str, outputs: tuple[str, ...] | None
+@given(data=st.data(), events=tables(), within=WITHIN, outputs=OUTPUTS, skip=st.sampled_from([*SKIPS]))
+def test_equal_to_one_worker(  # noqa: PLR0917
+    name: str, data: st.DataObject, events: pa.Table, within: str, outputs: tuple[str, ...] | None, skip: str
 ) -> None:
     """Rows, their order and all counts are the same, with ties, with as_of, and with the outputs of partial matches
     that ended without a match.
@@ -74,25 +79,14 @@ def test_equal_to_one_worker(
     until, least = data.draw(st.none() | st.integers(0, 9)), data.draw(st.integers(1, 4))
     time = None if until is None else microseconds(FIRST + timedelta(seconds=until))
     (one, counted), (two, also) = found_by_one_and_by_two(
-        events, PATTERNS[name].within(within), key="key", time="at", outputs=outputs, least=least, until=time
+        events,
+        PATTERNS[name].within(within).skip(SKIPS[skip]),
+        key="key",
+        time="at",
+        outputs=outputs,
+        least=least,
+        until=time,
     )
     note(f"one {one[0].to_pylist()}\ntwo {two[0].to_pylist()}")
     assert two == one
     assert also == counted
-
-
-def test_only_rows_near_borders_move() -> None:
-    """Rows of slices are merged by the time and the step that made them certain, then in the order of slices."""
-    random = np.random.default_rng(1)
-    slices = [np.sort(random.integers(low, low + 7_000, 6_000)) for low in (0, 5_000, 10_000)]
-    times = np.concatenate(slices)
-    turns = random.integers(0, 2, len(times))
-    for number in range(len(slices)):  # each slice is in order
-        of = slice(6_000 * number, 6_000 * (number + 1))
-        turns[of] = turns[of][np.lexsort((turns[of], times[of]))]
-    rows = pa.table({"row": np.arange(len(times)), "detected_at": pa.array(times, pa.timestamp("us")), TURN: turns})
-    expected = sorted(range(len(times)), key=lambda row: (times[row], turns[row]))
-    merged = in_turn(rows)
-    assert merged.column("row").to_pylist() == expected
-    assert merged.column_names == ["row", "detected_at"]
-    assert in_turn(rows.slice(0, 6_000)).equals(rows.slice(0, 6_000).drop_columns([TURN]))

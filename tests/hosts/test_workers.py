@@ -35,7 +35,7 @@ from cepheid import (
     detect,
 )
 from cepheid.hosts.in_process.workers import pool
-from cepheid.hosts.in_process.workers.division import Division, divided
+from cepheid.hosts.in_process.workers.division import WINDOWS, Division, PartEvents, divided
 from cepheid.plan.division import TimeSlices
 
 KEYED: dict[str, Any] = {"key": "key", "time": "at"}
@@ -91,32 +91,42 @@ def test_processing_order(events: pa.Table, least: int) -> None:
     workers=st.integers(1, 4),
     least=st.integers(1, 20),
     before=st.integers(0, 5),
-    after=st.integers(1, 9),
+    window=st.integers(1, 9),
+    settles=st.booleans(),
 )
-def test_division(sizes: list[int], gaps: list[int], workers: int, least: int, before: int, after: int) -> None:  # noqa: PLR0917
-    """Each event may start in exactly one task, no instant is divided, and a slice reads what it needs of its key."""
+def test_division(  # noqa: PLR0917
+    sizes: list[int], gaps: list[int], workers: int, least: int, before: int, window: int, *, settles: bool
+) -> None:
+    """Each event is an own one of exactly one task, no instant is divided, and a slice reads what it needs of its
+    key.
+    """
     ends = np.cumsum(sizes, dtype=np.int64)
     starts = ends - np.array(sizes, np.int64)
     times = np.concatenate(
         [np.zeros(0, np.int64), *(np.cumsum(gaps[e - s : e]) for s, e in zip(sizes, ends, strict=True))]
     )
-    tasks = divided(0, starts, times, Division(workers, TimeSlices(before, after), None, least, repeated=1))
-    started = [row for task in tasks for row in range(*(task.starts or (task.first, task.end)))]
-    assert started == list(range(len(times)))
+    events = PartEvents(0, starts, times, TimeSlices(before, window, settles=settles))
+    tasks = divided(events, Division(workers, None, least, repeated=1))
+    assert [row for task in tasks for row in range(task.slice.begin if task.slice else task.first, task.end)] == [
+        *range(len(times))
+    ]
+    windows = window if settles else WINDOWS * window
     for task in tasks:
-        if task.starts is None:
+        if task.slice is None:
             assert task.first in starts
             assert task.end in ends
             continue
-        first, end = task.starts
-        key = next((s, e) for s, e in zip(starts.tolist(), ends.tolist(), strict=True) if s <= first < e)
-        assert key[0] <= task.first <= first < end <= task.end <= key[1]
-        assert first == key[0] or times[first - 1] < times[first]
-        read = range(task.first, task.end)
-        for row in range(*key):
-            needed = times[first] - before <= times[row] <= times[end - 1] + after
-            assert row in read or not needed
-        assert task.until is None if end == key[1] else task.until == times[end - 1] + after
+        begin, is_last, certain = task.slice.begin, task.slice.is_last, task.slice.certain
+        key = next((s, e) for s, e in zip(starts.tolist(), ends.tolist(), strict=True) if s <= begin < e)
+        assert key[0] == task.key <= task.first <= task.slice.may_start <= begin < task.end <= key[1]
+        assert begin == key[0] or times[begin - 1] <= task.slice.entered < times[begin]
+        assert is_last == (task.end == key[1])
+        assert certain == (settles or begin == key[0])
+        assert task.until == (None if is_last else times[task.end] - 1)
+        for row in range(key[0], begin):
+            age = times[begin] - times[row]
+            assert (row >= task.slice.may_start) == (age <= windows)
+            assert (row >= task.first) == (age <= windows + before)
 
 
 def events_of(count: int, *, keys: int = 5) -> pa.Table:
@@ -162,8 +172,7 @@ def test_wrong_numbers(workers: Any) -> None:
     ("pattern", "arguments", "reason"),
     [
         (B, {}, "without within, a match may end at any later time"),
-        (B.within("1 minute").skip(Skip.past_last_event()), {}, "SKIP_PAST_LAST_EVENT lets a match wait for partial"),
-        (B.within("1 minute").skip(Skip.to_next()), {}, "SKIP_TO_NEXT lets a match wait for partial"),
+        (B.skip(Skip.past_last_event()), {}, "without within, a match may end at any later time"),
         (B, {"time": None}, "events have no times"),
         (B.within("1 minute"), {"limits": Limits(on_limit="drop")}, "on_limit='drop' counts the partial matches"),
         ({"x": B.within("1 minute"), "y": A}, {}, "pattern 'y': without within, a match may"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from cepheid.events.batch import Batch
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches, plans_in_process
@@ -14,11 +17,13 @@ from cepheid.hosts.in_process.prepare import in_order_of_arrival, timed, usable
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
 from cepheid.hosts.in_process.workers.packing import packed
+from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import relevant_to_any
 from cepheid.requests.request_of import request_of
 
 Found = tuple[list[pa.Table], dict[str, int]]
+Find = Callable[[], Found]
 
 
 def found_by_one_and_by_two(
@@ -27,6 +32,15 @@ def found_by_one_and_by_two(
     """The rows of each pattern and the counts, with one worker and with two, whose tasks have at least `least` events.
     If `sliced`, the pattern must be one that can be divided by time.
     """
+    with one_and_two(events, pattern, least=least, until=until, sliced=sliced, **arguments) as (one, two):
+        return one(), two()
+
+
+@contextmanager
+def one_and_two(
+    events: pa.Table, pattern: object, *, least: int, until: int | None = None, sliced: bool = True, **arguments: Any
+) -> Iterator[tuple[Find, Find]]:
+    """The same as two functions, each of which may raise."""
     events, request = in_order_of_arrival(events, request_of(pattern, **arguments))
     engine = DuckDbEngine()
     plans = plans_in_process(events.schema, request, engine)
@@ -36,14 +50,13 @@ def found_by_one_and_by_two(
     batches = [*ordered_batches(kept, plans, relevant_to_any(compiled.relevant_to), engine)]
     slices = family.time_slices(plans)
     assert not sliced or isinstance(slices, TimeSlices), slices
-    division = Division(2, slices if isinstance(slices, TimeSlices) else None, until, least, repeated=100)
+    division = Division(2, until, least, repeated=100)
     one = family.finite(compiled, until)
     with closing(DividedMatcher(family, plans, compiled, packed=packed(plans), division=division, size=0)) as two:
-        return tuple(  # type: ignore[return-value]
-            (_joined([*map(matcher.process, batches), matcher.finish()]), dict(matcher.counts))
-            for matcher in (one, two)
-        )
+        yield partial(_found, one, batches), partial(_found, two, batches)
 
 
-def _joined(results: list[list[pa.Table]]) -> list[pa.Table]:
-    return [pa.concat_tables(tables).combine_chunks() for tables in zip(*filter(None, results), strict=True)]
+def _found(matcher: FiniteMatcher, batches: list[Batch]) -> Found:
+    results = [*map(matcher.process, batches), matcher.finish()]
+    tables = [pa.concat_tables(tables).combine_chunks() for tables in zip(*filter(None, results), strict=True)]
+    return tables, dict(matcher.counts)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from cepheid.errors import KnowledgeError
@@ -202,3 +205,22 @@ def test_the_same_as_itself() -> None:
     known = Knowledge.read("@prefix : <http://x/> . @prefix owl: <http://www.w3.org/2002/07/owl#> . :a owl:sameAs :a .")
     assert known.holds("sameAs(?a, ?a)", {"a": "http://x/a"})
     assert not known.holds("sameAs(?a, ?a)", {"a": "http://x/b"})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Knowledge.read("shop.ttl"), "(line 1)\nTo read a file, write Path('shop.ttl')."),
+        (lambda: Knowledge.read(None), "source: a text, a Path or several of these are expected, got None"),
+        (lambda: Knowledge.read([3]), "source: a text or a Path is expected, got 3"),
+        (lambda: Knowledge.read("", prefixes=["x"]), "prefixes: the IRIs of prefixes are expected, as in {"),
+        (lambda: Knowledge.read("", prefixes={"x:": "http://x/"}), "a prefix has no colon, as in {'shop'"),
+        (lambda: Knowledge.read("", prefixes={"x": 5}), "got 'x': 5"),
+        (lambda: NOTHING.holds(None), "filter: a text is expected, as 'Book(?c) ∧ hasPrice(?c, ?p)', got None"),
+    ],
+)
+def test_arguments(make: Callable[[], Any], message: str) -> None:
+    """Arguments of other types are refused by name."""
+    with pytest.raises(KnowledgeError) as caught:
+        make()
+    assert message in str(caught.value)

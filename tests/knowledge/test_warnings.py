@@ -304,3 +304,15 @@ def test_mistaken_values_of_mappings() -> None:
         first, second = (str(one.message) for one in caught)
         assert first == f"{RELATES}. Write individual('item')"
         assert second == f"{HAS_LITERALS}. Write the name of a column alone"
+
+
+def test_errors_in_facts_of_events() -> None:
+    """The place is that in the event's own text, before which the prefixes are put."""
+    for facts, place in (
+        (":e1 a", "column 6"),
+        ("fo:b :p :q .", "line 1 between columns 1 and [45]:"),
+        (":e1 a :Request .\nx", "line 2"),
+    ):
+        log = LOG.set_column(5, "facts", pa.array([facts]))
+        with pytest.raises(KnowledgeError, match=rf"the facts of the event http://e.example/1: .*{place}"):
+            detect(log, OccurrencePattern.of("Request", knowledge=KNOWLEDGE, mapping=TURTLE), time="at")

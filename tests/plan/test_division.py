@@ -11,9 +11,11 @@ from cepheid import Limits, Pattern, Skip
 from cepheid.events.batch import Schema
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.plan.condition_bits import MAX_CONDITIONS
+from cepheid.plan.division import TimeSlices
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.stages.build import build_plan
 from cepheid.plan.stages.division.explain import division_text
+from cepheid.plan.stages.division.slices import slices_of_all, slices_text
 from cepheid.plan.stages.division.starts import Starts, starts_of, starts_text
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all, sub_keys_text
 from cepheid.plan.stages.division.undivided import Undivided
@@ -172,6 +174,37 @@ def test_options_that_forbid_copies_by_start() -> None:
     for number in range(MAX_CONDITIONS // 2):
         many = many.followed_by(f"s{number}").where(f"x > {number + 5}")
     assert by_start(many) == "by start: cannot, because its conditions leave no bit of the mask free"
+
+
+def by_time(skip: Skip) -> str:
+    return slices_text(plan_of(TIED.within("1 hour").skip(skip)))
+
+
+def test_a_pattern_with_a_window_can_be_divided_by_time() -> None:
+    """The skip strategy decides whether a slice needs the one before."""
+    can = "by time: finite input can, in process and on Spark (without a key, or with slices=True), because"
+    waits = "SKIP_TO_NEXT lets a match only wait for partial matches that started earlier"
+    assert by_time(Skip()) == (
+        f"{can} partial matches of different first events do not affect each other and end within 1 hour"
+    )
+    assert by_time(Skip.to_next()) == (f"{can} {waits}, and they end within 1 hour")
+    assert by_time(Skip.to_last("b")) == (
+        "by time: finite input can in process, where each slice is told which starts the one before left open; not on "
+        "Spark, because SKIP_TO_LAST lets a match drop partial matches that started after it"
+    )
+
+
+def test_common_slices_of_several_patterns() -> None:
+    """They read what each needs, and settle if all do."""
+    before = A.begin_without("w", where="y = 1", within="5 seconds").followed_by("b").within("1 minute")
+    last = A.followed_by("b").within("2 minutes").skip(Skip.past_last_event())
+    plans = build_plans(
+        [PatternRequest(made.named(name)) for name, made in (("p", before), ("q", last))],
+        SCHEMA,
+        DuckDbEngine(),
+        PlanOptions(named=True),
+    )
+    assert slices_of_all(plans) == TimeSlices(5_000_000, 120_000_000, waits=True, settles=False)
 
 
 def test_all_ways_are_explained() -> None:

@@ -56,9 +56,9 @@ def test_normal_form(prefixes: dict[str, str]) -> None:
     """SQL makes one text of all ways of a name, another one of each other name, and none that a name has of what is no
     name.
     """
-    rests = ["", "x", "x:y", "//x", "x y", "<x>", "x://y", *NAMES]
+    rests = ["", "x", "x:y", "//x", "x y", "<x>", "x>", "x>y", "ü>", "x://y", *NAMES]
     texts = [*NAMES, *(f"{prefix}:{rest}" for prefix in [*prefixes, "unknown"] for rest in rests)]
-    texts += ["", ":", "<", "<>", "<:>", "x", "x%y_z", *(f"<{one}>" for one in texts)]
+    texts += ["", ":", "<", "<>", "<:>", "x", "x%y_z", *(f"<{one}>" for one in texts), *(f"<{one}" for one in texts)]
     form, meant = NormalForm(prefixes), [_read(text, prefixes) for text in texts]
     sql = form.sql("`name`")
     lifted = Lifted(sql, parse_expression(sql), pa.string())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.live.events import PAIR
 from tests.stream.running import streamed
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 
-def main(folder: Path) -> None:
-    spark = local_session("killed", settings={"spark.sql.shuffle.partitions": "2"}, time_zone="UTC")
-    started(spark, folder).awaitTermination()
+SHARDS = 4
 
 
-def started(spark: SparkSession, folder: Path) -> StreamingQuery:
-    """The query over all events in the folder, started."""
+def session() -> SparkSession:
+    return local_session("killed", settings={"spark.sql.shuffle.partitions": "2"}, time_zone="UTC")
+
+
+def started(spark: SparkSession, folder: Path, **further: Any) -> StreamingQuery:
+    """The query over all events in the folder, started; `further` are arguments of `detect`."""
     rows = detect(
         streamed(spark, folder / "events"),
         PAIR,
@@ -32,7 +34,8 @@ def started(spark: SparkSession, folder: Path) -> StreamingQuery:
         sequence="id",
         lateness="5 seconds",
         outputs=("matches", "timeouts", "late"),
-        shards=4,
+        shards=SHARDS,
+        **further,
     )
     return (
         rows.writeStream.format("parquet")
@@ -44,4 +47,4 @@ def started(spark: SparkSession, folder: Path) -> StreamingQuery:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    started(session(), Path(sys.argv[1])).awaitTermination()

@@ -10,11 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.streaming.listener import StreamingQueryListener
-from tests.live.events import PAIR
-from tests.stream.running import streamed
+from tests.stream.killed import SHARDS, session, started
 
-from cepheid import detect
-from cepheid.hosts.spark.session import local_session
 from cepheid.hosts.spark.stream.copies.assignment import Decision
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
 from cepheid.hosts.spark.stream.load.hot_keys import key_hash
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-KEYS, SHARDS, STANDBYS = 4, 4, 3
+KEYS, STANDBYS = 4, 3
 COPIES = [(), (0,), (1,), (2, 0), (0, 1, 2), (1, 2)]
 
 
@@ -53,35 +50,16 @@ class AnyCopies(StreamingQueryListener):
         pass
 
 
+def with_copies(spark: SparkSession, folder: Path) -> StreamingQuery:
+    """The query over all events in the folder, started."""
+    return started(spark, folder, standbys=STANDBYS, checkpoint=folder / "checkpoint")
+
+
 def main(folder: Path) -> None:
-    spark = local_session("killed", settings={"spark.sql.shuffle.partitions": "2"}, time_zone="UTC")
-    listener = AnyCopies(folder)
+    spark, listener = session(), AnyCopies(folder)
     listener.decide()
     spark.streams.addListener(listener)
-    started(spark, folder).awaitTermination()
-
-
-def started(spark: SparkSession, folder: Path) -> StreamingQuery:
-    """The query over all events in the folder, started."""
-    rows = detect(
-        streamed(spark, folder / "events"),
-        PAIR,
-        key="k",
-        time="at",
-        sequence="id",
-        lateness="5 seconds",
-        outputs=("matches", "timeouts", "late"),
-        shards=SHARDS,
-        standbys=STANDBYS,
-        checkpoint=folder / "checkpoint",
-    )
-    return (
-        rows.writeStream.format("parquet")
-        .option("path", str(folder / "found"))
-        .option("checkpointLocation", str(folder / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
+    with_copies(spark, folder).awaitTermination()
 
 
 if __name__ == "__main__":

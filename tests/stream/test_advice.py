@@ -47,10 +47,13 @@ def test_more_partitions_where_shards_are_uneven() -> None:
 
 
 def test_more_shards() -> None:
-    """If one shard is too busy, there must be more shards, a power of two times as many."""
-    assert advice_for(load(1, 0.1), 1000) == Advice(4, 2, 2, 1.1)
-    assert advice_for(load(3, 0.1), 1000) == Advice(8, 4, 4, 3.1)
-    assert str(advice_for(load(1, 0.1), 1000)) == "4 shards on 2 partitions and 2 cores are enough"
+    """If one shard is too busy, there must be more shards, a power of two times as many, and so many partitions that
+    the parts of this shard are not all in one.
+    """
+    assert advice_for(load(1, 0.1), 1000) == Advice(4, 4, 2, 1.1)
+    assert advice_for(load(3, 0.1), 1000) == Advice(8, 8, 4, 3.1)
+    assert advice_for(load(1, 1), 1000) == Advice(4, 4, 3, 2)
+    assert str(advice_for(load(1, 0.1), 1000)) == "4 shards on 4 partitions and 2 cores are enough"
     assert str(advice_for(load(0.1), 1000)) == "1 shard on 1 partition and 1 core are enough"
 
 

@@ -141,9 +141,9 @@ def test_a_repeated_micro_batch_sees_the_same_assignment(tmp_path: Path) -> None
     windows = {0: 1_000_000}
     for batch, watermark in ((0, 0), (1, 5000), (2, 7000)):
         spark_log(tmp_path, batch, watermark)
-    assert folder.assignment(0, 2000, windows) == Assignment()
+    assert not folder.assignment(0, 2000, windows).segments
     folder.decide(Decision(0, *HOT, (1,)))
-    assert folder.assignment(0, 2000, windows) == Assignment()
+    assert not folder.assignment(0, 2000, windows).segments
     first = folder.assignment(1, 2000, windows)
     assert first.of_pattern(0) == {HOT: (Segment(5_000_000 + 2000 + 999, (1,)),)}
     folder.decide(Decision(0, *HOT, ()))
@@ -152,6 +152,33 @@ def test_a_repeated_micro_batch_sees_the_same_assignment(tmp_path: Path) -> None
     second = folder.assignment(2, 2000, windows)
     assert [one.copies for one in second.of_pattern(0)[HOT]] == [(1,), ()]
     assert (second.decisions, folder.decisions) == (2, 2)
+
+
+def test_a_copy_begins_after_all_events_also_with_a_shorter_lateness(tmp_path: Path) -> None:
+    """A query that goes on with a shorter lateness has received events that are later than watermark and lateness say:
+    a copy begins after these, also some micro-batches later.
+    """
+    folder = CopiesFolder(str(tmp_path))
+    hour, minute = 3_600_000_000, 60_000_000
+    spark_log(tmp_path, 0, 0)
+    folder.assignment(0, hour, {0: minute})
+    for batch in (1, 2):  # the watermark has not moved since
+        spark_log(tmp_path, batch, 1000)
+        folder.decide(Decision(0, *HOT, (batch,)))
+        assignment = folder.assignment(batch, minute, {0: minute})
+        assert assignment.of_pattern(0) == {HOT: (Segment(1_000_000 + hour + 999, (batch,)),)}
+    spark_log(tmp_path, 3, 2 * hour // 1000)
+    folder.decide(Decision(0, *HOT, (3,)))
+    assert folder.assignment(3, minute, {0: 3 * hour}).of_pattern(0)[HOT][-1] == Segment(2 * hour + minute + 999, (3,))
+
+
+def test_assignments_of_the_first_version(tmp_path: Path) -> None:
+    """A file that an earlier version wrote, which says nothing about received events, is read."""
+    spark_log(tmp_path, 1, 5000)
+    file = tmp_path / "copies" / "batches" / "000000000000.json"
+    file.parent.mkdir(parents=True)
+    file.write_text('{"format": 1, "decisions": 0, "keys": []}')
+    assert CopiesFolder(str(tmp_path)).assignment(1, 2000, {}) == Assignment(0, {}, 2000, 5_000_000 + 2999)
 
 
 def test_old_assignments_are_removed(tmp_path: Path) -> None:

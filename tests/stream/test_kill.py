@@ -12,8 +12,7 @@ import pytest
 from tests.live.events import ALL, PAIR, at, events
 from tests.searching import KILLS
 from tests.stream.killed import started
-from tests.stream.killed_with_copies import KEYS
-from tests.stream.killed_with_copies import started as with_copies
+from tests.stream.killed_with_copies import KEYS, with_copies
 from tests.stream.killing import killed
 from tests.stream.running import written
 from tests.stream.supervised import END, expected, summary, supervised

@@ -11,6 +11,7 @@ from scripts.stored_checkpoints import go_on, unpack
 from tests.stream.test_errors import ADVICE, OTHERWISE
 
 from cepheid import partial_matches
+from cepheid.hosts.spark.stream.stored_state import is_even
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,12 +26,15 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.parametrize("file", sorted(STORED.glob("*.zip")), ids=lambda file: file.stem)
 def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -> None:
-    """The listing of partial matches and the continued query give what they gave when the checkpoint was written."""
+    """The listing of partial matches and the continued query give what they gave when the checkpoint was written. Its
+    shards have the numbers that they had then.
+    """
     if tuple(map(int, streams.version.split(".")[:2])) < WRITTEN_BY[file.stem[:3]]:
         pytest.skip(f"a Spark newer than {streams.version} wrote the checkpoint")
-    kind = file.stem.partition("-")[2].partition("-")[2] or "stages"
+    kind = "-".join(file.stem.split("-")[2:3]) or "stages"
     unpack(file, tmp_path)
     checkpoint = tmp_path / "checkpoint"
+    assert is_even(streams, str(checkpoint)) == file.stem.endswith("-even")
     log = streams.read.format("statestore").option("stateVarName", "log").load(str(checkpoint))
     assert log.count() > 0
     if kind == "stages":

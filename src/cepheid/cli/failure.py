@@ -52,7 +52,7 @@ EXIT_CODES = (
 
 _PYTHON = re.compile(
     r"""\A(key|time|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
-        |promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
+        |standbys|promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
         :\ |\ needs\ )                                                                # the argument that is wrong
     | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to pass an argument
     | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # the limit that was exceeded
@@ -74,6 +74,7 @@ _ADVICE = {
     "open or run it with allow ": "run it with --allow ",
     "with secret='env:NAME'": "by --secret env:NAME",
     "Declare it with keep=…": "Declare it with --keep",
+    ". Leave out show_keys": ". Leave out --show-keys",
     "with MatchesOf as input": "with --matches-of",
     "Say which it is: .taxonomy('kind').": "Name it by --type, or in the taxonomy of the file.",
 }

@@ -320,13 +320,13 @@ def parameters_from(texts: list[str] | None) -> dict[str, ParameterValue]:
     return values
 
 
-def checked_length(text: str, option: str) -> None:
+def checked_length(text: str, option: str, *, or_zero: bool = True) -> None:
     """Raises BadParameter if the text is not a length of time, so that this is known before Spark starts."""
     from cepheid.errors import PatternError
     from cepheid.lang.duration import parse_duration
 
     try:
-        parse_duration(text, or_zero=True)
+        parse_duration(text, or_zero=or_zero)
     except PatternError as error:
         raise typer.BadParameter(error.problems[0].message, param_hint=option) from None
 

@@ -52,6 +52,7 @@ class _Stream:
     checkpoint: Path | None
     once: bool
     jars: list[Path]
+    budget: str | None
 
 
 @o.spread
@@ -111,6 +112,22 @@ def stream(
     show_keys: Annotated[
         bool, typer.Option("--show-keys", help="Name the hottest keys in the live view; otherwise they are hashes.")
     ] = False,
+    standbys: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="The number of further shards that may hold copies of hot keys; fixed in the checkpoint.",
+        ),
+    ] = 0,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help="With --standbys: how long a shard may work on one key in a micro-batch, as '5 seconds'. Keys above "
+            "80 % of it get copies. Without it, copies are only advised.",
+        ),
+    ] = None,
     checkpoint: Annotated[
         Path | None,
         typer.Option(
@@ -135,7 +152,8 @@ def stream(
         o.parameters_from(wanted.parameter),
     )
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
-    arguments["show_keys"] = show_keys
+    arguments |= {"show_keys": show_keys, "standbys": standbys}
+    _check_standbys(standbys, budget, checkpoint, patterns)
     comes, goes = source_of(source), sink_of(sink)
     watermark = time if time is not None and time == wanted.end else None
     if checkpoint is None and (goes.kind != "-" or patterns is not None):
@@ -160,6 +178,7 @@ def stream(
                 checkpoint,
                 once,
                 jars or [],
+                budget,
             )
         )
 
@@ -177,7 +196,7 @@ def _run(asked: _Stream) -> None:
     if asked.sink.kind == "kafka":
         check_broker(asked.sink)
     with spark_session("cepheid stream", asked.arguments["time_zone"], errors, settings) as session:
-        from cepheid.cli.stream_run import Ends, follow, for_folder, for_pattern
+        from cepheid.cli.stream_run import Ends, copying, follow, for_folder, for_pattern
 
         events = read_stream(session, asked.source, columns_of(asked.schema), asked.arguments["nulls"])
         arguments = dict(asked.arguments)
@@ -185,7 +204,8 @@ def _run(asked: _Stream) -> None:
             events = events.withWatermark(asked.watermark, arguments.pop("lateness"))
         ends = Ends(events, asked.sink, asked.checkpoint, once=asked.once)
         if opened is not None:
-            follow(for_pattern(opened, arguments), opened.pattern.name, ends, errors)
+            copies = copying(asked.budget) if arguments["standbys"] else None
+            follow(for_pattern(opened, arguments), opened.pattern.name, ends, errors, copies)
         elif asked.folder is not None:
             begun = for_folder(asked.folder, asked.parameters, asked.old, arguments)
             follow(begun, asked.folder.name, ends, errors)
@@ -204,6 +224,20 @@ def _check_patterns(pattern: Path | None, folder: Path | None, wanted: o.Wanted)
     if wanted.type_ is not None:
         advice = "with --patterns each file names the column of types itself (taxonomy): leave it out"
         raise typer.BadParameter(advice, param_hint="--type")
+
+
+def _check_standbys(standbys: int, budget: str | None, checkpoint: Path | None, folder: Path | None) -> None:
+    if standbys and folder is not None:
+        advice = "with --patterns keys have no copies, as the patterns may change: leave it out"
+        raise typer.BadParameter(advice, param_hint="--standbys")
+    if standbys and checkpoint is None:
+        advice = "name a folder, beside whose logs it is stored which keys have copies"
+        raise typer.BadParameter(advice, param_hint="--checkpoint")
+    if budget is None:
+        return
+    if not standbys:
+        raise typer.BadParameter("without --standbys no key gets a copy: leave it out", param_hint="--budget")
+    o.checked_length(budget, "--budget", or_zero=False)
 
 
 def _settings(asked: _Stream) -> dict[str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -20,9 +21,10 @@ from cepheid.cli.stream_ends import End, written_to
 from cepheid.cli.stream_view import NEWEST, View
 from cepheid.detect import detect
 from cepheid.hosts.spark.failures import event_failures, failure_message
-from cepheid.streams import supervise
+from cepheid.streams import copy_hot_keys, supervise
 
 if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import StreamingQueryListener
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
     from rich.console import Console
@@ -66,6 +68,9 @@ Write: TypeAlias = "Callable[[DataFrame], DataStreamWriter]"
 Begin: TypeAlias = Callable[[Ends, Write, View], Running]
 """Starts a query that writes its rows with `Write`."""
 
+Listening: TypeAlias = "Callable[[Ends, View], StreamingQueryListener]"
+"""Makes the listener that hears of the query's micro-batches."""
+
 
 class _Unchanged:
     """A query whose pattern stays the same."""
@@ -95,7 +100,7 @@ def for_pattern(opened: PatternFile, arguments: Mapping[str, Any]) -> Begin:
 
 def for_folder(folder: Path, parameters: Mapping[str, ParameterValue], old: How, arguments: Mapping[str, Any]) -> Begin:
     """Looks for the patterns in a folder, which may change; `arguments` are those of `detect`."""
-    given = {name: value for name, value in arguments.items() if name != "measures"}
+    given = {name: value for name, value in arguments.items() if name not in ("measures", "standbys")}
     given["outputs"] = given["outputs"] or "matches"
 
     def begin(ends: Ends, write: Write, view: View) -> Running:
@@ -120,12 +125,26 @@ def for_folder(folder: Path, parameters: Mapping[str, ParameterValue], old: How,
     return begin
 
 
-def follow(begin: Begin, name: str, ends: Ends, errors: Console) -> None:
+def copying(budget: str | None) -> Listening:
+    """Gives hot keys copies, or only advice if there is no budget; each change is a line of the view."""
+
+    def listener(ends: Ends, view: View) -> StreamingQueryListener:
+        assert ends.checkpoint is not None
+
+        def report(change: object) -> None:
+            view.console.print(str(change), highlight=False, soft_wrap=True, markup=False)
+
+        return copy_hot_keys(ends.checkpoint, budget=budget, report=report)
+
+    return listener
+
+
+def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: Listening | None = None) -> None:
     """Runs the query until it ends or is stopped; the view calls it `name`."""
     view, lines, stopped = View(name, errors, ends.checkpoint), _Lines(), Event()
     _on_signals(stopped)
     try:
-        with view.shown(), event_failures():
+        with view.shown(), event_failures(), _heard(listening, ends, view):
             running = begin(ends, lambda rows: ends.writer(rows, lines.show, newest=errors.is_terminal), view)
             _wait(running, view, lambda: stopped.is_set() or lines.closed)
     except PySparkException as error:
@@ -135,6 +154,20 @@ def follow(begin: Begin, name: str, ends: Ends, errors: Console) -> None:
     if lines.closed:
         raise BrokenPipeError
     errors.print(view.summary(), highlight=False)
+
+
+@contextmanager
+def _heard(listening: Listening | None, ends: Ends, view: View) -> Iterator[None]:
+    """Within the block the listener, if there is one, hears of the session's queries."""
+    if listening is None:
+        yield
+        return
+    listener, streams = listening(ends, view), ends.events.sparkSession.streams
+    streams.addListener(listener)
+    try:
+        yield
+    finally:
+        streams.removeListener(listener)
 
 
 class _Lines:

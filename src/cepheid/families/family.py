@@ -178,8 +178,10 @@ class Family(Protocol):
         """What `finite` does, in parts for several processes. Only for kinds whose events are in order."""
         raise AssertionError(f"{self.noun} has no parts")
 
-    def time_slices(self, plans: Any) -> TimeSlices | str:  # noqa: ARG002
-        """How the events of one key are divided by time; or why they are not."""
+    def time_slices(self, plans: Any, *, settled: bool = False) -> TimeSlices | str:  # noqa: ARG002
+        """How the events of one key are divided by time; or why they are not. If `settled`, only slices that settle
+        will do.
+        """
         return f"{self.kind} are divided by key only"
 
     def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002

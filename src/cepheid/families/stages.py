@@ -98,10 +98,10 @@ class Stages(Family):
             text += division_text(plan)
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
 
-    def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:  # noqa: ARG002
+    def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:
         from cepheid.plan.stages.explain import pattern_warnings
 
-        return list(pattern_warnings(pattern))
+        return list(pattern_warnings(pattern, plan))
 
     def compile(self, plans: Plans) -> CompiledPlans:
         from cepheid.compile.stages.compiled_plans import compile_plans
@@ -128,8 +128,8 @@ class Stages(Family):
 
         return parts_of_stages(compiled)
 
-    def time_slices(self, plans: Plans) -> TimeSlices | str:
-        found = slices_of_all(plans)
+    def time_slices(self, plans: Plans, *, settled: bool = False) -> TimeSlices | str:
+        found = slices_of_all(plans, settled=settled)
         return found.text if isinstance(found, Undivided) else found
 
     def tiers(self, plans: Plans) -> Sequence[Tier]:

@@ -19,7 +19,7 @@ from cepheid.knowledge.filters.syntax import Atom, Variable, located
 from cepheid.knowledge.filters.variables import never_holds, variables_of
 from cepheid.knowledge.ignored import Ignored, ignored_in
 from cepheid.knowledge.packing import packed, unpacked
-from cepheid.knowledge.reading import FORMATS, Format, format_of, triples
+from cepheid.knowledge.reading import FORMATS, Format, format_of, is_name_of_file, triples
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
 from cepheid.knowledge.unknown import unknown_in_filter
 from cepheid.knowledge.vocabulary import KNOWN_PREFIXES, classes_of, properties_of
@@ -56,8 +56,12 @@ class Knowledge:
             prefixes: The prefixes of names in filters; the one for names without a prefix is "".
 
         Raises:
-            KnowledgeError: a text or a file has an error, the facts contradict each other, or pyoxigraph is missing.
+            KnowledgeError: a text or a file has an error, the facts contradict each other, an argument is of another
+                type, or pyoxigraph is missing.
         """
+        if not isinstance(source, str | Path | Iterable):
+            raise KnowledgeError(f"source: a text, a Path or several of these are expected, got {source!r}")
+        _check_prefixes({} if prefixes is None else prefixes)
         if format is not None and format not in FORMATS:
             raise KnowledgeError(f"format: {format!r} is unknown. There are {', '.join(FORMATS)}")
         several = [source] if isinstance(source, str | Path) else [*source]
@@ -156,11 +160,12 @@ class Knowledge:
             for argument in atom.arguments
             if isinstance(argument, Variable)
         }
-        if unknown := [one for one in variables if one not in bound]:
-            known, names = ", ".join(sorted(bound)) or "none", ", ".join(map(repr, unknown))
-            raise KnowledgeError(f"variables: no class or property atom has {names}. There are {known}")
+        names = [one.removeprefix("?") for one in variables]
+        if unknown := [one for one in names if one not in bound]:
+            known, lacking = ", ".join(sorted(bound)) or "none", ", ".join(map(repr, unknown))
+            raise KnowledgeError(f"variables: no class or property atom has {lacking}. There are {known}")
         found = solutions(atoms, self.closure, individuals)
-        return sorted({tuple(self._shown(one[name]) for name in variables) for one in found})
+        return sorted({tuple(self._shown(one[name]) for name in names) for one in found})
 
     def _asked(
         self,
@@ -170,6 +175,8 @@ class Knowledge:
         """The atoms of a filter, and the individuals that its variables are; warns if it can never hold, and of names
         that are unknown.
         """
+        if not isinstance(filter, str):
+            raise KnowledgeError(f"filter: a text is expected, as 'Book(?c) ∧ hasPrice(?c, ?p)', got {filter!r}")
         places = located(filter, self.prefixes)
         atoms = tuple(atom for atom, _ in places)
         individuals = {name.removeprefix("?"): self._individual(text) for name, text in (bindings or {}).items()}
@@ -262,9 +269,26 @@ def _numbered(facts: Iterable[Triple]) -> list[Triple]:
     return [(numbered(subject), predicate, numbered(object_)) for subject, predicate, object_ in facts]
 
 
+def _check_prefixes(prefixes: object) -> None:
+    example = "as in {'shop': 'http://shop.example/'}"
+    if not isinstance(prefixes, Mapping):
+        raise KnowledgeError(f"prefixes: the IRIs of prefixes are expected, {example}, got {prefixes!r}")
+    for name, iri in prefixes.items():
+        if not isinstance(name, str) or not isinstance(iri, str) or ":" in name:
+            message = "texts are expected, and a prefix has no colon"
+            raise KnowledgeError(f"prefixes: {message}, {example}, got {name!r}: {iri!r}")
+
+
 def _read(source: str | Path, format: Format | None, scope: str) -> list[Triple]:  # noqa: A002 - as above
+    if not isinstance(source, str | Path):
+        raise KnowledgeError(f"source: a text or a Path is expected, got {source!r}")
     if isinstance(source, str):
-        return triples(source, format or "turtle", scope=scope)
+        try:
+            return triples(source, format or "turtle", scope=scope)
+        except KnowledgeError as error:
+            if not is_name_of_file(source):
+                raise
+            raise KnowledgeError(f"{error}\nTo read a file, write Path({source!r}).") from error
     try:
         content = source.read_bytes()
     except OSError as error:

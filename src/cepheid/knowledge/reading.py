@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
@@ -29,6 +30,11 @@ def format_of(path: Path) -> Format:
     return found
 
 
+def is_name_of_file(text: str) -> bool:
+    """Whether a text that is no document may be meant as the name of a file."""
+    return len(text.split()) == 1 and Path(text).suffix.lower() in _ENDINGS
+
+
 def triples(
     text: str | bytes,
     format: Format,  # noqa: A002 - as rdflib's
@@ -51,8 +57,9 @@ def triple_texts(
     format: Format,  # noqa: A002 - as above
     source: str,
     scope: str,
+    head: str = "",
 ) -> list[tuple[str, str, str]]:
-    """The same triples as texts of terms.
+    """The same triples as texts of terms. The text begins with `head`, whose columns are not counted in messages.
 
     Raises:
         KnowledgeError: as `triples`.
@@ -73,7 +80,23 @@ def triple_texts(
     try:
         return [(text_of(one.subject), one.predicate.value, text_of(one.object)) for one in _parsed(text, format)]
     except SyntaxError as error:
-        raise KnowledgeError(f"{source}: {error}") from error
+        raise KnowledgeError(f"{source}: {_without(head, str(error))}") from error
+
+
+_PLACE = re.compile(
+    r"(?<=line 1 )(?P<before>column |between columns )(?P<from>\d+)(?P<and> and )?(?P<to>(?<=and )\d+)?"
+)
+"""A place in the first line, as pyoxigraph writes it."""
+
+
+def _without(head: str, message: str) -> str:
+    """A message about a text, of which a part at the beginning is not counted."""
+
+    def moved(found: re.Match[str]) -> str:
+        columns = [str(max(1, int(one) - len(head))) for one in (found["from"], found["to"]) if one]
+        return found["before"] + " and ".join(columns)
+
+    return _PLACE.sub(moved, message)
 
 
 def prefixes_of(text: str | bytes, format: Format, source: str = "the text") -> dict[str, str]:  # noqa: A002

@@ -50,6 +50,14 @@ class OrderedMatcher:
             self._no_events = part.batch.slice(0, 0)
         return _joined(rows)
 
+    def advance(self, time: int) -> list[pa.Table]:
+        """Advances time within the last key. Returns the rows that this makes certain."""
+        if self._no_events is None:
+            return [schema.empty_table() for schema in self._detector.schemas]
+        none = np.zeros(1, np.int64)
+        visit = Visits(none.astype(np.int32), none, np.full(1, time), np.zeros(1, np.bool_))
+        return self._detector.step(self._no_events, visit)
+
     def end(self) -> list[pa.Table]:
         """Ends the last key. Returns its remaining rows."""
         if self._no_events is None:

@@ -7,9 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TimeSlices:
-    """A worker finds the matches that start in its slice of time. It reads these microseconds more: `before` the slice,
-    as they decide whether an event may start a match, and `after` its last start, as matches go on there.
+    """A key's events can be divided into slices of time, which are matched each by itself. A slice also reads events
+    of its neighbours.
     """
 
     before: int
-    after: int
+    """Microseconds before an event in which others decide whether it may start a partial match."""
+    window: int
+    """Microseconds after which a partial match ends."""
+    waits: bool = False
+    """Whether a match waits for partial matches that started earlier: it has a skip strategy."""
+    settles: bool = True
+    """Whether what is open at a time follows from the events of the last `window` and of `before`. Otherwise, it also
+    depends on which earlier partial matches were dropped, so that a slice needs to know what the slice before left
+    open.
+    """

@@ -72,6 +72,8 @@ class Request:
     standbys: int = 0
     """The number of shards that may hold copies of a stream's hot keys, for each pattern."""
     workers: Workers = 1
+    slices: bool = False
+    """Whether a batch on Spark divides the events of each key into time slices."""
     show_keys: bool = False
     """Whether the progress of a stream has its hottest keys themselves, not only their hashes."""
     checkpoint: str | None = None

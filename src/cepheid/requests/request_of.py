@@ -53,6 +53,7 @@ def request_of(
     shards: int = SHARDS,
     standbys: int = 0,
     workers: Workers = 1,
+    slices: bool = False,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
     endless: bool = False,
@@ -95,6 +96,7 @@ def request_of(
         if standbys != 0
         else 0,
         workers=checked_workers(workers, faults),
+        slices=checked_flag("slices", slices, faults),
         show_keys=checked_flag("show_keys", show_keys, faults),
         checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )

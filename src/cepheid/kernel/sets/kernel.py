@@ -238,8 +238,9 @@ class SetKernel(NodeKernel):
         most = int(step["after_end"] - step["after"]) + 1  # as most_written has it
         matches, events = int(cursor.matches) + most, int(cursor.match_events) + most * (int(cursor.length) + 1)
         more_matches, more_events = _room_for(matches, output.end), _room_for(events, output.taken)
-        times = grown(output.end, more_matches), grown(output.detected_at, more_matches)
-        self.output = SetOutput(*times, grown(output.at, more_matches), grown(output.taken, more_events))
+        self.output = SetOutput(
+            grown(output.end, more_matches), grown(output.detected_at, more_matches), grown(output.taken, more_events)
+        )
 
     def _take_output(self) -> Emitted:
         """Returns what was emitted. Well-filled arrays are returned themselves and replaced by new ones."""
@@ -248,19 +249,18 @@ class SetKernel(NodeKernel):
             return _NOTHING
         output, events = self.output, int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
-        end, detected_at, at = (array[:matches] for array in (output.end, output.detected_at, output.at))
-        taken = output.taken[:events]
+        end, detected_at, taken = output.end[:matches], output.detected_at[:matches], output.taken[:events]
         if 4 * events < len(output.taken):
-            end, detected_at, at, taken = (array.copy() for array in (end, detected_at, at, taken))
+            end, detected_at, taken = end.copy(), detected_at.copy(), taken.copy()
         else:
             self.output = new_set_output(len(output.end), len(output.taken))
         pairs = taken.view(np.int32)
         outcome = np.full(matches, MATCHED, np.int32)
-        return Emitted(end, detected_at, outcome, at, event=pairs[::2], stage=pairs[1::2])
+        return Emitted(end, detected_at, outcome, event=pairs[::2], stage=pairs[1::2])
 
 
 _NO_INTS, _NO_INT32S = np.zeros(0, np.int64), np.zeros(0, np.int32)
-_NOTHING = Emitted(_NO_INTS, _NO_INTS, _NO_INT32S, _NO_INTS, _NO_INT32S, _NO_INT32S)
+_NOTHING = Emitted(_NO_INTS, _NO_INTS, _NO_INT32S, _NO_INT32S, _NO_INT32S)
 
 
 def _room_for(count: int, array: npt.NDArray[Any]) -> int:

@@ -120,7 +120,6 @@ class SetOutput(NamedTuple):
 
     end: Ints
     detected_at: Ints
-    at: Ints
     taken: Ints
     """Event and stage in one, see `taken_of`."""
 
@@ -199,5 +198,4 @@ def new_graph(tables: Tables, vertices: int, edges: int) -> Graph:
 
 def new_set_output(matches: int, events: int) -> SetOutput:
     """Room for `matches` emitted matches with `events` events together."""
-    times = np.empty(matches, np.int64), np.empty(matches, np.int64)
-    return SetOutput(*times, np.empty(matches, np.int64), np.empty(events, np.int64))
+    return SetOutput(np.empty(matches, np.int64), np.empty(matches, np.int64), np.empty(events, np.int64))

@@ -338,10 +338,10 @@ def end_group(output: SetOutput, cursor: Cursor) -> None:
     length = cursor.length + (cursor.tail != NOTHING_TAKEN)
     if cursor.ambiguous and cursor.matches > cursor.group_matches:
         sort_group(output.taken[cursor.group_events : cursor.match_events], length)
-    end, now, at = cursor.group_events, cursor.now, cursor.event - 1
+    end, now = cursor.group_events, cursor.now
     for match in range(cursor.group_matches, cursor.matches):
         end += length
-        output.end[match], output.detected_at[match], output.at[match] = end, now, at
+        output.end[match], output.detected_at[match] = end, now
 
 
 # If several stages may take an event, the matches of one start and length are not in order yet.

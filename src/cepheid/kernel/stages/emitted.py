@@ -20,10 +20,6 @@ class Emitted:
     """(matches,) microseconds, NO_TIME where only the end of the input made the match certain."""
     outcome: Int32s
     """(matches,) MATCHED; TIMED_OUT: a partial match that ran out of time at detected_at; NEGATED and more."""
-    at: Ints
-    """(matches,) position in the working set of the event that made the match certain; NO_EVENT for a deadline or the
-    end of the input.
-    """
     event: Int32s
     """(events,) position in the working set."""
     stage: Int32s
@@ -40,7 +36,6 @@ class Emitted:
             end=np.cumsum(lengths[chosen]),
             detected_at=self.detected_at[chosen],
             outcome=self.outcome[chosen],
-            at=self.at[chosen],
             event=self.event[taken],
             stage=self.stage[taken],
         )

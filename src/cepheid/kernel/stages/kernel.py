@@ -139,6 +139,16 @@ class CompiledKernel(NodeKernel):
         starts: list[int] = times[self.partials.rows["start"][first]].tolist()
         return starts
 
+    def open_starts(self) -> Int32s:
+        """The positions of the first events of what is open for the key 0: of its partial matches and of the matches
+        that wait; distinct and ascending.
+        """
+        partials = self.partials
+        key, rows, waiting = partials.parked.keys[0], partials.parked.live, partials.parked.completed
+        live = partials.rows["start"][rows[key["live"] : key["live_end"]]]
+        completed = waiting["start"][key["completed"] : key["completed_end"]]
+        return np.union1d(live, completed).astype(np.int32)
+
     @property
     def open_keys(self) -> Int32s:
         """The numbers of all keys that have open partial matches, ascending."""
@@ -252,14 +262,8 @@ class CompiledKernel(NodeKernel):
         matches, events = int(self.cursor.matches), int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
         output = self.output
-        taken = Emitted(
-            output.end[:matches],
-            output.detected_at[:matches],
-            output.outcome[:matches],
-            output.at[:matches],
-            output.event[:events],
-            output.stage[:events],
-        )
+        times = output.end[:matches], output.detected_at[:matches]
+        taken = Emitted(*times, output.outcome[:matches], output.event[:events], output.stage[:events])
         if 4 * events < len(output.event):
             return Emitted(*(array.copy() for array in vars(taken).values()))
         self.output = new_output(len(output.end), len(output.event))
@@ -275,7 +279,6 @@ class CompiledKernel(NodeKernel):
             grown(output.end, matches),
             grown(output.detected_at, matches),
             grown(output.outcome, matches),
-            grown(output.at, matches),
             grown(output.event, events),
             grown(output.stage, events),
         )

@@ -20,9 +20,6 @@ Cursor: TypeAlias = Any
 ALL_VISITED = -1
 """The candidates of an event that visits all live partial matches."""
 
-NO_EVENT = -1
-"""In place of the event that makes a match certain, if a deadline or the end of the input does so."""
-
 GROWN = -1
 """The `holders` of a node whose match was continued by another match."""
 
@@ -175,8 +172,6 @@ class Output(NamedTuple):
     """(any,) microseconds since 1970 UTC, NO_TIME for none."""
     outcome: Int32s
     """(any,) MATCHED, TIMED_OUT, or NEGATED and more."""
-    at: Ints
-    """(any,) as in `Emitted`."""
     event: Int32s
     """(any,) position of an event of a match."""
     stage: Int32s
@@ -192,7 +187,6 @@ CURSOR = integers(
     "parked_completed",  # used places of Parked.completed
     "reached",  # the time of the key's last event
     "now",  # time of the step that is being released
-    "at",  # the event of that step, NO_EVENT for a deadline or the end of the input
     "step",  # steps done
     "live",  # rows in the ring of PartialMatches.links
     "wake",  # all truth bits that can change a live partial match; it may have more bits
@@ -269,11 +263,5 @@ def new_index(tables: Tables, capacity: int) -> Index:
 
 def new_output(matches: int, events: int) -> Output:
     """Room for `matches` emitted matches with `events` events together."""
-    return Output(
-        end=np.empty(matches, np.int64),
-        detected_at=np.empty(matches, np.int64),
-        outcome=np.empty(matches, np.int32),
-        at=np.empty(matches, np.int64),
-        event=np.empty(events, np.int32),
-        stage=np.empty(events, np.int32),
-    )
+    times = np.empty(matches, np.int64), np.empty(matches, np.int64)
+    return Output(*times, np.empty(matches, np.int32), np.empty(events, np.int32), np.empty(events, np.int32))

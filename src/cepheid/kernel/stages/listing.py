@@ -11,7 +11,7 @@ from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.tables import Tables
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, ranges
 from cepheid.kernel.stages.emitted import Emitted
-from cepheid.kernel.stages.layout import NO_EVENT, TIMED_OUT, PartialMatches
+from cepheid.kernel.stages.layout import TIMED_OUT, PartialMatches
 
 
 def open_one_by_one(tables: Tables, partials: PartialMatches, times: Ints, most: int) -> Emitted:
@@ -38,5 +38,4 @@ def deadlines(times: Ints, windows: Ints | int) -> Ints:
 
 def as_timeouts(end: Ints, deadlines: Ints, event: Int32s, stage: Int32s) -> Emitted:
     outcome = np.full(len(end), TIMED_OUT, np.int32)
-    certain = np.where(deadlines == FOREVER, NO_TIME, deadlines)
-    return Emitted(end, certain, outcome, np.full(len(end), NO_EVENT), event, stage)
+    return Emitted(end, np.where(deadlines == FOREVER, NO_TIME, deadlines), outcome, event=event, stage=stage)

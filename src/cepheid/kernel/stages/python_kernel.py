@@ -22,7 +22,7 @@ from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import FunctionFailed
 from cepheid.kernel.stages.emitted import Emitted
-from cepheid.kernel.stages.layout import MATCHED, NEGATED, NO_EVENT, TIMED_OUT
+from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
 from cepheid.kernel.stages.python_events import events_of
 from cepheid.kernel.stages.python_state import arrays_of, earlier_of, matchers_of, restore_earlier
 from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, order_of, positions_of
@@ -36,8 +36,6 @@ class Emission(NamedTuple):
     taken: tuple[tuple[int, int], ...]
     time: int
     outcome: int
-    at: int = NO_EVENT
-    """The position of the event that made it certain, or NO_EVENT."""
 
 
 @dataclass
@@ -71,14 +69,13 @@ class KeyMatcher(ReferenceMatcher):
     def take(self, event: Event) -> list[Emission]:
         """Processes the event and returns what it makes certain."""
         self.may_start = self._bounds.may_start
-        emissions = self._emissions(self.advance_time(event.time))
         matches = self.process(event)
         self._forget_earlier(event.time)
         most = self._bounds.limits.most_partial_matches
         if over := self._over("max_partial_matches", len(self.partial_matches) - most, event):
             self._drop_oldest(over)
             matches += self._release(self._longest([]), event.time)
-        return emissions + self._emissions(matches, event.position)
+        return self._emissions(matches)
 
     def _drop_oldest(self, over: int) -> None:
         """Drops so many partial matches, because of a limit."""
@@ -144,6 +141,12 @@ class KeyMatcher(ReferenceMatcher):
             yield from (event for _, event in partial_match.taken)
 
     @property
+    def starts(self) -> list[int]:
+        """The positions of the first events of the open partial matches and of the matches that wait, ascending."""
+        open_ = chain(self.partial_matches, (match for _, match in self.completed))
+        return sorted({one.start.position for one in open_})
+
+    @property
     def withheld(self) -> int:
         """The number of matches that wait for an earlier partial match or may grow, and of partial matches that would
         be matches if they ended now.
@@ -152,21 +155,19 @@ class KeyMatcher(ReferenceMatcher):
         ending = [p for p in self.partial_matches if not p.whole and (states[p.state].pending or self._complete(p))]
         return len(self.completed) + len({*map(positions_of, [*self.growing, *ending])})
 
-    def _emissions(self, matches: list[Match], at: int = NO_EVENT) -> list[Emission]:
-        """The emissions of an event, at this position, or of deadlines: in the order of time; at the same time matches
-        come last.
-        """
+    def _emissions(self, matches: list[Match]) -> list[Emission]:
+        """The emissions in the order of time; at the same time matches come last."""
         timeouts, self.timeouts = self.timeouts, []
         no_matches, self.no_matches = self.no_matches, []
         emissions = [
-            Emission(match.taken, NO_TIME if match.detected_at is None else match.detected_at, MATCHED, at)
+            Emission(match.taken, NO_TIME if match.detected_at is None else match.detected_at, MATCHED)
             for match in matches
         ]
         without: list[Emission] = []
         if "timeouts" in (self._plan.outputs or ()):
             without += (Emission(timeout.taken, timeout.deadline, TIMED_OUT) for timeout in timeouts)
         if "no_match" in (self._plan.outputs or ()):
-            without += (Emission(ended.taken, ended.time, NEGATED + ended.stage, at) for ended in no_matches)
+            without += (Emission(ended.taken, ended.time, NEGATED + ended.stage) for ended in no_matches)
         if without:
             emissions += sorted(without, key=_by_start)
             emissions.sort(key=lambda row: (row.time == NO_TIME, row.time, -row.outcome))
@@ -297,6 +298,12 @@ class PythonKernel:
         """(k,) when the earliest open partial match of each key began; FOREVER for a key with earlier events only."""
         matchers = [self._keys[key] for key in keys.tolist()]
         return [m.partial_matches[0].start.time if m.partial_matches else FOREVER for m in matchers]
+
+    def open_starts(self) -> Int32s:
+        """The places of the first events of what is open for the key 0: of its partial matches and of the matches that
+        wait; distinct and ascending.
+        """
+        return np.array([self._place(start) for start in self._keys[0].starts] if 0 in self._keys else [], np.int32)
 
     @property
     def open_keys(self) -> Int32s:
@@ -431,7 +438,6 @@ class PythonKernel:
             end=np.array([*accumulate(len(row.taken) for row in emissions)], np.int64),
             detected_at=np.array([row.time for row in emissions], np.int64),
             outcome=np.array([row.outcome for row in emissions], np.int32),
-            at=np.array([NO_EVENT if row.at == NO_EVENT else self._place(row.at) for row in emissions], np.int64),
             event=np.array([self._place(position) for _, position in taken], np.int32),
             stage=np.array([stage for stage, _ in taken], np.int32),
         )

@@ -131,7 +131,6 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -
     """Writes a waiting match."""
     at, number = cursor.match_events + match.length, cursor.matches
     output.end[number], output.detected_at[number], output.outcome[number] = at, cursor.now, match.timeout
-    output.at[number] = cursor.at
     cursor.matches += 1
     cursor.match_events = at
     node = match.node

@@ -20,7 +20,7 @@ from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPE
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Stack, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.layout import ALL_VISITED, NO_EVENT, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.lookup.deadline import deadline_of
 from cepheid.kernel.stages.lookup.index import (
@@ -188,7 +188,7 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
     """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
     forever: Any = np.int64(FOREVER)  # as a constant it would have a type of its own
-    cursor.now, cursor.at = deadline(tables, events, partials, cursor, forever), NO_EVENT
+    cursor.now = deadline(tables, events, partials, cursor, forever)
     in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
     if cursor.buckets and not in_order:
         while first_deadline(tables, partials) == cursor.now:
@@ -221,7 +221,7 @@ def run_out(tables: Tables, partials: PartialMatches, cursor: Cursor, number: in
 def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
     """Ends the key. If the input goes on (`until` is a time), everything open is dropped."""
     cursor.step += 1
-    cursor.now, cursor.at = NO_TIME, NO_EVENT
+    cursor.now = NO_TIME
     if until == FOREVER:
         while cursor.live:
             end_first(tables, partials, cursor)
@@ -279,7 +279,7 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
     if number == START_ROW and candidates <= 0 and not starts:
         return
     cursor.step += 1
-    cursor.now, cursor.at = cursor.reached, event
+    cursor.now = cursor.reached
     if number != START_ROW:
         cursor.wake = wake
         cursor.walks += cursor.live >= tables.settings[0].index_least

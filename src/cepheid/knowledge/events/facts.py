@@ -94,7 +94,7 @@ class EventFacts:
     def _texts(self, name: str, text: str) -> list[tuple[str, str, str]]:
         # The same event has the same nodes when it comes again, as in a replay.
         scope = blake2b(f"{name}\n{text}".encode(), digest_size=8).hexdigest()
-        return triple_texts(self._head + text, "turtle", f"the facts of the event {name}", scope)
+        return triple_texts(self._head + text, "turtle", f"the facts of the event {name}", scope, self._head)
 
 
 def _triples(column: FactColumn) -> list[tuple[int, Triple]]:

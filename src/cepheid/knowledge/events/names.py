@@ -30,6 +30,11 @@ Part: TypeAlias = tuple[str, bool]
 _PART = re.compile(r"\\(?P<escaped>[{}\\])|\{(?P<column>[^{}]+)\}|(?P<text>[^{}\\]+)")
 
 
+def is_whole(text: str) -> bool:
+    """Whether a name is written whole, and not with a prefix."""
+    return _WHOLE.match(text) is not None
+
+
 def name_of(text: str, prefixes: Mapping[str, str]) -> Iri:
     """The name that is written as `http://…`, `urn:…`, `tag:…`, `<any IRI>`, `prefix:name`, or `name` in the prefix "".
 
@@ -37,7 +42,7 @@ def name_of(text: str, prefixes: Mapping[str, str]) -> Iri:
         KnowledgeError: the prefix is unknown, or no name has these characters.
     """
     bare = text[1:-1] if text.startswith("<") and text.endswith(">") else text
-    found = Iri(bare) if bare is not text or _WHOLE.match(text) else named(text, prefixes)
+    found = Iri(bare) if bare is not text or is_whole(text) else named(text, prefixes)
     if not bare or bare.startswith("_:") or _NOT_IN_NAMES.search(bare):
         raise KnowledgeError(f"{text!r} is no name: a name is an IRI, prefix:name, or a name in the prefix ''")
     return found

@@ -8,6 +8,7 @@ from cepheid.compile.occurrences.compiled import CompiledOccurrences
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import Flags
 from cepheid.matchers.occurrences.detector import OccurrenceDetector
+from cepheid.matchers.parts import Chosen, SliceDetector
 from cepheid.matchers.pattern_events import AllEvents, OwnEvents
 
 
@@ -22,8 +23,12 @@ class OccurrencesPart:
     def detector(self) -> OccurrenceDetector:
         return OccurrenceDetector(self.compiled)
 
-    def slice_detector(self, first: int) -> OccurrenceDetector:
-        raise AssertionError(f"occurrences are divided by key only, not at event {first}")
+    @property
+    def slices(self) -> None:
+        return None
+
+    def slice_detector(self, reports: Chosen | None = None) -> SliceDetector:
+        raise AssertionError(f"occurrences are divided by key only, not for {reports}")
 
     def marked(self, events: Batch, may_start: Flags) -> Batch:
         raise AssertionError(f"occurrences are divided by key only, not {len(events)} events at {may_start}")

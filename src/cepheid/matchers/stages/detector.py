@@ -25,23 +25,21 @@ from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
-from cepheid.kernel.stages.layout import MATCHED, NO_EVENT, TIMED_OUT
+from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.kernel.stages.warm_up import warm_up
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import Found
-from cepheid.matchers.parts import TURN
+from cepheid.matchers.parts import Chosen
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.common import TIMEOUT
 from cepheid.output.ids import Ids
 from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
-from cepheid.output.stages.rows import parts_of, row_schema, rows_with_numbers
+from cepheid.output.stages.rows import parts_of, row_schema, rows_of
 from cepheid.plan.stages.plan import Plan
 
-_OUTCOMES = 1 << 10
-"""More than there are outcomes of partial matches."""
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
@@ -54,15 +52,13 @@ class Detector(Replays):
     kernel: CompiledKernel | SetKernel | PythonKernel
 
     def __init__(
-        self, pattern: CompiledPattern, *, first: int | None = None, kernel: PythonKernel | None = None
+        self, pattern: CompiledPattern, *, reports: Chosen | None = None, kernel: PythonKernel | None = None
     ) -> None:
-        """With `first`, the number of the first event, rows have the column `TURN`. The `kernel` is chosen if none is
+        """With `reports`, only results whose first event is chosen are reported. The `kernel` is chosen if none is
         given.
         """
         super().__init__(pattern.plan.limits)
-        self._numbered, self._first = first is not None, first or 0
-        self._number = 0
-        """The number of the event at position 0, as new events count from there; held ones have other numbers."""
+        self._reports = reports
         tables = pattern.tables
         own = tables._replace(
             constants=tables.constants.copy(),  # the codes of strings change with every working set
@@ -85,8 +81,7 @@ class Detector(Replays):
     @cached_property
     def schemas(self) -> list[pa.Schema]:
         """The columns of the rows; one schema."""
-        schema = row_schema(self.pattern.plan)
-        return [schema.append(pa.field(TURN, pa.int64())) if self._numbered else schema]
+        return [row_schema(self.pattern.plan)]
 
     @property
     def relevant(self) -> int | None:
@@ -113,6 +108,13 @@ class Detector(Replays):
         if isinstance(self.kernel, PythonKernel):
             self.kernel.bounds.may_start = self.pattern.may_start
         start_only_with(self.pattern.tables, self.pattern.may_start)
+
+    def open_starts(self) -> Batch:
+        """The first events of the open partial matches and of the matches that wait, of the key with the number 0, in
+        their order. At least one event must have come. Only for patterns with a skip strategy.
+        """
+        assert not isinstance(self.kernel, SetKernel), "skip strategies drop partial matches one by one"
+        return self.working_set.take(self.kernel.open_starts())
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None, found: Found) -> None:
         """Continues from the kernel's `state`, with the events that it held; counts go on from `found`.
@@ -148,9 +150,7 @@ class Detector(Replays):
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        self._number = self._first - held
-        rows = [self._rows(part) for part in parts_of(emitted) if not self._was_reported(part)]
-        self._first += len(batch)
+        rows = [self._rows(part) for part in parts_of(self._own(emitted)) if not self._was_reported(part)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
         return [pa.Table.from_batches(rows, self.schemas[0])]
@@ -195,6 +195,13 @@ class Detector(Replays):
         self.working_set.keep(self.kernel.hold())
         self._kept = len(self.working_set)
 
+    def _own(self, emitted: Emitted) -> Emitted:
+        """The results that this detector reports."""
+        if self._reports is None or not len(emitted.end):
+            return emitted
+        used, position = places(emitted.event[np.append(0, emitted.end[:-1])], len(self.working_set))
+        return emitted.only(self._reports(self.working_set.take(used))[position])[0]
+
     def _was_reported(self, emitted: Emitted) -> bool:
         """Whether these results were emitted before, in a replay; counts them if so. False if rows are needed all the
         same, for timeouts that may repeat.
@@ -209,9 +216,7 @@ class Detector(Replays):
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         plan, timeouts = self.pattern.plan, emitted.count(TIMED_OUT)
         used, position = places(emitted.event, len(self.working_set))
-        rows, numbers = rows_with_numbers(plan, emitted, self.working_set.take(used), position, self.ids)
-        if self._numbered:
-            rows = rows.append_column(TURN, pa.array(turns(emitted, self._number)[numbers]))
+        rows = rows_of(plan, emitted, self.working_set.take(used), position, self.ids)
         if timeouts:
             rows = self.reported.new(rows)
         self._matches += emitted.count(MATCHED)
@@ -256,14 +261,6 @@ def _timeout_log(detector: Detector) -> TimeoutLog:
     return ReportedTimeouts(
         plan.schema.key, plan.window, lambda keys: kernel.first_starts(keys, detector.working_set.events.time)
     )
-
-
-def turns(emitted: Emitted, first: int) -> Ints:
-    """(matches,) the values of `TURN`, if the event at position 0 has the number `first`. What a deadline makes certain
-    comes before what the events of that time do, one event after the other; in each of these steps matches come last.
-    """
-    step: Ints = np.where(emitted.at == NO_EVENT, 0, emitted.at + (first + 1))
-    return step * _OUTCOMES + (_OUTCOMES - 1 - emitted.outcome.astype(np.int64))
 
 
 def places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:

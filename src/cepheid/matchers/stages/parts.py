@@ -12,9 +12,13 @@ from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import Flags
 from cepheid.matchers.event_queue import with_bits
+from cepheid.matchers.parts import Chosen
 from cepheid.matchers.pattern_events import OwnEvents, events_of_each
 from cepheid.matchers.stages.detector import Detector
 from cepheid.matchers.working_set import mask_of
+from cepheid.plan.division import TimeSlices
+from cepheid.plan.stages.division.slices import slices_of
+from cepheid.plan.stages.division.undivided import Undivided
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,13 @@ class StagesPart:
     def detector(self) -> Detector:
         return Detector(self.compiled)
 
-    def slice_detector(self, first: int) -> Detector:
-        detector = Detector(self.compiled, first=first)
+    @property
+    def slices(self) -> TimeSlices | None:
+        found = slices_of(self.compiled.plan)
+        return None if isinstance(found, Undivided) else found
+
+    def slice_detector(self, reports: Chosen | None = None) -> Detector:
+        detector = Detector(self.compiled, reports=reports)
         detector.start_only_marked()
         return detector
 

@@ -160,7 +160,6 @@ class _TierDetector(Detector):
             end=np.arange(1, count + 1) * stages,
             detected_at=emitted.detected_at,
             outcome=np.full(count, MATCHED, np.int32),
-            at=emitted.at,
             event=np.arange(count * stages, dtype=np.int32),
             stage=np.tile(np.arange(stages, dtype=np.int32), count),
         )

@@ -143,7 +143,6 @@ def _joined(listed: Sequence[Listed]) -> tuple[Emitted, Batch, Int32s]:
         end=np.concatenate([one.emitted.end + start for one, start in zip(listed, members[:-1], strict=True)]),
         detected_at=np.concatenate([one.emitted.detected_at for one in listed]),
         outcome=np.concatenate([one.emitted.outcome for one in listed]),
-        at=np.concatenate([one.emitted.at for one in listed]),
         event=np.concatenate([one.emitted.event for one in listed]),
         stage=np.concatenate([one.emitted.stage for one in listed]),
     )

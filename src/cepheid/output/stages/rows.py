@@ -35,7 +35,6 @@ def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
             end=ends - first,
             detected_at=emitted.detected_at[start : start + most],
             outcome=emitted.outcome[start : start + most],
-            at=emitted.at[start : start + most],
             event=emitted.event[first : ends[-1]],
             stage=emitted.stage[first : ends[-1]],
         )
@@ -69,16 +68,9 @@ def row_schema(plan: Plan) -> pa.Schema:
 
 def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s, ids: Ids) -> pa.RecordBatch:
     """Converts what was emitted to rows of `row_schema`. The i-th event of `emitted` is row position[i] of `events`."""
-    return rows_with_numbers(plan, emitted, events, position, ids)[0]
-
-
-def rows_with_numbers(
-    plan: Plan, emitted: Emitted, events: Batch, position: Int32s, ids: Ids
-) -> tuple[pa.RecordBatch, npt.NDArray[np.int64]]:
-    """The same, and for each row its number in `emitted`."""
     if plan.outputs is None:
         known = identified(ids, identities(plan.schema, plan.columns, events))
-        return _rows(plan, MATCH, emitted, events, position, known=known), np.arange(len(emitted.end))
+        return _rows(plan, MATCH, emitted, events, position, known=known)
     outcome = emitted.outcome
     kinds = (
         (MATCH, "matches", outcome == MATCHED),
@@ -87,7 +79,7 @@ def rows_with_numbers(
     )
     asked = [(kind, chosen) for kind, output, chosen in kinds if output in plan.outputs and chosen.any()]
     if not asked:
-        return pa.RecordBatch.from_pylist([], row_schema(plan)), np.zeros(0, np.int64)
+        return pa.RecordBatch.from_pylist([], row_schema(plan))
     known, parts, places = identified(ids, identities(plan.schema, plan.columns, events)), [], []
     for kind, chosen in asked:
         part, taken = emitted.only(chosen)
@@ -95,9 +87,7 @@ def rows_with_numbers(
         first = first_of_equals(rows.column("match_id")) if kind == TIMEOUT else np.arange(len(place))
         parts.append(rows.take(pa.array(first)))
         places.append(place[first])
-    numbers = np.concatenate(places)
-    order = np.argsort(numbers)
-    return pa.concat_batches(parts).take(pa.array(order)), numbers[order]
+    return pa.concat_batches(parts).take(pa.array(np.argsort(np.concatenate(places))))
 
 
 def first_of_equals(ids: pa.Array) -> npt.NDArray[np.int64]:

@@ -18,6 +18,7 @@ from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean, is_typed
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.names import Names
+from cepheid.plan.conditions.never import never_true
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Node, Resolver, Source
 from cepheid.plan.conditions.types import sql_name
@@ -113,7 +114,7 @@ def _plan_or_problems(
         _lifted(pattern, schema, parts, lifting, options),
         questions=(*questions,),
         answers=tuple(semantics.lifted.answers),
-        odd=tuple(semantics.lifted.texts.warnings),
+        odd=tuple(semantics.lifted.texts.warnings if pattern.knowledge is not None else never_true(nodes)),
     )
     if len(plan.bits) > MAX_CONDITIONS:
         message = f"a pattern can have at most {MAX_CONDITIONS} different conditions on single events"

@@ -45,7 +45,7 @@ class IntervalPlan(PlanOf[IntervalPattern], Measured, InSql):
     outputs: tuple[OutputName, ...] | None = None
     """The requested outputs for input that does not end; None: all of them."""
     odd: tuple[str, ...] = ()
-    """What is odd in semantic filters, to warn of."""
+    """What is probably not meant, to warn of."""
     answers: tuple[Answer, ...] = ()
     """The semantic filters, and the SQL in their place."""
 

@@ -21,6 +21,7 @@ from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.never import never_true
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Column, Node, Resolver, Shape, Source
 from cepheid.plan.conditions.script import Script
@@ -134,7 +135,7 @@ def _plan_or_problems(
         by_operator=recent and not built.scripted,
         warnings=(
             *misread_types(pattern),
-            *found.semantic.warnings,
+            *(found.semantic.warnings if pattern.knowledge is not None else never_true(found.own_conditions)),
             *(map(costly, built.scripted[:1]) if recent else ()),
         ),
     )
@@ -187,6 +188,18 @@ class _Resolved:
         conditions = [node for node in self.conditions.values() if isinstance(node, Node)]
         types = [part for node in self.types.values() if node is not None for part in resolve.written_parts(node)]
         return [*types, *conditions, *(node for _, node in self.measures)]
+
+    @property
+    def own_conditions(self) -> list[Node]:
+        """Those that are written in the pattern, in SQL."""
+        types = {one.name for one in self.pattern.restricted}
+        restrictions = [
+            part
+            for name in types & self.types.keys()
+            if (node := self.types[name]) is not None
+            for part in resolve.written_parts(node)
+        ]
+        return [*restrictions, *(node for node in self.conditions.values() if isinstance(node, Node))]
 
     def _condition(self, number: int) -> Node | PlannedFilter | None:
         written = self.scopes.conditions[number]

@@ -15,7 +15,7 @@ _TEXT = r"'(?:[^'\\]|\\.)*'"
 _LIST = re.compile(rf"\bIN \((?P<values>(?:{_TEXT}|[^'()])*)\)", re.DOTALL)
 _SPLIT = re.compile(rf"split\('(?P<values>(?:[^'\\]|\\.)*)', '{MARK}'\)", re.DOTALL)
 _NORMAL_FORM = re.compile(
-    r"CASE WHEN NOT contains\((\S+), ':'\) THEN \1 WHEN \1 LIKE '_%<%' THEN NULL .*? END", re.DOTALL
+    r"CASE WHEN NOT contains\((\S+), ':'\) THEN \1 WHEN instr\(\1, '<'\) > 1 THEN NULL .*? END", re.DOTALL
 )
 """What `names_sql.NormalForm` makes of a column."""
 _VALUE = re.compile(rf"(?:{_TEXT}|[^',])+", re.DOTALL)

@@ -7,7 +7,6 @@ several ways, one of these must be.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 
@@ -22,18 +21,17 @@ from cepheid.knowledge.filters.syntax import Argument, Atom, Variable
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.question import Question
 from cepheid.knowledge.terms import Iri, Literal
+from cepheid.lang.expression import Expression
 from cepheid.lang.parameters import string_literal
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.conditions.absence import follows
 from cepheid.plan.semantics.builtins import tested
 from cepheid.plan.semantics.inert import Inert, NotLifted, Related, inert
-from cepheid.plan.semantics.name_lists import is_long_list_of
 from cepheid.plan.semantics.names_sql import Names, quoted
 from cepheid.plan.semantics.others import conditions_of_others
 from cepheid.plan.semantics.symbols import Event, Named, OwnNode, Symbol, Valued, Way
 from cepheid.plan.semantics.values import of_column
 
-_NOT_NULL = " IS NOT NULL"
-_VALUES = re.compile(r"\((?:'(?:[^'\\]|\\.)*'|[^'()])*\)", re.DOTALL)
-"""A list of constants."""
 MOST_WAYS = 100
 """The most ways in which a filter may be true."""
 
@@ -50,6 +48,7 @@ class Lifting:
         self._inert: Inert = inert(knowledge, mapping)
         self.questions: dict[str, Question] = {}
         """The questions that SQL depends on, by the names of the columns with their answers."""
+        self._trees: dict[str, Expression] = {}
         for name in mapping.columns:
             if name in columns.names and is_array(columns.field(name).type):
                 raise NotLifted(f"the column {name!r} has arrays")
@@ -74,7 +73,14 @@ class Lifting:
         """The SQL of a way: all of it must be true."""
         conditions = (*way.conditions, *conditions_of_others(self._knowledge, self._inert, way, self._ask))
         needed = [one for one in dict.fromkeys(conditions) if one != "TRUE"]
-        return [one for one in needed if not _follows(one, needed)]
+        trees = [*map(self._tree, needed)]
+        return [one for one, tree in zip(needed, trees, strict=True) if not follows(tree, trees)]
+
+    def _tree(self, sql: str) -> Expression:
+        """The condition; ways often share some."""
+        if sql not in self._trees:
+            self._trees[sql] = parse_expression(sql)
+        return self._trees[sql]
 
     def _ask(self, question: Question, prefix: str) -> str:
         """SQL of the question about the event whose columns are written after `prefix`."""
@@ -147,8 +153,8 @@ class Lifting:
                 return f"({' OR '.join(parts)})" if len(parts) > 1 else "".join(parts) or "TRUE"
             case Individual(written):
                 names = Names(written, self._columns, self._knowledge.prefixes)
-                return " AND ".join(f"{prefix}{quoted(column)}{_NOT_NULL}" for column in names.columns)
-        return f"{prefix}{quoted(str(related.value))}{_NOT_NULL}"
+                return " AND ".join(f"{prefix}{quoted(column)} IS NOT NULL" for column in names.columns)
+        return f"{prefix}{quoted(str(related.value))} IS NOT NULL"
 
     def _related(self, way: Way, one: Event | OwnNode, property_: Iri, object_: Argument) -> Iterator[Way]:
         """The ways in which it has the property, and what that relates it to."""
@@ -233,14 +239,3 @@ class Lifting:
     def _aliases(self) -> Mapping[Iri, Iri]:
         """For each name of an individual with several, the least of these."""
         return self._knowledge.aliases
-
-
-def _follows(condition: str, others: Sequence[str]) -> bool:
-    """Whether it says that a column is not NULL, and another condition is a list of this column's values."""
-    column = condition.removesuffix(_NOT_NULL)
-    head = f"{column} IN "
-    return column != condition and any(
-        (other.startswith(head) and _VALUES.fullmatch(other.removeprefix(head)) is not None)
-        or is_long_list_of(column, other)
-        for other in others
-    )

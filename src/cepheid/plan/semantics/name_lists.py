@@ -25,16 +25,7 @@ def in_list(column: str, values: Collection[str], *, of_texts: bool) -> str:
     if len(listed) <= LONG or any(MARK in value for value in listed):
         return f"{column} IN ({', '.join(map(string_literal, listed) if of_texts else listed)})"
     text = _text(column, of_texts=of_texts)
-    return f"{_HEAD}{string_literal(MARK.join(listed))}{_MIDDLE}{text})"
-
-
-_HEAD, _MIDDLE = "array_contains(split(", f", '{MARK}'), "
-
-
-def is_long_list_of(column: str, sql: str) -> bool:
-    """Whether the SQL says that the column, or the name that it has, is in a long list. Then it is not NULL."""
-    values = f"{column})", f"CASE WHEN NOT contains({column}, "
-    return sql.startswith(_HEAD) and sql.endswith(")") and any(f"{_MIDDLE}{value}" in sql for value in values)
+    return f"array_contains(split({string_literal(MARK.join(listed))}, '{MARK}'), {text})"
 
 
 def joined(columns: Sequence[str], of_texts: Sequence[bool]) -> str:

@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar
 import pyarrow as pa
 
 from cepheid.knowledge.events.mapping import Individual
-from cepheid.knowledge.events.names import Template, encoded, is_template
+from cepheid.knowledge.events.names import Template, encoded, is_template, is_whole
 from cepheid.knowledge.terms import Iri, Term
 from cepheid.lang.parameters import string_literal
 from cepheid.plan.conditions.types import is_integer, is_string
@@ -134,9 +134,7 @@ class Names:
             for value in values.get(one, ())
         ]
         if self._around is None:
-            name = _renamed(column, renamed, self._form.sql(column))
-            # All of it, as a call: so it is one lifted column, which is NULL without an event.
-            return f"substring({name}, length({column}) - length({column}) + 1)"
+            return _renamed(column, renamed, self._form.sql(column))
         if self._is_text:
             raise NotLifted(f"names that a template makes of texts ({self.column!r}) are compared with others")
         before, after = self._around
@@ -171,16 +169,21 @@ class NormalForm:
         return f"concat({string_literal(f'<{before}')}, {column}, {string_literal(f'{after}>')})"
 
     def sql(self, column: str) -> str:
-        """SQL: that of the name in a column of names. For a text that is no name it is NULL, or not that of a name."""
-        own, whens = self._own, [f"NOT contains({column}, ':') THEN {column}", f"{column} LIKE '_%<%' THEN NULL"]
+        """SQL: that of the name in a column of names. For a text that is no name it is NULL, or not that of a name.
+
+        It has nothing that can fail, such as arithmetic. So all of it is one lifted column.
+        """
+        own, whens = self._own, [f"NOT contains({column}, ':') THEN {column}", f"instr({column}, '<') > 1 THEN NULL"]
         if own:
-            inner = f"substring({column}, {len(own) + 2}, length({column}) - {len(own) + 2})"
-            whens.append(f"{_begins(column, f'<{own}', '_%>')} THEN {inner}")
-        whens.append(f"{column} LIKE '<%>' THEN {column}")
-        is_whole = f"{column} LIKE 'http://%' OR {column} LIKE 'https://%' OR {column} RLIKE '{_WHOLE}'"
+            inner = f"replace({_after(column, f'<{own}')}, '>', '')"
+            is_inner = f"instr({column}, '>') = length({column}) AND {column} != {string_literal(f'<{own}>')}"
+            whens.append(f"{_begins(column, f'<{own}')} AND {is_inner} THEN {inner}")
+        whens.append(f"startswith({column}, '<') AND endswith({column}, '>') THEN {column}")
+        whole = _is_whole(column)
         if own:
-            whens.append(f"({is_whole}) AND {_begins(column, own, '_%')} THEN {_after(column, own)}")
-        whens.append(f"{is_whole} THEN concat('<', {column}, '>')")
+            guard = "" if is_whole(own) else f"({whole}) AND "
+            whens.append(f"{guard}{_continues(column, own)} THEN {_after(column, own)}")
+        whens.append(f"{whole} THEN concat('<', {column}, '>')")
         for prefix, iri in self._prefixes.items():
             whens += self._of_prefix(column, f"{prefix}:", iri)
         return f"CASE{''.join(f' WHEN {one}' for one in whens)} END"
@@ -189,21 +192,30 @@ class NormalForm:
         """The branches for names with a prefix, which has a colon here."""
         own, rest = self._own, _after(column, prefix)
         if own and iri != own and iri.startswith(own):
-            yield f"{_begins(column, prefix, '%')} THEN concat({string_literal(iri.removeprefix(own))}, {rest})"
+            yield f"{_begins(column, prefix)} THEN concat({string_literal(iri.removeprefix(own))}, {rest})"
             return
         if own and own.startswith(iri):
             start = prefix + own.removeprefix(iri)
-            yield f"{_begins(column, start, '_%')} THEN {_after(column, start)}"
-        yield f"{_begins(column, prefix, '%')} THEN concat({string_literal(f'<{iri}')}, {rest}, '>')"
+            yield f"{_continues(column, start)} THEN {_after(column, start)}"
+        yield f"{_begins(column, prefix)} THEN concat({string_literal(f'<{iri}')}, {rest}, '>')"
 
 
-_WHOLE = "^([A-Za-z][A-Za-z0-9+.-]*://|urn:|tag:)"
-"""What a name that is written whole begins with, as `name_of` has it."""
+def _is_whole(column: str) -> str:
+    """SQL of `is_whole`. Most other names have no `://`, which is found sooner than that the pattern does not match."""
+    return (
+        f"{_begins(column, 'urn:')} OR {_begins(column, 'tag:')} OR "
+        f"(contains({column}, '://') AND {column} RLIKE '^[A-Za-z][A-Za-z0-9+.-]*://')"
+    )
 
 
-def _begins(column: str, start: str, rest: str) -> str:
-    """SQL: whether a value begins with a text, and continues as the pattern `rest` says."""
-    return f"{column} LIKE {string_literal(_like(start) + rest)}"
+def _begins(column: str, start: str) -> str:
+    """SQL: whether a value begins with a text."""
+    return f"startswith({column}, {string_literal(start)})"
+
+
+def _continues(column: str, start: str) -> str:
+    """SQL: whether a value begins with a text, and has more."""
+    return f"{_begins(column, start)} AND {column} != {string_literal(start)}"
 
 
 def _after(column: str, start: str) -> str:
@@ -223,8 +235,3 @@ def _parts(written: str, prefixes: Mapping[str, str]) -> tuple[tuple[str, ...], 
     if len({*columns}) < len(columns):
         raise NotLifted(f"{written} has a column twice")
     return tuple(around), tuple(columns)
-
-
-def _like(text: str) -> str:
-    """The text as a pattern of LIKE that matches only itself."""
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

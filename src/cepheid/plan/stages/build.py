@@ -18,6 +18,7 @@ from cepheid.lang.stages.pattern import BeginWithout, Pattern, Stage
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
+from cepheid.plan.conditions.never import Empty, why_never_true
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Called, Node, Resolver, Source
 from cepheid.plan.engine import SqlEngine
@@ -117,6 +118,11 @@ def plan_or_problems(
     )
 
 
+def odd_in(pattern: Pattern) -> tuple[str, ...]:
+    """What is probably not meant in a pattern without problems, as far as that does not depend on the events."""
+    return _resolved(pattern, {}, {}, None, []).odd
+
+
 def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
     """The problems that do not depend on the events: syntax, references to stages, quantifiers."""
     problems = pattern_problems(pattern, [])
@@ -162,7 +168,25 @@ def _resolved(
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
     lifted = semantics.lifted
-    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), tuple(lifted.texts.warnings), questions)
+    odd = (*lifted.texts.warnings, *_never_true(pattern, conditions))
+    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
+
+
+def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Iterator[str]:
+    """A sentence for each stage, loop end and `begin_without` with a condition that is never true."""
+    labels = [leaf.label for leaf in pattern.leaves]
+    labels += [f"{loop.label}, until" for loop in pattern.loops_until]
+    if pattern.without is not None:
+        labels.append(pattern.without.label)
+    for number, (label, parts) in enumerate(zip(labels, conditions, strict=True)):
+        whys = {part: why for part in parts if (why := why_never_true(part.node)) is not None}
+        whole = None if whys else _combined(parts)
+        if whole is not None and number < len(pattern.leaves):
+            why = why_never_true(whole, Empty(number, pattern.leaves[number].name))
+            whys = {} if why is None else {parts[0]: why}
+        # What is odd in a semantic filter is told by its own warnings.
+        own = dict.fromkeys(why for part, why in whys.items() if not part.is_semantic)
+        yield from (f"{label}: the condition is never true: {why}" for why in own)
 
 
 # Conditions
@@ -174,6 +198,8 @@ class Part(NamedTuple):
     alternative: bool
     expression: Expression
     node: Node
+    is_semantic: bool = False
+    """Whether it is SQL in place of a semantic filter."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +307,7 @@ def _parts(
         node = Resolver(source, columns, names, written.visible, found).resolve(expression)
         problems += found
         if not found:
-            parts.append(Part(text.alternative, expression, node))
+            parts.append(Part(text.alternative, expression, node, text.is_semantic))
     return parts
 
 

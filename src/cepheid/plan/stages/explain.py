@@ -29,6 +29,7 @@ from cepheid.plan.conditions.script import (
 )
 from cepheid.plan.lifted import Lifted, Measure, PlannedCondition, Slot
 from cepheid.plan.semantics.explain import lifted_text, shortened
+from cepheid.plan.stages.build import odd_in
 from cepheid.plan.stages.cautions import cautions
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
@@ -95,7 +96,7 @@ def explain_plan(plan: Plan) -> str:
         *_whole_pattern(plan.pattern),
         *lifted_text(plan.pattern.knowledge, plan.answers),
         *_input(plan),
-        *_warnings(plan.pattern),
+        *_warnings(plan.pattern, plan),
     ]
     return _text(lines)
 
@@ -242,17 +243,19 @@ def _kinds(types: Taxonomy) -> Iterator[str]:
             yield f"; {kind} is a {' and a '.join(above)}"
 
 
-def pattern_warnings(pattern: Pattern) -> tuple[str, ...]:
+def pattern_warnings(pattern: Pattern, plan: Plan | None) -> tuple[str, ...]:
     """Notes on what works, but perhaps not as intended; the pattern has no problems."""
+    odd = odd_in(pattern) if plan is None else plan.odd
     return (
+        *(f"{warning}." for warning in odd),
         *growth_warnings(pattern),
         *cautions(pattern),
         *(f"{warning}." for warning in taxonomy_warnings(pattern.types, asked_types(pattern))),
     )
 
 
-def _warnings(pattern: Pattern) -> Iterator[str]:
-    yield from (f"Warning: {warning}" for warning in pattern_warnings(pattern))
+def _warnings(pattern: Pattern, plan: Plan | None = None) -> Iterator[str]:
+    yield from (f"Warning: {warning}" for warning in pattern_warnings(pattern, plan))
 
 
 def _skip(skip: Skip) -> str:

@@ -50,7 +50,7 @@ class Plan(PlanOf[Pattern], Measured):
     promoted: tuple[Measure, ...] = ()
     """Columns of open partial matches, where these are stored as rows."""
     odd: tuple[str, ...] = ()
-    """What is odd in semantic filters, to warn of."""
+    """What is probably not meant, to warn of."""
     answers: tuple[Answer, ...] = ()
     """The semantic filters, and the SQL in their place."""
 

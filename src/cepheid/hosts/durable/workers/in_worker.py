@@ -64,11 +64,11 @@ class DeployedInWorker(Deployed):
         self.wakeups.forget()
 
     def drain(self) -> None:
-        self._worker.tell("drain", self._number)
+        self._worker.send("drain", self._number)
         super().drain()
 
     def relist(self) -> None:
-        self._worker.tell("relist", self._number)
+        self._worker.send("relist", self._number)
 
     @property
     def is_idle(self) -> bool:

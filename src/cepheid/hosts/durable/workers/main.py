@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import sys
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -20,8 +19,12 @@ from cepheid.hosts.durable.workers.patterns import Patterns
 from cepheid.hosts.durable.workers.shared_events import SharedEvents
 
 
-def main(connection: Connection) -> None:
-    """Answers requests in their order."""
+def main(descriptor: int) -> None:
+    """Answers the requests that come through the socket with this descriptor, in their order."""
+    # A terminal and service managers send these to all processes: the host decides when its workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    connection = Connection(descriptor)
     requests: SimpleQueue[tuple[str, tuple[Any, ...], bool]] = SimpleQueue()
     Thread(target=_read, args=(connection, requests), daemon=True).start()
     patterns = Patterns()
@@ -69,10 +72,3 @@ def _sent(error: Exception) -> Exception:
     except Exception:  # noqa: BLE001 - whatever a foreign class raises
         return WorkerFailed(f"a worker process failed: {type(error).__name__}: {error}")
     return error
-
-
-if __name__ == "__main__":
-    # A terminal and service managers send these to all processes: the host decides when its workers end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    main(Connection(int(sys.argv[1])))

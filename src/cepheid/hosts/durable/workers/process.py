@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -18,6 +15,7 @@ from weakref import ref
 from cepheid.errors import WorkerFailed
 from cepheid.hosts.durable.step.events import StepEvents
 from cepheid.hosts.durable.workers.shared_events import SharedEvents
+from cepheid.hosts.python_process import how_it_ended, start_python
 
 _MAIN = "cepheid.hosts.durable.workers.main"
 _PATIENCE = 5.0
@@ -25,10 +23,8 @@ _PATIENCE = 5.0
 
 
 class WorkerProcess:
-    """A process that runs deployed patterns. It knows nothing of the store.
-
-    It is a new Python process with a socket to this one, over which both send pickled values. It does not run the
-    user's main module, as multiprocessing would.
+    """A process that runs deployed patterns. It knows nothing of the store. Both processes send pickled values over a
+    socket.
     """
 
     def __init__(self) -> None:
@@ -37,16 +33,12 @@ class WorkerProcess:
             WorkerFailed: no process can be started.
         """
         mine, its = socket.socketpair()
-        paths = os.pathsep.join(path for path in sys.path if path)
-        command = [sys.executable, "-m", _MAIN, str(its.fileno())]
         with its:
             try:
-                self._process = subprocess.Popen(  # noqa: S603 - a module of this package
-                    command, env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.DEVNULL, pass_fds=[its.fileno()]
-                )
-            except OSError as error:
+                self._process = start_python(_MAIN, its.fileno(), stdin=subprocess.DEVNULL, pass_fds=(its.fileno(),))
+            except WorkerFailed:
                 mine.close()
-                raise WorkerFailed(f"a worker process cannot be started: {error}") from error
+                raise
         self._connection = Connection(mine.detach())
         self._lock = RLock()
         """Queries may come from other threads than the steps."""
@@ -63,7 +55,7 @@ class WorkerProcess:
     def is_alive(self) -> bool:
         return not self._connection.closed and self._process.poll() is None
 
-    def tell(self, request: str, *given: Any) -> None:
+    def send(self, request: str, *given: Any) -> None:
         """Sends a request that has no answer.
 
         Raises:
@@ -139,9 +131,7 @@ class WorkerProcess:
     def ended(self) -> WorkerFailed:
         """Says how the process has ended, after its connection broke."""
         self.close()
-        status = self._process.returncode
-        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
-        return WorkerFailed(f"worker process {self.pid} has ended {how}: see its messages on standard error, if any")
+        return WorkerFailed(how_it_ended(self._process))
 
 
 class _Noticed:

@@ -37,7 +37,7 @@ class Workers:
         for one in [*self._running]:
             try:
                 one.abandon()
-                one.tell("forget_all")
+                one.send("forget_all")
                 self._running[one] = set()
             except WorkerFailed:
                 del self._running[one]
@@ -64,7 +64,7 @@ class Workers:
     def give_up(self, number: int, process: WorkerProcess) -> None:
         """The deployment does not run there any more."""
         with suppress(WorkerFailed):  # `are_whole` says so, and a dead process has forgotten it, too
-            process.tell("forget", number)
+            process.send("forget", number)
         self._running.get(process, set()).discard(number)
 
     def share(self, events: StepEvents) -> SharedEvents:

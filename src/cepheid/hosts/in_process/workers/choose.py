@@ -13,7 +13,6 @@ from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
 from cepheid.hosts.in_process.workers.packing import packed
 from cepheid.matchers.protocols import FiniteMatcher
-from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.arguments import cores
 from cepheid.requests.request import Workers
@@ -43,8 +42,7 @@ def matcher_for(
     if workers == 1:
         yield family.finite(compiled, until)
         return
-    slices = family.time_slices(plans)
-    division = Division(workers, slices if isinstance(slices, TimeSlices) else None, until)
+    division = Division(workers, until)
     divided = DividedMatcher(
         family, plans, compiled, packed=packed(plans), division=division, size=events.events.nbytes
     )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,12 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.families.family import CompiledSet, Family
-from cepheid.hosts.in_process.workers.division import Division, Task, divided
+from cepheid.hosts.in_process.workers.division import Division, PartEvents, Task, divided
 from cepheid.hosts.in_process.workers.messages import Job
 from cepheid.hosts.in_process.workers.pool import give_back, take_workers
 from cepheid.hosts.in_process.workers.run import run_tasks
 from cepheid.hosts.in_process.workers.spool import Spool, new_folder
 from cepheid.matchers.counts import Found
-from cepheid.matchers.parts import in_turn
 from cepheid.plan.plan_set import PlanSet
 
 
@@ -71,11 +68,10 @@ class DividedMatcher:
         for one in done:
             self._found.update(one.counts)
         rows: list[list[pa.Table]] = [[schema.empty_table()] for schema in self._schemas]
-        results = zip(tasks, done, strict=True)
-        for (part, key), some in groupby(results, key=lambda result: (result[0].part, result[0].key)):
-            for number, paths in enumerate(zip(*(one.rows for _, one in some), strict=True)):
-                # Each of several parts has one pattern, so the part's number is that of its first pattern.
-                rows[part + number] += _read(paths, are_slices=key is not None)
+        for task, one in zip(tasks, done, strict=True):
+            # Each of several parts has one pattern, so the part's number is that of its first pattern.
+            for number, path in enumerate(one.rows, task.part):
+                rows[number] += [] if path is None else [_read_file(path)]
         return [pa.concat_tables(tables) for tables in rows]
 
     @property
@@ -92,17 +88,12 @@ class DividedMatcher:
 
     def _tasks(self, number: int) -> list[Task]:
         spool = self._spools[number]
-        return divided(number, spool.key_starts, spool.times, self._division)
+        events = PartEvents(number, spool.key_starts, spool.times, self._parts[number].slices)
+        return divided(events, self._division)
 
     def _return_workers(self) -> None:
         workers, self._workers = self._workers, []
         give_back(workers)
-
-
-def _read(paths: Iterable[Path | None], *, are_slices: bool) -> list[pa.Table]:
-    """The rows in these files, in the order of emission. Those of slices are of one key."""
-    tables = [_read_file(path) for path in paths if path is not None]
-    return [in_turn(pa.concat_tables(tables))] if are_slices and tables else tables
 
 
 def _read_file(path: Path) -> pa.Table:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from cepheid.hosts.in_process.workers.division import Task
+from cepheid.hosts.in_process.workers.division import Rows, Task
 from cepheid.hosts.in_process.workers.spool import Spooled
 
 
@@ -30,12 +30,21 @@ class Asked(NamedTuple):
     name: str
 
 
+class Open(NamedTuple):
+    """What is open at the begin and at the end of a slice: the rows that started it, ascending."""
+
+    before: Rows
+    after: Rows
+
+
 class Done(NamedTuple):
     """A task's result."""
 
     rows: Sequence[Path | None]
     """For each pattern of the part, the file with its rows; None if the pattern has no rows."""
     counts: Mapping[str, int]
+    open: Open | None = None
+    """Of slices that hand over what is open."""
 
 
 class Failed(NamedTuple):

@@ -5,39 +5,29 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from cepheid.errors import WorkerFailed
+from cepheid.hosts.python_process import how_it_ended, start_python
 
-_MAIN = "import sys; sys.path[:] = sys.argv[1:]; from cepheid.hosts.in_process.workers.process import main; main()"
+_MAIN = "cepheid.hosts.in_process.workers.process"
 _ENDING = 5
 """Seconds in which a process is expected to end."""
 
 
 class Worker:
-    """A process that answers one message after the other. It ends with this process.
-
-    It is a new interpreter, not a fork: a fork would have locks that no thread gives back. Unlike a process of
-    `multiprocessing`, it does not import the user's script, which so needs no `if __name__ == "__main__"`.
-    """
+    """A process that answers one message after the other. It ends with this process."""
 
     def __init__(self) -> None:
         """
         Raises:
             WorkerFailed: no process can be started.
         """
-        command = [sys.executable, "-c", _MAIN, *(path or str(Path.cwd()) for path in sys.path)]
-        try:
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603
-        except OSError as error:
-            raise WorkerFailed(f"a worker process cannot be started: {error}") from error
+        self._process = start_python(_MAIN, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, message: object) -> Any:
         """Sends a message and waits for the reply.
@@ -80,16 +70,10 @@ class Worker:
 
     def _how_it_ended(self) -> str:
         try:
-            code = self._process.wait(_ENDING)
+            self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
             return f"worker process {self._process.pid} does not answer"
-        if code >= 0:
-            return (
-                f"worker process {self._process.pid} ended with exit code {code}; its output on standard error says why"
-            )
-        name = signal.Signals(-code).name
-        reason = ", as the system does where memory runs out: use fewer workers" if name == "SIGKILL" else ""
-        return f"worker process {self._process.pid} was ended by {name}{reason}"
+        return how_it_ended(self._process)
 
 
 class _Idle:

@@ -13,14 +13,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, in_pattern
-from cepheid.events.order import Ordered
 from cepheid.families import family_named
-from cepheid.hosts.in_process.workers.division import Task
 from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
+from cepheid.hosts.in_process.workers.one_slice import find_in_slice
 from cepheid.matchers.finite import OrderedMatcher
 from cepheid.matchers.parts import OrderedPart
 
@@ -73,35 +71,27 @@ class _Job:
             return self._run(part, asked)
 
     def _run(self, part: OrderedPart, asked: Asked) -> Done:
-        task = asked.task
-        detector = part.detector() if task.starts is None else part.slice_detector(task.first)
-        matcher = OrderedMatcher(detector, until=task.until)
-        with _Rows(self._job.folder / asked.name, detector.schemas) as rows:
-            row = task.first
-            for ordered in self._job.events[task.part].read(task.first, task.end):
-                rows.add(matcher.run([_marked(part, task, ordered, row)]))
-                row += len(ordered.batch)
+        task, spooled = asked.task, self._job.events[asked.task.part]
+        with _Rows(self._job.folder / asked.name) as rows:
+            if task.slice is not None:
+                counts, open_ = find_in_slice(part, task, spooled, rows.add)
+                return Done(rows.paths, counts, open_)
+            detector = part.detector()
+            matcher = OrderedMatcher(detector, until=task.until)
+            for ordered in spooled.read(task.first, task.end):
+                rows.add(matcher.run([ordered]))
             rows.add(matcher.end())
-        return Done(rows.paths, asdict(detector.found))
-
-
-def _marked(part: OrderedPart, task: Task, events: Ordered, row: int) -> Ordered:
-    """The events, with marks on those that may start. The first is at `row`."""
-    if task.starts is None:
-        return events
-    rows = row + np.arange(len(events.batch))
-    first, end = task.starts
-    return Ordered(part.marked(events.batch, (rows >= first) & (rows < end)), events.key_start)
+            return Done(rows.paths, asdict(detector.found))
 
 
 class _Rows:
     """Writes rows to files, one for each pattern that has some, as they are found: none stay in memory."""
 
-    def __init__(self, path: Path, schemas: Sequence[pa.Schema]) -> None:
-        self._path, self._schemas = path, schemas
-        self._writers: list[Any] = [None] * len(schemas)
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writers: dict[int, Any] = {}
         self._open = ExitStack()
-        self.paths: list[Path | None] = [None] * len(schemas)
+        self.paths: list[Path | None] = []
 
     def __enter__(self) -> Self:
         return self
@@ -110,14 +100,11 @@ class _Rows:
         self._open.close()
 
     def add(self, tables: Sequence[pa.Table]) -> None:
+        self.paths = self.paths or [None] * len(tables)
         for i, table in enumerate(tables):
             if not len(table):
                 continue
-            if self._writers[i] is None:
+            if i not in self._writers:
                 self.paths[i] = self._path.with_name(f"{self._path.name}.{i}")
-                self._writers[i] = self._open.enter_context(pa.ipc.new_stream(str(self.paths[i]), self._schemas[i]))
+                self._writers[i] = self._open.enter_context(pa.ipc.new_stream(str(self.paths[i]), table.schema))
             self._writers[i].write_table(table)
-
-
-if __name__ == "__main__":
-    main()

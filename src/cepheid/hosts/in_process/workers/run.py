@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from cepheid import errors
 from cepheid.errors import WorkerFailed
+from cepheid.hosts.in_process.workers.agreement import checked
 from cepheid.hosts.in_process.workers.division import Task
 from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
 from cepheid.hosts.in_process.workers.pool import Worker
 
 
 def run_tasks(job: Job, tasks: Sequence[Task], workers: Sequence[Worker]) -> list[Done]:
-    """The results of the tasks.
+    """The results of the tasks. Slices that assumed wrongly what is open at their begin are repeated.
 
     Raises:
         ConditionError, LimitExceeded, SkipError: the first task, in their order, that fails does so with this error.
         WorkerFailed: a worker ended, or failed unexpectedly.
     """
+    results, again = dict[int, Done | Failed](), [*range(len(tasks))]
+    while again:
+        results |= _results(job, {number: tasks[number] for number in again}, workers)
+        tasks, again = checked(tasks, results)
+    for _, result in sorted(results.items()):
+        if isinstance(result, Failed):
+            raise _error(result)
+    return [result for _, result in sorted(results.items()) if isinstance(result, Done)]
+
+
+def _results(job: Job, tasks: Mapping[int, Task], workers: Sequence[Worker]) -> dict[int, Done | Failed]:
+    """The results of these tasks by their numbers, except of some that come after one that certainly failed."""
     workers = workers[: len(tasks)]
     queue = _Queue(tasks)
     with ThreadPoolExecutor(max(1, len(workers)), thread_name_prefix="cepheid-worker") as threads:
@@ -31,24 +44,21 @@ def run_tasks(job: Job, tasks: Sequence[Task], workers: Sequence[Worker]) -> lis
             for worker in workers:
                 worker.end(now=True)
             raise
-    return queue.results()
+    return queue.results
 
 
 class _Queue:
     """Hands out tasks, the largest first, and takes their results."""
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Mapping[int, Task]) -> None:
         self._tasks = tasks
-        self._waiting = sorted(range(len(tasks)), key=lambda number: tasks[number].size)
-        self._done: dict[int, Done] = {}
-        self._failed: dict[int, Failed] = {}
+        self._waiting = sorted(tasks, key=lambda number: tasks[number].size)
         self._lock = threading.Lock()
+        self.results: dict[int, Done | Failed] = {}
 
     def next(self) -> int | None:
-        """The number of the next task; None if none is left. After a failure only tasks before it are left."""
+        """The number of the next task; None if none is left. After a certain failure only tasks before it are left."""
         with self._lock:
-            first_failed = min(self._failed, default=len(self._tasks))
-            self._waiting = [number for number in self._waiting if number < first_failed]
             return self._waiting.pop() if self._waiting else None
 
     def asked(self, number: int) -> Asked:
@@ -56,21 +66,14 @@ class _Queue:
 
     def put(self, number: int, result: Done | Failed) -> None:
         with self._lock:
-            if isinstance(result, Done):
-                self._done[number] = result
-            else:
-                self._failed[number] = result
+            self.results[number] = result
+            if isinstance(result, Failed) and self._tasks[number].is_certain:
+                self._waiting = [waiting for waiting in self._waiting if waiting < number]
 
     def stop(self) -> None:
         """Leaves no tasks."""
         with self._lock:
             self._waiting = []
-
-    def results(self) -> list[Done]:
-        """The results, in the order of the tasks; raises the error of the first that has failed."""
-        if self._failed:
-            raise _error(self._failed[min(self._failed)])
-        return [self._done[number] for number in range(len(self._tasks))]
 
 
 def _work(worker: Worker, job: Job, queue: _Queue) -> None:

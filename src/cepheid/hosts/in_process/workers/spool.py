@@ -38,7 +38,7 @@ class Spooled(NamedTuple):
         number = int(np.searchsorted(self.ends, first, side="right"))
         begin = self.ends[number - 1] if number else 0
         with pa.memory_map(str(self.path)) as file, pa.ipc.open_file(file) as batches:
-            while begin < end:
+            while max(begin, first) < end:
                 batch = batches.get_batch(number)
                 low, high = max(first - begin, 0), min(end - begin, len(batch))
                 rows = batch.slice(low, high - low)

@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
-from cepheid.hosts.spark.batch.slices import in_slices
+from cepheid.hosts.spark.batch.slices import asked_slices, in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
 from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
 from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
@@ -68,8 +68,9 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     rows = rows_of_all(family, plans)
     ended = None if until is None else microseconds(until)
     width = None
-    if not plans.schema.key and not tiers and not lift.sub_keys:
-        shipped, width = in_slices(shipped, times[0], family.time_slices(plans), lift)
+    divided = bool(plans.schema.key or tiers or lift.sub_keys)
+    if not tiers and (slices := asked_slices(request, plans, divided=divided)) is not None:
+        shipped, width = in_slices(shipped, times[0], slices, lift)
     task = Task(family.kind, packed(plans), tuple(lift.layout.items()), ended, zone, width)
     if len(tiers) > 1:
         from_workers = from_tiers(shipped, tiers, lift, task)

@@ -12,9 +12,12 @@ next query runs it as its first. If the rewriting ends before the copy has taken
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -76,6 +79,29 @@ class Folder:
     def former(self, batch: int) -> Path:
         """Where the folder as it was after the micro-batch is kept."""
         return self.path.with_name(f"{self.path.name}.before-{batch + 1}")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Waits until no other process rebalances a checkpoint in the same folder, as it would remove the other's copy.
+        The system ends the lock with the process.
+        """
+        with ExitStack() as stack:
+            with suppress(OSError):  # there is no such folder, or its file system has no locks
+                parent = os.open(self.path.parent, os.O_RDONLY)
+                stack.callback(os.close, parent)
+                fcntl.flock(parent, fcntl.LOCK_EX)
+            yield
+
+    def check_in_place(self) -> None:
+        """
+        Raises:
+            SnapshotError: the machine stopped between two renames, so there is no checkpoint until `finish`.
+        """
+        if self.copy.is_dir() and not self.path.exists():
+            raise SnapshotError(
+                f"the checkpoint at {str(self.path)!r} is still at {str(self.copy)!r}: an earlier rebalancing was "
+                "stopped before its last step. Rebalance it without the dry run, which takes this step first"
+            )
 
     def finish(self) -> bool:
         """Gives the copy its place if that is all that is missing, because the machine stopped between two renames.

@@ -40,16 +40,20 @@ def rebalanced(
     *,
     dry_run: bool,
 ) -> Rebalancing:
-    """Rebalances the checkpoint, or says what that would do.
+    """Rebalances the checkpoint, or says what that would do; then it changes nothing at all.
 
     Raises:
         SchemaError, SnapshotError: as `planned`; nothing has changed.
         PySparkException: the state cannot be read or divided; nothing has changed but that an empty micro-batch is
             planned.
     """
-    folder_of(checkpoint).finish()
-    work = planned(checkpoint, shards, partitions, patterns)
-    if not dry_run:
+    folder = folder_of(checkpoint)
+    if dry_run:
+        folder.check_in_place()
+        return planned(checkpoint, shards, partitions, patterns).plan
+    with folder.alone():
+        folder.finish()
+        work = planned(checkpoint, shards, partitions, patterns)
         _carry_out(work)
     return work.plan
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
-from cepheid.kernel.arrays import FOREVER, Flags
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Flags
 
 FORMAT = 1
 
@@ -52,6 +52,19 @@ class Assignment(NamedTuple):
     """The number of decisions that are in force."""
     segments: Mapping[tuple[int, Key], Segments] = {}
     """By the number of the pattern, and the key."""
+    delay: int = 0
+    """Microseconds: how late events may be in this micro-batch."""
+    received: int = NO_TIME
+    """Microseconds: no event of an earlier micro-batch is later."""
+
+    def reached(self, watermark: int, delay: int) -> Assignment:
+        """The assignment with the watermark and the delay of the next micro-batch, in microseconds.
+
+        The events of the micro-batch before have moved the watermark, by the delay that was in force there. A query may
+        have been restarted with a shorter one since.
+        """
+        latest = watermark + max(delay, self.delay) + 999  # the watermark has whole milliseconds
+        return self._replace(delay=delay, received=max(self.received, latest))
 
     def after(self, decided: Sequence[Decision], after: int) -> Assignment:
         """The assignment with further decisions, for starts after this event time."""
@@ -63,7 +76,7 @@ class Assignment(NamedTuple):
                 before = before[:-1]  # no start has fallen into that segment
             if one.copies or before:
                 segments[place] = (*before, Segment(after, one.copies))
-        return Assignment(self.decisions + len(decided), segments)
+        return self._replace(decisions=self.decisions + len(decided), segments=segments)
 
     def since(self, times: Mapping[int, int]) -> Assignment:
         """The assignment without what no longer matters. `times` has, for each pattern, an event time (microseconds)
@@ -93,7 +106,8 @@ class Assignment(NamedTuple):
             }
             for (pattern, (shard, key)), segments in self.segments.items()
         ]
-        return {"format": FORMAT, "decisions": self.decisions, "keys": keys}
+        times = {"delay": self.delay, "received": self.received}
+        return {"format": FORMAT, "decisions": self.decisions, **times, "keys": keys}
 
     @staticmethod
     def of(document: Mapping[str, Any]) -> Assignment:
@@ -106,6 +120,8 @@ class Assignment(NamedTuple):
                 )
                 for one in document["keys"]
             },
+            document.get("delay", 0),  # files of the first version lack it and the next one
+            document.get("received", NO_TIME),
         )
 
 

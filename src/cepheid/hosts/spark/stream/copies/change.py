@@ -24,4 +24,11 @@ class CopiesChange:
     load: timedelta
     """The time that the key takes in all shards together, a micro-batch, smoothed."""
     decided: bool
-    """False: only advice, as there is no budget, or no standby is left."""
+    """False: only advice, as there is no budget."""
+
+    def __str__(self) -> str:
+        """The change, or the advice, for people, in one line."""
+        copies = f"{self.copies} {'copy' if self.copies == 1 else 'copies'}"
+        has = f"{copies} from now on" if self.decided else copies
+        load = f"its load of {self.load.total_seconds():,.2f} s a micro-batch needs {self.wanted}"
+        return f"key {self.key} of {self.pattern!r} after batch {self.batch}: {has}; {load}"

@@ -46,9 +46,9 @@ class CopiesFolder:
         before = Assignment.of(_read(self._batches / _name(earlier[-1]))) if earlier else Assignment()
         decided = [self.decision(number) for number in _numbers(self._decisions) if number > before.decisions]
         watermark = self._watermark(batch)
-        received = watermark + delay + 999  # no event has come that is later: the watermark has whole milliseconds
         ended = {pattern: watermark - window for pattern, window in windows.items()}
-        following = before.since(ended).after(decided, received)
+        reached = before.since(ended).reached(watermark, delay)
+        following = reached.after(decided, reached.received)
         if not _written(file, following.document):
             return Assignment.of(_read(file))
         for number in earlier[:-_KEPT]:

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
-from cepheid.events.batch import MASK, TIME, Batch, python_values
+from cepheid.events.batch import MASK, TIME, Batch
 from cepheid.events.identity import canonical_bytes, values_and_bounds
 from cepheid.hosts.spark.stream.copies.assignment import Key, Segments, shares
-from cepheid.hosts.spark.stream.load.hot_keys import key_hash
+from cepheid.hosts.spark.stream.load.hot_keys import key_hash, key_hashes
 from cepheid.kernel.siphash import siphash
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.working_set import mask_of
@@ -69,8 +69,7 @@ def _named(events: Batch) -> tuple[list[str], Ints]:
     numbers = names.indices.to_numpy().astype(np.int64)
     first = np.empty(len(names.dictionary), np.int64)
     first[numbers[::-1]] = np.arange(len(numbers))[::-1]
-    values = [python_values(column.take(pa.array(first))) for column in events.keys]
-    return [*map(key_hash, zip(*values, strict=True))], numbers
+    return key_hashes([column.take(pa.array(first)) for column in events.keys]), numbers
 
 
 def _hashes(events: Batch) -> npt.NDArray[np.uint64]:

@@ -74,15 +74,15 @@ def advice_for(load: Load, rate: float) -> Advice:
     busiest = max(_by_partition(shares, load.partitions))
     hot = [one.of_hot_key / seconds for one in load.shards]
     times = 1 if limits else _times(shares, hot, budget)
-    shards = times * len(shares)
+    divided = _divided(shares, hot, times)
+    shards = len(divided)
     together = sum(shares)
     cores = max(1, _whole((together + load.packing / seconds) / THRESHOLDS.grow))
     if budget <= 0:
         return Advice(shards, load.partitions, cores, busiest, tuple(limits))
     cores = max(cores, _whole(together / budget))
     cores = min(cores, shards) if limits else cores
-    partitions = _partitions(shares if times == 1 else [together / shards] * shards, cores, budget)
-    return Advice(shards, partitions, cores, busiest, tuple(limits))
+    return Advice(shards, _partitions(divided, cores, budget), cores, busiest, tuple(limits))
 
 
 def _whole(needed: float) -> int:
@@ -120,14 +120,24 @@ def _limits(load: Load, seconds: float, budget: float) -> Iterator[str]:
 
 def _times(shares: Sequence[float], hot: Sequence[float], budget: float) -> int:
     """By how much the number of shards must grow until none is busier than the budget: by a power of two, so that the
-    partitions of today still divide it. What a shard has of other keys than its hottest is divided evenly.
+    partitions of today still divide it.
     """
     times = 1
-    while times < _MOST_TIMES and any(
-        key + (share - key) / times > budget for share, key in zip(shares, hot, strict=True)
-    ):
+    while times < _MOST_TIMES and max(_divided(shares, hot, times)) > budget:
         times *= 2
     return times
+
+
+def _divided(shares: Sequence[float], hot: Sequence[float], times: int) -> list[float]:
+    """The load of each shard if there are `times` as many. The keys of shard s are then in the shards s, s + n, s + 2n,
+    …, where n is the number of shards now. So with n partitions, or a divisor of n, they all stay in the partition in
+    which they are. The hottest key is in one of these shards, taken to be s; all else is divided evenly.
+    """
+    return [
+        (share - key) / times + (0 if turn else key)
+        for turn in range(times)
+        for share, key in zip(shares, hot, strict=True)
+    ]
 
 
 def _partitions(shares: Sequence[float], cores: int, budget: float) -> int:

@@ -133,8 +133,9 @@ class KeySampler:
 
     def _named(self, columns: Sequence[pa.Array]) -> list[str]:
         """What the report calls the keys with these values."""
-        keys = zip(*map(python_values, columns), strict=True)
-        return [", ".join(map(str, key)) for key in keys] if self._show else [*map(key_hash, keys)]
+        if not self._show:
+            return key_hashes(columns)
+        return [", ".join(map(str, key)) for key in zip(*map(python_values, columns), strict=True)]
 
 
 def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[Any]:
@@ -147,14 +148,41 @@ def _numbers(columns: Sequence[pa.Array]) -> npt.NDArray[Any]:
 
 
 def _codes(column: pa.Array) -> npt.NDArray[Any]:
-    flat = canonical_bytes([column], len(column)) if pa.types.is_nested(column.type) else column
+    plain = not (pa.types.is_nested(column.type) or pa.types.is_floating(column.type))  # -0.0 is the key 0.0
+    flat = column if plain else canonical_bytes([column], len(column))
     codes: npt.NDArray[Any] = flat.dictionary_encode().indices.to_numpy()
     return codes
 
 
+def key_hashes(columns: Sequence[pa.Array]) -> list[str]:
+    """The hash of each row's key. It depends on the key alone, not on the other rows, so that all tasks agree."""
+    return [*map(key_hash, zip(*map(_each_value, columns), strict=True))]
+
+
+def _each_value(column: pa.Array) -> list[Any]:
+    try:
+        values: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):  # a time outside Python's range of years: that one alone is text
+        return [python_values(column.slice(row, 1))[0] for row in range(len(column))]
+    return values
+
+
 def key_hash(key: tuple[object, ...]) -> str:
     """The hash of a key, from the values of its columns."""
-    return blake2b(repr(key).encode(), digest_size=8, person=b"cepheid hot key").hexdigest()
+    values = tuple(map(_without_negative_zero, key))
+    return blake2b(repr(values).encode(), digest_size=8, person=b"cepheid hot key").hexdigest()
+
+
+def _without_negative_zero(value: object) -> object:
+    """The value, in which -0.0 is 0.0: as keys, they are equal."""
+    match value:
+        case float():
+            return value + 0.0
+        case dict():
+            return {name: _without_negative_zero(one) for name, one in value.items()}
+        case list():
+            return [_without_negative_zero(one) for one in value]
+    return value
 
 
 def to_text(samples: Mapping[str, KeySample], nanoseconds: int) -> str:
