@@ -142,7 +142,7 @@ class IntervalMatcher:
     def explain(self) -> str:
         """The plan as text: conditions, and the order of joins."""
         matcher = cast("IntervalServiceMatcher", self._host.matcher)
-        return explain_intervals(matcher.plan_now, self._frequencies, matcher.warnings)
+        return explain_intervals(matcher.plan_now, self._frequencies, warnings=matcher.warnings)
 
     def diagram(self) -> str:
         """The joins as a Mermaid flowchart."""

@@ -20,7 +20,6 @@ from cepheid.hosts.in_process.detect import ordered_batches, plans_in_process
 from cepheid.hosts.in_process.prepare import in_order_of_arrival, timed, usable
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.protocols import FiniteMatcher
-from cepheid.matchers.sliced import SlicedMatcher
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import relevant_to_any
 from cepheid.requests.request_of import request_of
@@ -51,7 +50,7 @@ def test_equal_to_one_sequence(  # noqa: PLR0917
     size = data.draw(st.integers(1, 20))
     pieces = [sliced.slice(at, min(len(sliced), at + size)) for at in range(0, len(sliced), size)]
     expected = found(family.finite(compiled, until), [whole])
-    assert found(SlicedMatcher(family.parts(compiled), width=width, until=until), pieces) == expected
+    assert found(family.sliced(compiled, width, until), pieces) == expected
 
 
 def in_slices(events: Batch, slices: TimeSlices, width: int) -> Batch:

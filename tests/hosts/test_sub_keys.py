@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,16 +16,16 @@ from tests.searching import share
 
 from cepheid import Pattern, PatternError
 from cepheid.events.batch import Schema
-from cepheid.families.stages import Stages
+from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import batches_as_they_come
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
-from cepheid.plan.plan_set import relevant_to_any
+from cepheid.plan.plan_set import PlanSet, relevant_to_any
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
-from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.plans import Plans
 from cepheid.plan.tiers import Side
+from cepheid.plan.undivided import Undivided
 
 OPTIONS = [
     PlanOptions(columns=CHOSEN),
@@ -42,10 +43,10 @@ def plans_of(pattern: Pattern, events: pa.Table, sequence: tuple[str, ...], opti
     return FAMILY.build([PatternRequest(pattern)], schema, DuckDbEngine(), options)
 
 
-def shipped(plans: Plans, events: pa.Table) -> pa.RecordBatch:
+def shipped(plans: PlanSet[Any], events: pa.Table, family: Family = FAMILY) -> pa.RecordBatch:
     """The events as a host ships them, without those that are not relevant."""
     timed = TimedEvents(events, (events.column("at"),))
-    relevant = relevant_to_any(Stages().compile(plans).relevant_to)
+    relevant = relevant_to_any(family.compile(plans).relevant_to)
     (batch,) = batches_as_they_come(timed, plans, relevant, DuckDbEngine())
     return batch.data
 

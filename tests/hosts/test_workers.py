@@ -23,7 +23,6 @@ from tests.searching import share
 from cepheid import (
     ConditionError,
     EventError,
-    IntervalPattern,
     Limits,
     OccurrencePattern,
     Pattern,
@@ -144,11 +143,11 @@ def events_of(count: int, *, keys: int = 5) -> pa.Table:
 
 
 def test_detect() -> None:
-    """`detect` has the same result and the same report with one worker and with two."""
+    """`detect` has the same result and the same report with one worker and with two, also if the number is NumPy's."""
     reports = [Report(), Report()]
     one, two = (
         detect(events_of(600), B.within("1 minute"), workers=workers, report=report, nulls="drop", **KEYED)
-        for workers, report in zip((1, 2), reports, strict=True)
+        for workers, report in zip((1, np.int64(2)), reports, strict=True)
     )
     assert two.equals(one)
     assert len(one) > 100
@@ -161,7 +160,7 @@ def test_auto_is_one_worker_for_few_events() -> None:
     assert detect(few, B, workers="auto", **KEYED).equals(detect(few, B, **KEYED))
 
 
-@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None])
+@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None, np.float64(2), np.array([2, 3])])
 def test_wrong_numbers(workers: Any) -> None:
     """The number is whole and at least 1, or "auto"."""
     with pytest.raises(SchemaError, match=r"workers: a whole number from 1, or 'auto', is expected, got "):
@@ -176,7 +175,7 @@ def test_wrong_numbers(workers: Any) -> None:
         (B, {"time": None}, "events have no times"),
         (B.within("1 minute"), {"limits": Limits(on_limit="drop")}, "on_limit='drop' counts the partial matches"),
         ({"x": B.within("1 minute"), "y": A}, {}, "pattern 'y': without within, a match may"),
-        (OccurrencePattern.of("a; b").taxonomy("kind"), {}, "occurrences are divided by key only"),
+        (OccurrencePattern.of("a; b").taxonomy("kind"), {}, "occurrences are divided by key and by value only"),
     ],
 )
 def test_what_cannot_be_divided(pattern: Any, arguments: dict[str, Any], reason: str) -> None:
@@ -260,11 +259,3 @@ def test_events_that_cannot_be_used() -> None:
     events = events_of(6).set_column(0, "key", pa.nulls(6, pa.string()))
     with pytest.raises(EventError, match="6 with a NULL in the key"):
         detect(events, B, workers=2, **KEYED)
-
-
-def test_intervals() -> None:
-    """Intervals are refused."""
-    pattern = IntervalPattern.seq(x="a", y="b").taxonomy("kind")
-    events = events_of(6).append_column("end", events_of(6).column("at"))
-    with pytest.raises(PatternError, match=r"workers: intervals are not divided among workers\. Divide the"):
-        detect(events, pattern, workers=2, key="key", time=("at", "end"))

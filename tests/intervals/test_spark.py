@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from tests.intervals.events import NAMES, Row, interval_pattern, table
 
+from cepheid import IntervalPattern
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, PatternError, SchemaError
 from cepheid.requests.report import Report
@@ -44,8 +47,25 @@ def test_matches_are_those_in_process(spark: SparkSession) -> None:
     by_id = [("match_id", "ascending")]
     assert found.toArrow().sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
     with pytest.warns(CepheidWarning, match="no key: all events are one sequence"):
-        alone = detect(frame, PATTERN, columns=["id"], **NAMES)
-    assert alone.count() == len(detect(events(), PATTERN, columns=["id"], **NAMES))
+        detect(frame, IntervalPattern.pal(a="A").taxonomy("kind"), **NAMES)
+
+
+@pytest.mark.parametrize("options", [{"columns": ["kind"]}, {"key": "user", "slices": True}])
+def test_time_slices(spark: SparkSession, options: dict[str, Any]) -> None:
+    """Without a key, and on request with one, events are divided by time, which changes no row, no id and no count."""
+    pattern = interval_pattern("EVENT PAL(A a, (!D d), B b) RELATE a before | meet b WITHIN 5 seconds")
+    reports, in_process = (Report(), Report()), {name: options[name] for name in options if name != "slices"}
+    expected = detect(events(), pattern, report=reports[0], **in_process, **NAMES)
+    sliced = detect(spark.createDataFrame(events()), pattern, report=reports[1], **options, **NAMES)
+    by_id = [("match_id", "ascending")]
+    assert sliced.toArrow().sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
+    assert len(expected) > 5
+    assert reports[0].counts == reports[1].counts
+    shown = StringIO()
+    with redirect_stdout(shown):
+        sliced.explain(extended=True)
+    shuffle = next(line for line in shown.getvalue().splitlines() if "RepartitionByExpression" in line)
+    assert shuffle.count("#") == 1 + ("key" in options)
 
 
 def test_what_is_wrong_is_reported_as_in_process(spark: SparkSession) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -75,3 +77,21 @@ def test_several_are_equal_in_process(spark: SparkSession, arguments: dict[str, 
     assert found.schema.names == expected.schema.names
     assert rows(found) == rows(expected)
     assert {*found["pattern"].to_pylist()} == {*patterns}
+
+
+@pytest.mark.parametrize("key", [None, "price"])
+@pytest.mark.filterwarnings("ignore:no key", "ignore:.*agree in key and time")
+def test_values_divide_a_key(spark: SparkSession, key: str | None) -> None:
+    """The events of one value are together, in one of several partitions, and the rows are those of the whole key."""
+    text = "(?l:Login; ?b:Buy)[l.user = b.user]_2min -[f.user = b.user] ?f:Fail"
+    events, pattern = log(120), OccurrencePattern.of(text).taxonomy("type")
+    arguments: dict[str, Any] = {"time": "at", "key": key}
+    expected = detect(events, pattern, **arguments)
+    divided = detect(spark.createDataFrame(events), pattern, **arguments)
+    assert rows(divided) == rows(expected)
+    assert len(expected) > 5
+    shown = StringIO()
+    with redirect_stdout(shown):
+        divided.explain(extended=True)
+    shuffle = next(line for line in shown.getvalue().splitlines() if "RepartitionByExpression" in line)
+    assert shuffle.count("#") == 1 + (key is not None)

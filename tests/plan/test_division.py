@@ -18,10 +18,10 @@ from cepheid.plan.stages.division.explain import division_text
 from cepheid.plan.stages.division.slices import slices_of_all, slices_text
 from cepheid.plan.stages.division.starts import Starts, starts_of, starts_text
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all, sub_keys_text
-from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import build_plans
 from cepheid.plan.tiers import Side
+from cepheid.plan.undivided import Undivided
 
 COLUMNS = {"k": pa.string(), "t": pa.timestamp("us"), "x": pa.int64(), "y": pa.int64(), "s": pa.string()}
 SCHEMA = Schema(pa.schema(COLUMNS), ("k",), "t")

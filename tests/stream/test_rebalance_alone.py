@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cepheid import SnapshotError
-from cepheid.hosts.spark.rebalance.folders import Folder
+from cepheid.hosts.spark.rebalance.folders import BEGUN, DONE, PARTITIONS, Batch, Folder
 from cepheid.streams import rebalance
 
 
@@ -39,3 +39,34 @@ def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(Exception):  # noqa: B017, PT011 - it is no checkpoint
         rebalance(tmp_path / "checkpoint", shards=8, dry_run=True)
     assert copy.is_dir()
+
+
+def write_batch(checkpoint: Path, number: int, mark: str | None) -> None:
+    """Plans a micro-batch in a checkpoint, as a rebalancing does that is so far."""
+    offsets = checkpoint / "offsets"
+    offsets.mkdir(parents=True, exist_ok=True)
+    settings = {PARTITIONS: "2"} | ({} if mark is None else {"cepheid.rebalance": mark})
+    (offsets / str(number)).write_text(Batch(number, "v1", {"conf": settings}, ("{}",)).text)
+
+
+@pytest.mark.parametrize("later", [0, 2])
+def test_the_former_checkpoint_is_kept_if_the_machine_stopped_before_its_last_name(tmp_path: Path, later: int) -> None:
+    """After the exchange the folder of the copy is the former checkpoint, also when queries have gone on since."""
+    folder = Folder(tmp_path / "checkpoint")
+    write_batch(folder.path, 7, DONE)
+    for number in range(8, 8 + later):
+        write_batch(folder.path, number, None)
+    write_batch(folder.copy, 7, BEGUN)
+    assert not folder.finish()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint", "checkpoint.before-7"]
+    assert Folder(folder.former(6)).batch(7).mark == BEGUN
+    assert folder.batch(7).mark == DONE
+
+
+@pytest.mark.parametrize("mark", [BEGUN, DONE])
+def test_a_copy_that_had_not_got_its_place_is_removed(tmp_path: Path, mark: str) -> None:
+    folder = Folder(tmp_path / "checkpoint")
+    write_batch(folder.path, 7, BEGUN)
+    write_batch(folder.copy, 7, mark)
+    assert not folder.finish()
+    assert [*tmp_path.iterdir()] == [folder.path]

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events.batch import AFTER, LIFTED_BITS, MASK, ORDINAL, TIME, Batch, join, python_values
+from cepheid.events.batch import AFTER, END, LIFTED_BITS, MASK, ORDINAL, TIME, Batch, join, python_values
 from cepheid.events.identity import canonical_bytes, digests, filled
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -124,6 +124,24 @@ class Ordering:
     def counted(self, tied: Batch) -> int:
         """How many of these events count as ties."""
         return len(tied)
+
+
+class ByKey(Ordering):
+    """As Ordering, for events whose order within an instant does not matter: those of equal rank stay as they come, and
+    get no ordinals.
+    """
+
+    def process(self, batch: Batch) -> Iterator[Ordered]:
+        """The events whose key is certain now.
+
+        Raises:
+            EventError: the events are not in order, or a time is out of range.
+        """
+        check_times(batch, TIME, END)
+        yield from super().process(batch)
+
+    def _ordered(self, batch: Batch, key_start: Flags, group_start: Flags) -> Ordered:  # noqa: ARG002
+        return Ordered(batch, key_start)
 
 
 class TierOrdering(Ordering):

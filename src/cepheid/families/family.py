@@ -24,7 +24,7 @@ from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
-    from cepheid.matchers.parts import OrderedPart
+    from cepheid.matchers.parts import Part
     from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
@@ -75,6 +75,8 @@ class Family(Protocol):
     """Whether events have a start and an end; otherwise they have one time."""
     in_order: bool = True
     """Whether the finite matcher needs events sorted by key and time; otherwise it takes them in any order."""
+    sorted_by: tuple[str, ...] = ()
+    """The columns by which the rows of finite input are sorted; none: they are in the order of keys and emission."""
     outputs: tuple[OutputName, ...]
     """The outputs that can be requested."""
     always_in_one_table: bool = False
@@ -174,15 +176,19 @@ class Family(Protocol):
         """The matcher for `why`; only for kinds that explain misses."""
         raise AssertionError(f"{self.noun} is not observed")
 
-    def parts(self, compiled: Any) -> Sequence[OrderedPart]:  # noqa: ARG002
-        """What `finite` does, in parts for several processes. Only for kinds whose events are in order."""
-        raise AssertionError(f"{self.noun} has no parts")
+    def parts(self, compiled: Any) -> Sequence[Part]:
+        """What `finite` does, in parts for several processes."""
 
-    def time_slices(self, plans: Any, *, settled: bool = False) -> TimeSlices | str:  # noqa: ARG002
-        """How the events of one key are divided by time; or why they are not. If `settled`, only slices that settle
-        will do.
+    def sliced(self, compiled: Any, width: int, until: int | None) -> FiniteMatcher:  # noqa: ARG002
+        """As `finite`, for events that are divided into time slices of this width (microseconds), which are the last
+        sub-key.
         """
-        return f"{self.kind} are divided by key only"
+        raise AssertionError(f"{self.noun} has no time slices")
+
+    def time_slices(self, plans: Any, *, settled: bool = False) -> TimeSlices | str:
+        """How the events of one key are divided by time; or why they are not. If `settled`, only slices that settle
+        will do, which read events of known times.
+        """
 
     def tiers(self, plans: Any) -> Sequence[Tier]:  # noqa: ARG002
         """The tiers in which a pattern without key can be found; none if all events must be in one sequence."""
@@ -192,11 +198,10 @@ class Family(Protocol):
         """Values that extend the key, as all events of a match have the same ones; none if the whole key is needed."""
         return ()
 
-    def start_window(self, plan: Any) -> int | str:  # noqa: ARG002
+    def start_window(self, plan: Any) -> int | str:
         """Microseconds after which a partial match has ended, if those of a key can be divided by their first events;
         otherwise the reasons why they cannot.
         """
-        return f"{self.noun} is divided only by its key"
 
     def tier_schema(self, plans: Any, number: int, shipped: ShippedEvents) -> pa.Schema:  # noqa: ARG002
         """The columns of the rows of the tier with this number, which is one of several."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,23 @@ from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.document import write_document
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.matchers.counts import IntervalCounts
+from cepheid.plan.division import TimeSlices
 from cepheid.plan.intervals.build import build_interval_plans, check_intervals, types_of_variables
 from cepheid.plan.intervals.growth import interval_growth, interval_warnings, never_certain
-from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
+from cepheid.plan.intervals.plan import ROW_ORDER, IntervalPlan, IntervalPlans
+from cepheid.plan.intervals.slices import slices_of_all, slices_text
 from cepheid.plan.lifted import OutputName
+from cepheid.plan.undivided import Undivided
 
 if TYPE_CHECKING:
     from cepheid.compile.intervals.compiled import CompiledIntervalPlans
     from cepheid.matchers.intervals.runner import IntervalsRunner
+    from cepheid.matchers.parts import GatheredPart
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+
+
+_NO_VALUES = "intervals are divided by key and by time only"
+_NO_COPIES = "intervals have no partial matches: each event is joined with those stored before"
 
 
 class Intervals(Family):
@@ -33,6 +41,7 @@ class Intervals(Family):
     noun = "an IntervalPattern"
     has_ends = True
     in_order = False
+    sorted_by = ROW_ORDER
     outputs: tuple[OutputName, ...] = ("matches", "late")
     always_in_one_table = True
     last_columns = ("event",)
@@ -68,7 +77,12 @@ class Intervals(Family):
 
         if plan is None:
             return Explanation(f"{explain_interval_pattern(pattern)}\n", None)
-        text = explain_intervals(plan, warnings=interval_warnings(pattern))
+        ways = [
+            f"by a value: cannot, because {_NO_VALUES}",
+            f"by start: cannot, because {_NO_COPIES}",
+            slices_text(plan),
+        ]
+        text = explain_intervals(plan, ways=ways, warnings=interval_warnings(pattern))
         return Explanation(f"{text}\n", join_diagram(plan))
 
     def remarks(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> list[str]:  # noqa: ARG002
@@ -85,10 +99,28 @@ class Intervals(Family):
         return [finite_schema(plan, named=plans.named) for plan in plans.each]
 
     def finite(self, compiled: CompiledIntervalPlans, until: int | None) -> FiniteMatcher:
-        from cepheid.matchers.intervals.finite import FiniteIntervalMatcher
+        from cepheid.matchers.gathered import GatheredMatcher
 
         assert until is None, "as_of is refused"
-        return FiniteIntervalMatcher(compiled)
+        return GatheredMatcher(self.parts(compiled))
+
+    def parts(self, compiled: CompiledIntervalPlans) -> Sequence[GatheredPart]:
+        from cepheid.matchers.intervals.finite import parts_of_intervals
+
+        return parts_of_intervals(compiled)
+
+    def sliced(self, compiled: CompiledIntervalPlans, width: int, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.gathered import GatheredMatcher
+
+        assert until is None, "as_of is refused"
+        return GatheredMatcher(self.parts(compiled), width=width)
+
+    def time_slices(self, plans: IntervalPlans, *, settled: bool = False) -> TimeSlices | str:
+        found = slices_of_all(plans, settled=settled)
+        return found.text if isinstance(found, Undivided) else found
+
+    def start_window(self, plan: IntervalPlan) -> str:  # noqa: ARG002
+        return _NO_COPIES
 
     def ties_matter(self, plans: IntervalPlans) -> bool:  # noqa: ARG002
         return False

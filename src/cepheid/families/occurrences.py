@@ -18,13 +18,19 @@ from cepheid.plan.occurrences.build import build_occurrence_plans, check_occurre
 from cepheid.plan.occurrences.growth import occurrence_growth
 from cepheid.plan.occurrences.plan import OccurrencePlan
 from cepheid.plan.occurrences.plans import OccurrencePlans
+from cepheid.plan.occurrences.sub_keys import sub_keys_of_occurrences, sub_keys_text
 from cepheid.plan.occurrences.types import event_types, misread_types
+from cepheid.plan.tiers import Side
+from cepheid.plan.undivided import Undivided, division_lines
 
 if TYPE_CHECKING:
     from cepheid.compile.occurrences.compiled import CompiledOccurrences
     from cepheid.matchers.occurrences.parts import OccurrencesPart
     from cepheid.matchers.occurrences.runner import OccurrencesRunner
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+
+_NO_OTHER = "occurrences are divided by key and by value only"
+"""Why there are no copies by start and no time slices."""
 
 
 class Occurrences(Family):
@@ -65,7 +71,9 @@ class Occurrences(Family):
 
         if plan is None:
             return Explanation(explain.explain_occurrences(pattern), explain.occurrence_drawing(pattern))
-        return Explanation(explain.explain_occurrence_plan(plan), explain.occurrence_mermaid(plan))
+        ways = [sub_keys_text(plan), *(f"by {way}: cannot, because {_NO_OTHER}" for way in ("start", "time"))]
+        lines = [explain.explain_occurrence_plan(plan).rstrip("\n"), *division_lines(ways)]
+        return Explanation("\n".join([*lines, ""]), explain.occurrence_mermaid(plan))
 
     def remarks(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> list[str]:
         return list(misread_types(pattern) if plan is None else plan.warnings)
@@ -90,6 +98,16 @@ class Occurrences(Family):
         from cepheid.matchers.occurrences.parts import OccurrencesPart
 
         return [OccurrencesPart(compiled)]
+
+    def time_slices(self, plans: OccurrencePlans, *, settled: bool = False) -> str:  # noqa: ARG002
+        return _NO_OTHER
+
+    def sub_keys(self, plans: OccurrencePlans) -> Sequence[Side]:
+        sides = sub_keys_of_occurrences(plans)
+        return () if isinstance(sides, Undivided) else sides
+
+    def start_window(self, plan: OccurrencePlan) -> str:  # noqa: ARG002
+        return _NO_OTHER
 
     def ties_matter(self, plans: OccurrencePlans) -> bool:
         """Only for contexts: they consume simultaneous events one after the other. Other policies ignore the order."""

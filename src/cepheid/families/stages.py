@@ -20,7 +20,6 @@ from cepheid.plan.stages.division.explain import division_text
 from cepheid.plan.stages.division.slices import slices_of_all
 from cepheid.plan.stages.division.starts import starts_of
 from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
-from cepheid.plan.stages.division.undivided import Undivided
 from cepheid.plan.stages.growth import growth_warnings
 from cepheid.plan.stages.names import asked_types
 from cepheid.plan.stages.plan import Plan
@@ -29,6 +28,7 @@ from cepheid.plan.stages.tier_plans import TierPlan
 from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
 from cepheid.plan.taxonomy import taxonomy_warnings
 from cepheid.plan.tiers import Side, Tier
+from cepheid.plan.undivided import Undivided
 
 if TYPE_CHECKING:
     from cepheid.compile.stages.compiled_plans import CompiledPlans
@@ -127,6 +127,11 @@ class Stages(Family):
         from cepheid.matchers.stages.parts import parts_of_stages
 
         return parts_of_stages(compiled)
+
+    def sliced(self, compiled: CompiledPlans, width: int, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.sliced import SlicedMatcher
+
+        return SlicedMatcher(self.parts(compiled), width=width, until=until)
 
     def time_slices(self, plans: Plans, *, settled: bool = False) -> TimeSlices | str:
         found = slices_of_all(plans, settled=settled)

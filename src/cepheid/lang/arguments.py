@@ -39,14 +39,19 @@ def times_or_more_of(minimum: SupportsIndex) -> int:
     return least
 
 
-def _whole(given: SupportsIndex, rule: str, example: str) -> int:
-    """The number, also one of NumPy."""
+def whole_number(given: object) -> int | None:
+    """The whole number, also one of NumPy; None if it is none."""
     try:
-        if not isinstance(given, bool):
-            return index(given)
-    except TypeError:
-        pass
-    raise PatternError(f"{rule}, got {given!r}; write {example}")
+        return index(given) if isinstance(given, SupportsIndex) and not isinstance(given, bool) else None
+    except TypeError:  # arrays have the method, too
+        return None
+
+
+def _whole(given: object, rule: str, example: str) -> int:
+    number = whole_number(given)
+    if number is None:
+        raise PatternError(f"{rule}, got {given!r}; write {example}")
+    return number
 
 
 def stage_name(call: str, name: str) -> str:

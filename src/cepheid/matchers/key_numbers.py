@@ -27,8 +27,8 @@ class KeyNumbers:
     unused: list[int] = field(default_factory=list)
 
     def numbers(self, events: Batch) -> Int32s:
-        """The number of each event's key; a key without a number gets a new one."""
-        keys = events.keys
+        """The number of each event's key and sub-key; one without a number gets a new one."""
+        keys = [*events.keys, *events.sub_keys]
         if not keys:
             return np.full(len(events), self._number(b""), np.int32)
         names = canonical_bytes(keys, len(events))

@@ -1,12 +1,18 @@
-"""Finite input in parts that several processes can work on, each with a detector of its own."""
+"""Finite input in parts that several processes can work on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import Flags
+from cepheid.matchers.counts import Found
+from cepheid.matchers.event_queue import with_bits
 from cepheid.matchers.pattern_events import OwnEvents
 from cepheid.matchers.protocols import Detector
 from cepheid.plan.division import TimeSlices
@@ -49,3 +55,36 @@ class OrderedPart(Protocol):
 
     def marked(self, events: Batch, may_start: Flags) -> Batch:
         """The events, with marks on these."""
+
+
+class GatheredRows(NamedTuple):
+    """The rows of a part, in their final order, and their counts."""
+
+    rows: pa.Table
+    found: Found
+
+
+@dataclass(frozen=True)
+class GatheredPart:
+    """One pattern of a call, found once all events of some keys, or of a slice, are there. They are in any order."""
+
+    own: OwnEvents
+    """Selects the events of the pattern from those of all."""
+    pattern: str | None
+    """The pattern that errors name; None if they name none."""
+    slices: TimeSlices | None
+    """How keys are divided into time slices; None: not at all."""
+    may_start: int
+    """The bit that marks the events of a slice that may be first in a match."""
+    find: Callable[[Batch, int], GatheredRows]
+    """The rows in these events. If a bit is given, only those whose first event has it."""
+
+    def in_all(self, events: Batch) -> GatheredRows:
+        return self.find(events, 0)
+
+    def in_slice(self, events: Batch, may_start: Flags) -> GatheredRows:
+        """The rows in the events of a slice and its neighbours, that start with one of these."""
+        return self.find(with_bits(events, np.where(may_start, self.may_start, 0)), self.may_start)
+
+
+Part: TypeAlias = OrderedPart | GatheredPart

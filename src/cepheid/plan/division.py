@@ -22,3 +22,9 @@ class TimeSlices:
     depends on which earlier partial matches were dropped, so that a slice needs to know what the slice before left
     open.
     """
+    by_start: bool = False
+    """Whether each match belongs to the slice of its first event, on every host: a slice reads on for the window.
+    Otherwise hosts may choose the slice in which it becomes certain, which reads the window before.
+    """
+    overlaps: bool = False
+    """Whether a slice needs events that start any time before it and end in it or later."""

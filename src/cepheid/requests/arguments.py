@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.families.family import Family
-from cepheid.lang.arguments import brief
+from cepheid.lang.arguments import brief, whole_number
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.plain_value import plain_value
 from cepheid.plan.lifted import OutputName
@@ -108,23 +108,25 @@ def checked_lateness(given: timedelta | str, faults: list[str], argument: str = 
 
 
 def checked_shards(given: object, faults: list[str]) -> int:
-    if isinstance(given, int) and not isinstance(given, bool) and 1 <= given <= MOST_SHARDS:
-        return given
+    number = whole_number(given)
+    if number is not None and 1 <= number <= MOST_SHARDS:
+        return number
     faults.append(f"shards: a whole number from 1 to {MOST_SHARDS:,} is expected, got {brief(given)}")
     return SHARDS
 
 
 def checked_standbys(given: object, shards: int, checkpoint: object, *, show_keys: bool, faults: list[str]) -> int:
-    if not (isinstance(given, int) and not isinstance(given, bool) and 0 <= given <= shards):
+    number = whole_number(given)
+    if number is None or not 0 <= number <= shards:
         faults.append(f"standbys: a whole number from 0 to the {shards} shards is expected, got {brief(given)}")
         return 0
-    if given and checkpoint is None:
+    if number and checkpoint is None:
         faults.append(
             "standbys: they need the checkpoint, beside whose logs it is stored which keys have copies: checkpoint=…"
         )
-    if given and show_keys:
+    if number and show_keys:
         faults.append("standbys: copies are decided by the hashes of keys. Leave out show_keys")
-    return given
+    return number
 
 
 def cores() -> int:
@@ -133,8 +135,11 @@ def cores() -> int:
 
 
 def checked_workers(given: object, faults: list[str]) -> Workers:
-    if given == "auto" or (isinstance(given, int) and not isinstance(given, bool) and given >= 1):
-        return given
+    if isinstance(given, str) and given == "auto":
+        return "auto"
+    number = whole_number(given)
+    if number is not None and number >= 1:
+        return number
     faults.append(f"workers: a whole number from 1, or 'auto', is expected, got {brief(given)}")
     return 1
 

@@ -59,8 +59,11 @@ def compile_intervals(
     lateness: End,
     frequencies: Mapping[str, float] | None = None,
     external_clock: bool = False,
+    may_start: int = 0,
 ) -> CompiledIntervals:
-    """The plan as arrays. `delay` is in microseconds; None: no event is late."""
+    """The plan as arrays. `delay` is in microseconds; None: no event is late. `may_start` is the bit of the events that
+    may be first in a match; 0: any may.
+    """
     slots = tuple(Slot(SlotKind.LAST, stage) for stage in range(len(plan.pattern.variables)))
     program = Program(slots, [value.type for value in plan.values])
     joint = [one for scripts in (plan.scripts, *plan.negated) for one in scripts]
@@ -77,6 +80,7 @@ def compile_intervals(
                     external_clock,
                     lateness is End.END,
                     *join_limits(plan.limits).values(),
+                    may_start,
                 )
             ],
             JOIN_SETTINGS,

@@ -70,6 +70,7 @@ JOIN_SETTINGS = np.dtype(
         ("by_end", np.int64),  # 1: lateness is measured at ends
         ("most_matches", np.int64),  # the most matches that one event may complete
         ("drops", np.int64),  # 1: matches over the limit are dropped, the earliest start first
+        ("may_start", np.int64),  # the bit of the events that may be first in a match; 0: any may
     ]
 )
 JOIN_SCRIPT = np.dtype([("start", np.int64), ("end", np.int64)])

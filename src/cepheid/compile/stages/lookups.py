@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from cepheid.compile.stages.flatten import FlatAutomaton, TruthBits, reachable, union
 from cepheid.compile.stages.tables import Lookup
-from cepheid.plan.conditions.script import Operator, can_fail
+from cepheid.plan.conditions.script import Operator, can_fail, conjuncts
 from cepheid.plan.stages.plan import Plan
-from cepheid.plan.stages.ties import Tie, conjuncts, ties_of
+from cepheid.plan.stages.ties import Tie, ties_of
 
 MOST_STATES = 64
 """An event looks into each state, so an automaton with more states than this has no lookups."""

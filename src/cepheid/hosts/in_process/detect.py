@@ -26,7 +26,7 @@ from cepheid.hosts.in_process.prepare import (
 )
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
-from cepheid.hosts.in_process.workers.choose import matcher_for
+from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
@@ -66,10 +66,10 @@ class Prepared(NamedTuple):
     until: int | None
     engine: DuckDbEngine
 
-    def batches(self) -> Iterator[Batch]:
-        """The events as the family's matcher takes them, without those that matter to no pattern."""
+    def batches(self, *, ordered: bool) -> Iterator[Batch]:
+        """The events without those that matter to no pattern; if `ordered`, in the order of key, time and sequence."""
         relevant = relevant_to_any(self.compiled.relevant_to)
-        batches = ordered_batches if self.request.family.in_order else batches_as_they_come
+        batches = ordered_batches if ordered else batches_as_they_come
         return prefetched(batches(self.events, self.plans, relevant, self.engine))
 
 
@@ -104,8 +104,11 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     ready = prepared(events, request)
     request, plans, compiled, until = ready.request, ready.plans, ready.compiled, ready.until
     family = request.family
-    with matcher_for(family, plans, compiled, events=ready.events, until=until, asked=request.workers) as matcher:
-        results = [matcher.process(batch) for batch in ready.batches()]
+    workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
+    batches = ready.batches(ordered=family.in_order or workers > 1)
+    size = ready.events.events.nbytes
+    with matcher_for(family, plans, compiled, size=size, until=until, workers=workers) as matcher:
+        results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
     report(counts_of(family.counts, ready.read | matcher.counts), request)
     if family.ties_matter(plans):

@@ -43,7 +43,7 @@ def why_in_process(events: pa.Table, request: Request) -> Why:
         raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     ready = prepared(events, request)
     matcher = family.observed(ready.compiled, ready.until)
-    for batch in ready.batches():
+    for batch in ready.batches(ordered=True):
         matcher.process(batch)
     matcher.finish()
     warn_of_ties(matcher.counts["ties"], ready.request)

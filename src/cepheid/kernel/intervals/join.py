@@ -233,9 +233,13 @@ def write(
     cursor: JoinCursor,
     found: int,
 ) -> int:
-    """Writes the bound match and returns the number of matches found with it, or NO_ROOM."""
+    """Writes the bound match, if it may start with its first event, and returns the number of matches found with it, or
+    NO_ROOM.
+    """
     settings = tables.settings[0]
     start, _ = span(events, scratch, (1 << settings.positives) - 1)
+    if settings.may_start and not starts_marked(tables, events, scratch, start):
+        return found
     if found < settings.most_matches:
         row = cursor.matches + found
         if row >= len(open_.rows):
@@ -251,6 +255,19 @@ def write(
             put(open_, scratch, first, start)
             sift_down(open_, first, count, 0)
     return found + 1
+
+
+@kernel
+def starts_marked(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, start: int) -> bool:
+    """Whether the bound match, which starts at `start`, may start with its first event. All events of one start may, or
+    none.
+    """
+    settings = tables.settings[0]
+    for v in range(settings.positives):
+        position = scratch.slots[0, v]
+        if events.start[position] == start:
+            return events.mask[position] & settings.may_start != 0
+    return False
 
 
 @kernel

@@ -1,72 +1,53 @@
-"""Interval patterns in finite input: the events of all keys come in any order, and are processed together."""
+"""Interval patterns in finite input: all events are processed together, in any order, as the longest must be known."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.intervals.compiled import CompiledIntervalPlans, compile_intervals
-from cepheid.errors import in_pattern
-from cepheid.events.batch import END, TIME, Batch, join
-from cepheid.events.order import check_times
+from cepheid.events.batch import END, TIME, Batch
 from cepheid.lang.consistency import Consistency, End
-from cepheid.matchers.counts import MATCHER_COUNTS, Found
+from cepheid.matchers.counts import Found
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
-from cepheid.matchers.pattern_events import events_of_each
+from cepheid.matchers.parts import GatheredPart, GatheredRows
+from cepheid.matchers.pattern_events import OwnEvents, events_of_each
 from cepheid.matchers.working_set import mask_of
 from cepheid.output.intervals import finite_rows
+from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.intervals.constants import FREE
-from cepheid.plan.intervals.plan import IntervalPlan
+from cepheid.plan.intervals.plan import ROW_ORDER, IntervalPlan
+from cepheid.plan.intervals.slices import slices_of
+from cepheid.plan.undivided import Undivided
 
-_ORDER = [(name, "ascending") for name in ("match_end", "match_start", "match_id")]
+
+def parts_of_intervals(patterns: CompiledIntervalPlans) -> Sequence[GatheredPart]:
+    """A part for each pattern."""
+    plans = patterns.plans
+    own = events_of_each(plans, patterns.relevant_to)
+    return [_part(plan, events, named=plans.named) for plan, events in zip(plans.each, own, strict=True)]
 
 
-class FiniteIntervalMatcher:
-    """Finds interval patterns once all events are there, as the longest duration of an event must be known first."""
+def _part(plan: IntervalPlan, own: OwnEvents, *, named: bool) -> GatheredPart:
+    slices = slices_of(plan)
+    return GatheredPart(
+        own=own,
+        pattern=plan.pattern.name if named else None,
+        slices=None if isinstance(slices, Undivided) else slices,
+        may_start=1 << MAX_CONDITIONS - 1,
+        find=partial(_rows_in, plan, named),
+    )
 
-    def __init__(self, patterns: CompiledIntervalPlans) -> None:
-        self._plans = patterns.plans
-        self._own = events_of_each(patterns.plans, patterns.relevant_to)
-        self._batches: list[Batch] = []
-        self._found = Found()
 
-    def process(self, batch: Batch) -> list[pa.Table]:
-        """Stores the events. Rows come only from `finish`.
-
-        Raises:
-            EventError: a time is out of range.
-        """
-        check_times(batch, TIME, END)
-        self._batches.append(batch)
-        return []
-
-    def finish(self) -> list[pa.Table]:
-        """The matches of each pattern, in the order of match_end, match_start and match_id.
-
-        Raises:
-            ConditionError, LimitExceeded: as LiveIntervalMatcher, with the pattern's name in the message.
-        """
-        if not self._batches:
-            return []
-        together, rows = join(self._batches), []
-        for plan, own in zip(self._plans.each, self._own, strict=True):
-            with in_pattern(plan.pattern.name, named=self._plans.named):
-                result = all_matches(plan, own.of(together))
-            rows.append(finite_rows(plan, result.rows, named=self._plans.named).sort_by(_ORDER))
-            self._found = replace(
-                self._found,
-                matches=self._found.matches + len(result.rows),
-                dropped_matches=self._found.dropped_matches + result.dropped,
-            )
-        return rows
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """A value for each of MATCHER_COUNTS."""
-        return {name: getattr(self._found, name, 0) for name in MATCHER_COUNTS}
+def _rows_in(plan: IntervalPlan, named: bool, events: Batch, may_start: int) -> GatheredRows:  # noqa: FBT001
+    """As GatheredPart.find. The rows are in the order of match_end, match_start and match_id."""
+    result = all_matches(plan, events, may_start)
+    rows = finite_rows(plan, result.rows, named=named).sort_by([(name, "ascending") for name in ROW_ORDER])
+    return GatheredRows(rows, Found(matches=len(result.rows), dropped_matches=result.dropped))
 
 
 class AllMatches(NamedTuple):
@@ -76,8 +57,9 @@ class AllMatches(NamedTuple):
     """The number of matches dropped because of a limit."""
 
 
-def all_matches(plan: IntervalPlan, batch: Batch) -> AllMatches:
-    """All matches in the events of a batch, which may be in any order.
+def all_matches(plan: IntervalPlan, batch: Batch, may_start: int = 0) -> AllMatches:
+    """All matches in the events of a batch, which may be in any order. If a bit is given, only those whose first event
+    has it.
 
     Raises:
         ConditionError, LimitExceeded: as LiveIntervalMatcher.
@@ -87,7 +69,9 @@ def all_matches(plan: IntervalPlan, batch: Batch) -> AllMatches:
     # forgotten soon.
     batch = batch.take(pa.array(np.lexsort((starts, ends))))
     longest = min(int((ends - starts).max(initial=0)), FREE)
-    pattern = compile_intervals(plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch))
+    pattern = compile_intervals(
+        plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch), may_start=may_start
+    )
     matcher = LiveIntervalMatcher(pattern)
     matcher.kernel.consistency = Consistency.EARLIEST
     rows = pa.concat_tables([matcher.process(batch), matcher.finish()])

@@ -174,7 +174,8 @@ class LiveIntervalMatcher:
         self.kernel.consistency = Consistency(snapshot.header["consistency"])
 
     def _add(self, batch: Batch) -> None:
-        numbers = self.keys.numbers(batch) if batch.keys else np.zeros(len(batch), np.int64)
+        is_keyed = batch.keys or batch.sub_keys
+        numbers = self.keys.numbers(batch) if is_keyed else np.zeros(len(batch), np.int64)
         self.working_set.add(batch)
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
         self._key = np.concatenate([self._key, numbers.astype(np.int64)])
@@ -188,8 +189,9 @@ class LiveIntervalMatcher:
         count = len(self.working_set)
         times = self._events.start[:count] * 31 + self._end * 37 + self._key  # a hash, rarely equal for different ones
         positions = np.flatnonzero(np.isin(times, times[self._duplicate])).astype(np.int32)
-        seen: Counter[bytes] = Counter()
-        for position, name in zip(positions.tolist(), self._identities(positions).to_pylist(), strict=True):
+        seen: Counter[tuple[int, bytes]] = Counter()
+        names = zip(self._key[positions].tolist(), self._identities(positions).to_pylist(), strict=True)
+        for position, name in zip(positions.tolist(), names, strict=True):
             if position >= count - added:
                 self._ordinal[position] = seen[name]
             seen[name] = max(seen[name], int(self._ordinal[position])) + 1

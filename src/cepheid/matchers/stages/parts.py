@@ -18,7 +18,7 @@ from cepheid.matchers.stages.detector import Detector
 from cepheid.matchers.working_set import mask_of
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.stages.division.slices import slices_of
-from cepheid.plan.stages.division.undivided import Undivided
+from cepheid.plan.undivided import Undivided
 
 
 @dataclass(frozen=True)

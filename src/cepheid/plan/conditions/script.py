@@ -7,6 +7,7 @@ the partial match has so far.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -148,6 +149,15 @@ def evaluation_order(operation: Operation) -> tuple[int, ...]:
     if operation.operator in (Operator.DIVIDE, Operator.INTEGER_DIVIDE, Operator.REMAINDER):
         return (1, 0)
     return tuple(range(len(operation.operands)))
+
+
+def conjuncts(script: Script | None) -> Iterator[Script]:
+    """The AND-ed parts of a condition's script, in the order of their evaluation."""
+    if isinstance(script, Operation) and script.operator is Operator.AND:
+        for operand in script.operands:
+            yield from conjuncts(operand)
+    elif script is not None:
+        yield script
 
 
 def can_fail(script: Script) -> bool:

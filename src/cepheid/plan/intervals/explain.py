@@ -12,6 +12,7 @@ from cepheid.plan.intervals.join_order import join_order
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.mermaid import label
 from cepheid.plan.semantics.explain import lifted_text, shortened
+from cepheid.plan.undivided import division_lines
 
 
 def explain_interval_pattern(pattern: IntervalPattern) -> str:
@@ -20,10 +21,14 @@ def explain_interval_pattern(pattern: IntervalPattern) -> str:
 
 
 def explain_intervals(
-    plan: IntervalPlan, frequencies: Mapping[str, float] | None = None, warnings: Sequence[str] = ()
+    plan: IntervalPlan,
+    frequencies: Mapping[str, float] | None = None,
+    *,
+    ways: Sequence[str] = (),
+    warnings: Sequence[str] = (),
 ) -> str:
     """The plan as text: what the pattern looks for, what is evaluated for each event, in which order events are looked
-    up, and warnings.
+    up, the ways to divide a key, and warnings.
     """
     pattern, order = plan.pattern, join_order(plan, frequencies)
     lines = [*_query(pattern), *lifted_text(pattern.knowledge, plan.answers), "Events:"]
@@ -34,7 +39,7 @@ def explain_intervals(
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]
         lines.append(f"  when {names[0]} comes: {' ⋈ '.join(names)}, about {cost:.3g} partial results")
-    return "\n".join([*lines, *_warnings(warnings)])
+    return "\n".join([*lines, *division_lines(ways), *_warnings(warnings)])
 
 
 def _query(pattern: IntervalPattern) -> list[str]:

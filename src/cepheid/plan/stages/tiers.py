@@ -17,12 +17,13 @@ from cepheid.lang.stages.pattern import Contiguity, SkipTo, Stage
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import StageValue, can_fail
 from cepheid.plan.stages.division.sub_keys import sub_keys_of, value_text
-from cepheid.plan.stages.division.undivided import Undivided
-from cepheid.plan.stages.equalities import Equality, equalities, is_identified, without_others
+from cepheid.plan.stages.equalities import Equality, equalities, without_others
 from cepheid.plan.stages.explain import script_text
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
+from cepheid.plan.sub_keys import is_identified
 from cepheid.plan.tiers import Link, Side, Tier
+from cepheid.plan.undivided import Undivided
 
 
 def tiers_of_all(plans: Plans) -> tuple[Tier, ...] | str:

@@ -21,6 +21,7 @@ from cepheid.plan.conditions.script import (
     Script,
     StageValue,
     can_fail,
+    conjuncts,
 )
 from cepheid.plan.lifted import Slot
 from cepheid.plan.stages.plan import Plan
@@ -83,15 +84,6 @@ def _ties(condition: int, script: Script | None) -> Iterator[Tie]:
         if tie is not None:
             yield tie
         certain = certain and not can_fail(part)
-
-
-def conjuncts(script: Script | None) -> Iterator[Script]:
-    """The AND-ed parts of a condition's script, in the order of their evaluation."""
-    if isinstance(script, Operation) and script.operator is Operator.AND:
-        for operand in script.operands:
-            yield from conjuncts(operand)
-    elif script is not None:
-        yield script
 
 
 def _tie(condition: int, part: Script, *, certain: bool) -> Tie | None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from cepheid.errors import PatternError
 from cepheid.families.family import CompiledSet, Family
-from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
 from cepheid.hosts.in_process.workers.packing import packed
@@ -25,33 +24,31 @@ one process finds the matches in about so many events of P8, a pattern in docs/p
 
 @contextmanager
 def matcher_for(
-    family: Family,
-    plans: PlanSet[Any],
-    compiled: CompiledSet,
-    *,
-    events: TimedEvents,
-    until: int | None,
-    asked: Workers,
+    family: Family, plans: PlanSet[Any], compiled: CompiledSet, *, size: int, until: int | None, workers: int
 ) -> Iterator[FiniteMatcher]:
-    """The matcher for these events, with as many workers as are `asked` for.
+    """The matcher for events of about `size` bytes, by so many processes. Several take the events in order, whatever
+    the kind of pattern is.
 
     Raises:
-        PatternError: several workers are asked for, and the events cannot be divided or the pattern cannot be sent.
+        PatternError: the pattern cannot be sent to other processes.
     """
-    workers = 1 if asked == 1 else _number(family, plans, len(events), asked)
     if workers == 1:
         yield family.finite(compiled, until)
         return
     division = Division(workers, until)
-    divided = DividedMatcher(
-        family, plans, compiled, packed=packed(plans), division=division, size=events.events.nbytes
-    )
+    divided = DividedMatcher(family, plans, compiled, packed=packed(plans), division=division, size=size)
     with closing(divided):
         yield divided
 
 
-def _number(family: Family, plans: PlanSet[Any], events: int, asked: Workers) -> int:
-    """How many workers there are, if more than one may be."""
+def number_of_workers(family: Family, plans: PlanSet[Any], *, events: int, asked: Workers) -> int:
+    """How many workers there are for this number of events.
+
+    Raises:
+        PatternError: several are asked for, and the events cannot be divided.
+    """
+    if asked == 1:
+        return 1
     obstacle = _obstacle(family, plans)
     if asked != "auto":
         if obstacle is not None:
@@ -68,8 +65,6 @@ def _number(family: Family, plans: PlanSet[Any], events: int, asked: Workers) ->
 
 def _obstacle(family: Family, plans: PlanSet[Any]) -> str | None:
     """Why the events cannot be divided among workers; None if they can."""
-    if not family.in_order:
-        return f"{family.kind} are not divided among workers. Divide the events yourself"
     if plans.schema.key or not isinstance(slices := family.time_slices(plans), str):
         return None
     return f"without a key, events are divided into time slices, which is not possible here: {slices}. Give a key"

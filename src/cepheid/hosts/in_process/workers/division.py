@@ -26,7 +26,9 @@ With events by twos (`a next b`) half of the assumptions are wrong, whatever the
 
 
 class Slice(NamedTuple):
-    """Which of a task's events are those of its slice; the others come before and tell what is open at its begin."""
+    """Which of a task's events are those of its slice. Others come before, and tell what is open at its begin, or come
+    after it (`TimeSlices.by_start`).
+    """
 
     key: int
     """The row with which the slice's key begins."""
@@ -34,6 +36,8 @@ class Slice(NamedTuple):
     """The first row whose event may start a partial match."""
     begin: int
     """The first row of the slice. What is certain before its event is no result of the slice."""
+    end: int
+    """The row after its last one."""
     entered: int
     """Microseconds: how far time has advanced in the slice before. The events of the slice are later."""
     is_last: bool
@@ -140,25 +144,29 @@ def _slices(key: Task, times: Rows, most: int, slices: TimeSlices) -> list[Task]
     begins = np.unique(np.searchsorted(times, times[places]))  # no instant is divided
     if len(begins) == 1:
         return [key]
-    started_from = times[begins] - slices.window * (1 if slices.settles else WINDOWS)
+    windows = 1 if slices.settles else WINDOWS
+    started_from = times[begins] - slices.window * (0 if slices.by_start else windows)
     may_start, first = (np.searchsorted(times, started_from - before) for before in (0, slices.before))
     ends, entered = np.append(begins[1:], len(times)), (times[begins] - 1).tolist()
-    borders = zip(*(rows.tolist() for rows in (first, may_start, begins, ends)), entered, strict=True)
+    last = times[ends - 1] + (slices.window if slices.by_start else 0)
+    reads_to = np.searchsorted(times, last, side="right")
+    borders = zip(*(rows.tolist() for rows in (first, may_start, begins, ends, reads_to)), entered, strict=True)
     count = len(begins)
     return [
         key._replace(
             first=key.first + reads_from,
-            end=key.first + end,
+            end=key.first + until,
             until=key.until if number == count - 1 else entered[number + 1],
             slice=Slice(
                 key=key.first,
                 may_start=key.first + starts_from,
                 begin=key.first + begin,
+                end=key.first + end,
                 entered=time,
                 is_last=number == count - 1,
                 hands_over=not slices.settles,
                 certain=slices.settles or number == 0,
             ),
         )
-        for number, (reads_from, starts_from, begin, end, time) in enumerate(borders)
+        for number, (reads_from, starts_from, begin, end, until, time) in enumerate(borders)
     ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from cepheid.events.batch import Batch
+from cepheid.events.order import ByKey, Ordering
 from cepheid.families.family import CompiledSet, Family
 from cepheid.hosts.in_process.workers.division import Division, PartEvents, Task, divided
 from cepheid.hosts.in_process.workers.messages import Job
@@ -40,7 +41,8 @@ class DividedMatcher:
         self._packed, self._division = packed, division
         self._workers = take_workers(division.workers)  # they start while events are lifted and sorted
         self._folder = new_folder(size)
-        self._spools = [Spool(self._folder / f"events.{i}") for i in range(len(self._parts))]
+        orderings = [Ordering() if family.in_order else ByKey() for _ in self._parts]
+        self._spools = [Spool(self._folder / f"events.{i}", one) for i, one in enumerate(orderings)]
         self._found = Counter[str](asdict(Found()))
 
     def process(self, batch: Batch) -> list[pa.Table]:
@@ -54,7 +56,7 @@ class DividedMatcher:
         return []
 
     def finish(self) -> list[pa.Table]:
-        """The rows of each pattern, in the order of keys and emission.
+        """The rows of each pattern, in the order of one process.
 
         Raises:
             ConditionError, LimitExceeded, SkipError: as with one process.
@@ -72,7 +74,7 @@ class DividedMatcher:
             # Each of several parts has one pattern, so the part's number is that of its first pattern.
             for number, path in enumerate(one.rows, task.part):
                 rows[number] += [] if path is None else [_read_file(path)]
-        return [pa.concat_tables(tables) for tables in rows]
+        return [self._in_order(pa.concat_tables(tables)) for tables in rows]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -87,9 +89,16 @@ class DividedMatcher:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _tasks(self, number: int) -> list[Task]:
-        spool = self._spools[number]
-        events = PartEvents(number, spool.key_starts, spool.times, self._parts[number].slices)
+        spool, slices = self._spools[number], self._parts[number].slices
+        if slices is not None and slices.overlaps:
+            slices = replace(slices, before=spool.longest)
+        events = PartEvents(number, spool.key_starts, spool.times, slices)
         return divided(events, self._division)
+
+    def _in_order(self, rows: pa.Table) -> pa.Table:
+        """The rows of all tasks, which are in the order of keys and emission, in that of the kind of pattern."""
+        columns = self._family.sorted_by
+        return rows.sort_by([(name, "ascending") for name in columns]) if columns else rows
 
     def _return_workers(self) -> None:
         workers, self._workers = self._workers, []

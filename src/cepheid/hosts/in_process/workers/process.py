@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, in_pattern
 from cepheid.families import family_named
+from cepheid.hosts.in_process.workers.gathered import find_gathered
 from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
 from cepheid.hosts.in_process.workers.one_slice import find_in_slice
 from cepheid.matchers.finite import OrderedMatcher
-from cepheid.matchers.parts import OrderedPart
+from cepheid.matchers.parts import GatheredPart, Part
 
 
 def main() -> None:
@@ -70,9 +71,13 @@ class _Job:
         with in_pattern(part.pattern or "", named=part.pattern is not None):
             return self._run(part, asked)
 
-    def _run(self, part: OrderedPart, asked: Asked) -> Done:
+    def _run(self, part: Part, asked: Asked) -> Done:
         task, spooled = asked.task, self._job.events[asked.task.part]
         with _Rows(self._job.folder / asked.name) as rows:
+            if isinstance(part, GatheredPart):
+                gathered = find_gathered(part, task, spooled)
+                rows.add([gathered.rows])
+                return Done(rows.paths, asdict(gathered.found))
             if task.slice is not None:
                 counts, open_ = find_in_slice(part, task, spooled, rows.add)
                 return Done(rows.paths, counts, open_)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.events.batch import TIME, Batch
+from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import Ordered, Ordering
 
 _KEY_START = "_key_start"
@@ -50,9 +50,11 @@ class Spooled(NamedTuple):
 class Spool:
     """Orders the events of a part, and writes them to a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, ordering: Ordering) -> None:
         self._path = path
-        self._ordering = Ordering()
+        self._ordering = ordering
+        self.longest = 0
+        """Microseconds: the longest duration of an event; 0 for events with one time."""
         self._file: pa.ipc.RecordBatchFileWriter | None = None
         self._ends: list[int] = []
         self._key_starts: list[npt.NDArray[np.int64]] = []
@@ -93,6 +95,9 @@ class Spool:
             self._ends.append(before + len(part.batch))
             self._key_starts.append(np.flatnonzero(part.key_start) + before)
             self._times.append(part.batch.column(TIME).view(pa.int64()).to_numpy())
+            if END in part.batch.data.schema.names:
+                ends = part.batch.column(END).view(pa.int64()).to_numpy()
+                self.longest = max(self.longest, int((ends - self._times[-1]).max()))
             rows = part.batch.with_column(_KEY_START, pa.array(part.key_start)).data
             if self._file is None:
                 self._file = pa.ipc.new_file(str(self._path), rows.schema)

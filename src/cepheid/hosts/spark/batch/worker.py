@@ -21,7 +21,6 @@ from cepheid.families.family import CompiledSet, Family
 from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.matchers.counts import MATCHER_COUNTS
 from cepheid.matchers.protocols import FiniteMatcher
-from cepheid.matchers.sliced import SlicedMatcher
 from cepheid.output.common import filled, merged
 from cepheid.output.times import given_rows, given_schema
 from cepheid.plan.plan_set import PlanSet
@@ -55,11 +54,10 @@ def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
     task = Task(*given)
     family = family_named(task.kind)
     plans, compiled = compiled_plans(task.kind, task.plans)
-    matcher: FiniteMatcher
     if task.width is None:
         matcher = family.finite(compiled, task.until)
     else:
-        matcher = SlicedMatcher(family.parts(compiled), width=task.width, until=task.until)
+        matcher = family.sliced(compiled, task.width, task.until)
     schema = output_schema(rows_of_all(family, plans))
     yield from found_in(
         batches, matcher, schema, lambda rows: batch_of_layout(rows, task.layout), given_to_user(plans, task.zone)

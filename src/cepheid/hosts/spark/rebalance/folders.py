@@ -104,16 +104,33 @@ class Folder:
             )
 
     def finish(self) -> bool:
-        """Gives the copy its place if that is all that is missing, because the machine stopped between two renames.
-        Otherwise removes what is left of a copy.
+        """Takes the steps that are missing if the machine stopped between two renames. If it stopped before them,
+        removes what is left of the copy. Returns whether the checkpoint was not in its place.
         """
         if not self.copy.is_dir():
             return False
-        if self.path.exists():
+        if not self.path.exists():
+            self.copy.rename(self.path)
+            return True
+        if self._is_exchanged():
+            self._keep_former(self.copy, Folder(self.copy).planned - 1)
+        else:
             shutil.rmtree(self.copy)
-            return False
-        self.copy.rename(self.path)
-        return True
+        return False
+
+    def _is_exchanged(self) -> bool:
+        """Whether the copy has got the place of the checkpoint, and is itself the former one. Only what is whole is
+        marked as done.
+        """
+        number = Folder(self.copy).planned
+        return (self.path / "offsets" / str(number)).is_file() and self.batch(number).mark == DONE
+
+    def _keep_former(self, folder: Path, batch: int) -> Path:
+        """Gives the former checkpoint its name; the one of an earlier rebalancing after the same micro-batch goes."""
+        former = self.former(batch)
+        if former.exists():
+            shutil.rmtree(former)
+        return folder.rename(former)
 
     @property
     def query(self) -> str:
@@ -197,14 +214,10 @@ class Folder:
         """Gives the copy the place of the checkpoint, at once where the system can exchange two folders. Returns where
         the former one is now.
         """
-        former = self.former(batch)
-        if former.exists():  # that of an earlier rebalancing after the same micro-batch
-            shutil.rmtree(former)
         if _exchanged(self.path, self.copy):
-            self.copy.rename(former)
-        else:
-            self.path.rename(former)
-            self.copy.rename(self.path)
+            return self._keep_former(self.copy, batch)
+        former = self._keep_former(self.path, batch)
+        self.copy.rename(self.path)
         return former
 
     def _last(self, log: str) -> int:

@@ -21,9 +21,10 @@ from cepheid.lang.duration import format_duration, microseconds
 from cepheid.lang.stages.pattern import SkipTo
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.division import TimeSlices
-from cepheid.plan.stages.division.undivided import SKIP_NAMES, Undivided
+from cepheid.plan.stages.division.skip_names import SKIP_NAMES
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
+from cepheid.plan.undivided import Undivided, undivided_of_all
 
 SETTLING = (SkipTo.NO_SKIP, SkipTo.NEXT)
 """The skip strategies with which a match drops no partial matches of later starts."""
@@ -56,14 +57,7 @@ def slices_of_all(plans: Plans, *, settled: bool = False) -> TimeSlices | Undivi
             waits=any(one.waits for one in found),
             settles=all(one.settles for one in found),
         )
-    return Undivided(
-        tuple(
-            f"pattern {plan.pattern.name!r}: {reason}" if plans.named else reason
-            for plan, slices in zip(plans.each, each, strict=True)
-            if isinstance(slices, Undivided)
-            for reason in slices.reasons
-        )
-    )
+    return undivided_of_all(plans, each)
 
 
 def slices_text(plan: Plan) -> str:

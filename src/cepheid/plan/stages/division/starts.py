@@ -13,8 +13,9 @@ from typing import NamedTuple
 from cepheid.lang.duration import format_duration
 from cepheid.lang.stages.pattern import SkipTo
 from cepheid.plan.condition_bits import MAX_CONDITIONS
-from cepheid.plan.stages.division.undivided import SKIP_NAMES, Undivided
+from cepheid.plan.stages.division.skip_names import SKIP_NAMES
 from cepheid.plan.stages.plan import Plan
+from cepheid.plan.undivided import Undivided
 
 
 class Starts(NamedTuple):

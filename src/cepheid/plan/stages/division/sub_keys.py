@@ -12,26 +12,18 @@ from collections.abc import Iterator
 
 from cepheid.lang.stages.pattern import Contiguity, SkipTo, Stage
 from cepheid.plan.conditions.script import CurrentValue
-from cepheid.plan.stages.division.undivided import Undivided
-from cepheid.plan.stages.equalities import equalities, is_identified, without_others
+from cepheid.plan.stages.equalities import equalities, without_others
 from cepheid.plan.stages.explain import script_text
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.plans import Plans
+from cepheid.plan.sub_keys import common_sub_keys, in_order, is_identified
 from cepheid.plan.tiers import Side
+from cepheid.plan.undivided import Undivided
 
 
 def sub_keys_of_all(plans: Plans) -> tuple[Side, ...] | Undivided:
     """The sub-keys that all patterns have in common, with the columns' numbers among those of all patterns."""
-    each = [sub_keys_of(plan) for plan in plans.each]
-    if len(each) == 1:
-        return each[0]
-    common: set[Side] | None = None
-    for plan, sides, place in zip(plans.each, each, plans.places, strict=True):
-        if isinstance(sides, Undivided):
-            return Undivided(tuple(f"pattern {plan.pattern.name!r}: {reason}" for reason in sides.reasons))
-        own = {Side(place.values[side.column], side.type) for side in sides}
-        common = own if common is None else common & own
-    return tuple(sorted(common, key=_column)) if common else Undivided(("the patterns have no equality in common",))
+    return common_sub_keys(plans, [sub_keys_of(plan) for plan in plans.each])
 
 
 def sub_keys_of(plan: Plan) -> tuple[Side, ...] | Undivided:
@@ -47,9 +39,9 @@ def sub_keys_of(plan: Plan) -> tuple[Side, ...] | Undivided:
     if not common:
         return Undivided(("no equality is common to all of its conditions",))
     if not known:
-        values = " and ".join(value_text(side, plan) for side in sorted(common, key=_column))
+        values = " and ".join(value_text(side, plan) for side in in_order(common))
         return Undivided((f"{values} is not among the columns that identify an event: choose it with columns=",))
-    return tuple(sorted(known, key=_column))
+    return in_order(known)
 
 
 def sub_keys_text(plan: Plan) -> str:
@@ -124,7 +116,3 @@ def _untied(plan: Plan, number: int) -> str:
 def value_text(side: Side, plan: Plan) -> str:
     """The value of the current event as SQL."""
     return script_text(CurrentValue(side.column, side.type), plan)
-
-
-def _column(side: Side) -> int:
-    return side.column
