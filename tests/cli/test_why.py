@@ -33,3 +33,12 @@ def test_the_time_is_required(cepheid: Cepheid) -> None:
     done = cepheid("why", "rising.yaml", "events.csv")
     assert done.returncode == 2
     assert "name the column of the event time, or give --no-time" in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_trace(cepheid: Cepheid) -> None:
+    """--trace shows one key step by step, as a text or as JSON."""
+    done = cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", "symbol=b")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1] == "    - → taken by low  (low: price < 10: true)"
+    done = cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", "symbol=b", "--json")
+    assert json.loads(done.stdout)["steps"][0]["outcome"] == "taken by low"

@@ -116,3 +116,61 @@ def test_other_patterns(pattern: object, given: str) -> None:
 def test_it_is_public() -> None:
     """`cepheid.why` is the function."""
     assert cepheid.why is why
+
+
+def test_one_key_step_by_step() -> None:
+    """A trace has, for each event of the key, what it did to each partial match, and the conditions that were
+    evaluated; then what deadlines and the end did.
+    """
+    table = pa.concat_tables([events("axab"), events("ab").set_column(0, "k", pa.array(["y", "y"]))])
+    pattern = FOLLOWED.where("at > a.at").within("2 minutes").skip(Skip.past_last_event())
+    steps = why(table, pattern, **OPTIONS).trace({"k": "x"}).steps
+    a, b = "a: kind = 'a'", "b: kind = 'b' and at > a.at"
+    assert [(step.partial_match, step.outcome, dict(step.conditions)) for step in steps] == [
+        ((), "taken by a", {a: True}),
+        (("a 00:00:00",), "ends: out of time", {}),
+        ((), "taken by a", {a: True}),
+        (("a 00:02:00",), "taken by b, complete", {b: True}),
+        ((), "starts nothing", {a: False}),
+        (("a 00:02:00", "b 00:03:00"), "match", {}),
+    ]
+    assert [None if step.event is None else step.event["kind"] for step in steps] == ["a", None, "a", "b", "b", None]
+
+
+def test_the_text_of_a_trace() -> None:
+    """Printed, the steps of an event are below it; for JSON, times are texts."""
+    trace = why(events("ax"), NEXT.followed_by("c"), **OPTIONS).trace({"k": "x"})
+    assert str(trace).splitlines() == [
+        "2026-01-01 00:00:00  kind = a",
+        "    - → taken by a  (a: kind = 'a': true)",
+        "2026-01-01 00:01:00  kind = x",
+        "    a 00:00:00 → ends: broken  (b: kind = 'b': not true)",
+        "    - → starts nothing  (a: kind = 'a': not true)",
+    ]
+    assert trace.to_dict()["steps"][0] == {
+        "time": "2026-01-01 00:00:00+00:00",
+        "event": {"kind": "a"},
+        "partial_match": [],
+        "outcome": "taken by a",
+        "conditions": {"a: kind = 'a'": True},
+    }
+
+
+def test_what_is_open_at_the_end_of_a_trace() -> None:
+    """Without a key the trace is of all events; what is still open ends with them."""
+    trace = why(events("ax"), FOLLOWED, time="at").trace()
+    assert str(trace).splitlines()[-2:] == ["end of the events", "    a 00:00:00 → ends: still open"]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ({}, r"trace: the key has k; give a value for each, as in trace\({'column': value}\)"),
+        ({"k": "z"}, "trace: no event has the key {'k': 'z'}"),
+        ({"k": object()}, "trace: <object .* is no value of 'k', which is of type string"),
+    ],
+)
+def test_keys_that_cannot_be_traced(key: dict[str, object], message: str) -> None:
+    """A key that is not there, or not named in full, is refused with what to write."""
+    with pytest.raises(SchemaError, match=message):
+        why(events("ab"), FOLLOWED, **OPTIONS).trace(key)

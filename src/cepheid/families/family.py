@@ -25,7 +25,7 @@ from cepheid.plan.tiers import Side, Tier
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.parts import Part
-    from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher
+    from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher, TracedMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
 LateBy: TypeAlias = Literal["start", "end"]
@@ -175,6 +175,10 @@ class Family(Protocol):
     def observed(self, compiled: Any, until: int | None) -> ObservedMatcher:  # noqa: ARG002
         """The matcher for `why`; only for kinds that explain misses."""
         raise AssertionError(f"{self.noun} is not observed")
+
+    def traced(self, compiled: Any, until: int | None) -> TracedMatcher:  # noqa: ARG002
+        """The matcher for the steps of one key; only for kinds that explain misses."""
+        raise AssertionError(f"{self.noun} is not traced")
 
     def parts(self, compiled: Any) -> Sequence[Part]:
         """What `finite` does, in parts for several processes."""

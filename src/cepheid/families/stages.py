@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
-    from cepheid.matchers.stages.observed import ObservedMatcher
+    from cepheid.matchers.stages.observed import ObservedMatcher, TracedMatcher
     from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
 
@@ -122,6 +122,11 @@ class Stages(Family):
         from cepheid.matchers.stages.observed import ObservedMatcher
 
         return ObservedMatcher(compiled, until=until)
+
+    def traced(self, compiled: CompiledPlans, until: int | None) -> TracedMatcher:
+        from cepheid.matchers.stages.observed import TracedMatcher
+
+        return TracedMatcher(compiled, until=until)
 
     def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
         from cepheid.matchers.stages.parts import parts_of_stages

@@ -25,6 +25,7 @@ from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.funnel import Funnel
 from cepheid.output.ids import Ids
+from cepheid.output.trace import Trace
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
 
@@ -198,6 +199,14 @@ class ObservedMatcher(FiniteMatcher, Protocol):
 
     def funnel(self, read: Mapping[str, int]) -> Funnel:
         """After `finish`: what became of the starts. `read` has the counts of the events read."""
+
+
+class TracedMatcher(FiniteMatcher, Protocol):
+    """A FiniteMatcher that records each of its steps, for the events of one key."""
+
+    @property
+    def trace(self) -> Trace:
+        """After `finish`: all steps."""
 
 
 class LiveMatcher(Protocol):

@@ -37,6 +37,12 @@ def why(
         typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
     ] = None,
     nulls: o.OnNulls = "error",
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE", help="Show one key step by step: its value; repeat for each column of the key."
+        ),
+    ] = None,
     as_json: o.AsJson = False,
 ) -> None:
     """Say why events did not match: how far partial matches came, and what ended those that became no match.
@@ -48,13 +54,14 @@ def why(
     wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
     reading = o.Reading(no_time=no_time, null_text=null_text)
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
-    parameters = o.parameters_from(parameter)
+    parameters, traced = o.parameters_from(parameter), o.named_sql(trace, "--trace")
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern
 
         opened = open_pattern(pattern, parameters, type_)
         with opened.problems_located():
-            found = _asked(opened.pattern, options, as_of, nulls)
+            asked = _asked(opened.pattern, options, as_of, nulls)
+            found = asked if traced is None else asked.trace(traced)
         if as_json:
             print_json({"ok": True, "exit_code": 0, **found.to_dict()})
         else:

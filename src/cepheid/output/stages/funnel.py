@@ -13,7 +13,7 @@ from cepheid.output.funnel import Funnel, Stopped
 def funnel_of(pattern: Pattern, starts: Sequence[Start], *, relevant: int, read: Mapping[str, int]) -> Funnel:
     """The funnel of these starts. `read` has the counts of the events read, among them those without key or time."""
     taking = [(number, leaf.name) for number, leaf in enumerate(pattern.leaves) if not leaf.contiguity.negated]
-    names = [*(leaf.name for leaf in pattern.leaves), *(loop.name for loop in pattern.loops_until)]
+    names = [*(leaf.name for leaf in pattern.leaves), *(loop.name or loop.label for loop in pattern.loops_until)]
     ends = Counter((start.end.reached, start.end.fate, start.end.by) for start in starts if start.end is not None)
     stopped = [
         Stopped(fate.value, names[reached], None if by is None else names[by], count)
