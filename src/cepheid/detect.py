@@ -20,7 +20,7 @@ from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.expression import leaf_types as named_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.patterns import Measures
 from cepheid.requests.report import Report
@@ -57,6 +57,7 @@ def detect(
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
+    rows_per: RowsPer = "match",
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
@@ -90,6 +91,9 @@ def detect(
             negation has ended without a match), "inconsistent" (for patterns with knowledge: the first event of a key
             that contradicts what is known), "late" (events that came too late; finite input has none), or several of
             them, in one table.
+        rows_per: "match": one row per match. "event": one row per event of each match, with its stage, its position in
+            the match and among the events of the stage, its columns, and the measures, which are running unless FINAL
+            comes before them. In process it has the number of its row in the table; in pandas, its index.
         limits: Bounds on what one key may have open and on what one event may complete.
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
             Without it the input is complete: every deadline expires, and open partial matches end.
@@ -140,6 +144,7 @@ def detect(
         columns=columns,
         measures=measures,
         outputs=outputs,
+        rows_per=rows_per,
         limits=limits,
         as_of=as_of,
         time_zone=time_zone,

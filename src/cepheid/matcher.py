@@ -16,7 +16,7 @@ from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import MatcherCounts
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
 from cepheid.requests.request import MOST_LISTED, Nulls, checked_most
@@ -62,6 +62,7 @@ class Matcher:
         columns: str | Sequence[str] | None = None,
         measures: Mapping[str, str] | None = None,
         outputs: OutputName | Sequence[OutputName] | None = None,
+        rows_per: RowsPer = "match",
         limits: Limits | None = None,
         time_zone: str | None = None,
         nulls: Nulls = "error",
@@ -93,6 +94,7 @@ class Matcher:
             columns=columns,
             measures=measures,
             outputs=outputs if outputs is not None or changes is None else ("matches", "late"),
+            rows_per=rows_per,
             limits=limits,
             time_zone=time_zone,
             nulls=nulls,

@@ -20,7 +20,7 @@ from cepheid.lang.parameters import ParameterValue
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
-from cepheid.plan.reserved import VERSION
+from cepheid.plan.reserved import STAGE_POSITION, VERSION
 from cepheid.requests.arguments import checked_lateness, checked_outputs
 from cepheid.requests.request import MOST_LISTED, SHARDS, Nulls, checked_most
 
@@ -167,7 +167,9 @@ def copy_hot_keys(
     return CopiesListener(fspath(checkpoint), allowed, report)
 
 
-_NEEDED = {"kind", "match_id", "match_start", "detected_at", "event"}
+_NEEDED = {"kind", "match_id", "match_start", "detected_at"}
+_EITHER = {"event", STAGE_POSITION}
+"""The columns of late events: in one column, or in rows of events."""
 
 
 def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
@@ -181,7 +183,8 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
 
     Returns:
         A DataFrame for each of `outputs`, in their order. All have the same columns, but `cause` and `event`; late
-        events have kind, pattern, match_id, the key columns, detected_at and event.
+        events have kind, pattern, match_id, the key columns, detected_at and event or, with rows of events, the event's
+        columns.
 
     Raises:
         SchemaError: `rows` is not a Spark DataFrame or lacks the columns of several outputs, an output is unknown, or
@@ -189,7 +192,7 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
     """
     faults: list[str] = []
     wanted = checked_outputs(outputs, faults)
-    if not is_spark(rows) or not _NEEDED.issubset(rows.columns):
+    if not is_spark(rows) or not _NEEDED.issubset(rows.columns) or _EITHER.isdisjoint(rows.columns):
         faults.append(f"rows: a Spark DataFrame is expected that detect gave with outputs=…, got {brief(rows)}")
     if faults:
         raise SchemaError("\n".join(faults))

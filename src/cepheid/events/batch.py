@@ -17,6 +17,10 @@ MASK = "_mask"
 LIFTED_BITS = (1 << 62) - 1
 """All bits of a mask but the last, in which a host may mark events (`CompiledPattern.may_start`)."""
 ORDINAL = "_ordinal"
+NUMBER = "_number"
+"""The number of the event among those given, from 0. Batches of finite tables in process have it if the output needs
+it.
+"""
 AFTER = "_after"
 """Whether a row stands directly after the event whose place it has; see `TierOrdering`."""
 KEY_PREFIX = "_key"

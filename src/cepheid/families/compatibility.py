@@ -36,4 +36,10 @@ def compatibility_of(plan: PatternPlan, document: dict[str, Value], layout: str,
         "chosen": list(plan.columns),
         "measures": {measure.name: measure.text for measure in plan.measures or ()},
         "outputs": list(plan.outputs or ()),
+        **rows_per_of(plan),
     }
+
+
+def rows_per_of(plan: PatternPlan) -> dict[str, str]:
+    """What has a row, if not each match: state that earlier versions stored does not say it."""
+    return {} if plan.rows_per == "match" else {"rows_per": plan.rows_per}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from cepheid.errors import Problem
+from cepheid.families.compatibility import rows_per_of
 from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.document import write_document
@@ -148,6 +149,7 @@ class Intervals(Family):
             "columns": {name: str(plan.schema.columns.field(name).type) for name in used},
             "values": [str(value.type) for value in plan.values],
             "outputs": list(plan.live_outputs),
+            **rows_per_of(plan),
         }
 
     def service(self, plan: IntervalPlan, options: ServiceOptions, zone: str) -> ServiceMatcher:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.events.batch import ORDINAL, SUB_KEY_PREFIX, TIME, Batch
 from cepheid.events.time import TIME_TYPE
-from cepheid.output.common import as_typed
+from cepheid.output.typed import as_typed
 
 EVENT, TAKEN_PREFIX = "event", "taken"
 """The columns of rows between tiers: an event, or the event that each stage has taken."""

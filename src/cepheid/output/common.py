@@ -14,7 +14,9 @@ from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch,
 from cepheid.events.identity import canonical_bytes
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
+from cepheid.output.events import EVENTS, lone_events
 from cepheid.output.ids import Ids, hex_ids, identified, purpose, single
+from cepheid.output.typed import as_typed
 from cepheid.plan.plan_set import PatternPlan
 
 
@@ -73,8 +75,12 @@ def event_rows(
         "match_id": hex_ids(known.hashes(single(range(len(events))), purpose(plan.pattern.name, kind))),
         **{name: events.column(f"{KEY_PREFIX}{i}") for i, name in enumerate(plan.schema.key)},
         **own,
-        "event": event_structs(event_type(plan), plan.columns, events, np.arange(len(events), dtype=np.int32)),
     }
+    if EVENTS in schema.names:
+        columns[EVENTS] = lone_events(plan, events)
+    else:
+        rows = np.arange(len(events), dtype=np.int32)
+        columns["event"] = event_structs(event_type(plan), plan.columns, events, rows)
     nothing = (pa.nulls(len(events), field.type) for field in schema)
     filled = [columns.get(field.name, nulls) for field, nulls in zip(schema, nothing, strict=True)]
     return pa.RecordBatch.from_arrays([as_typed(f.type, c) for f, c in zip(schema, filled, strict=True)], schema=schema)
@@ -82,13 +88,6 @@ def event_rows(
 
 def event_type(plan: PatternPlan) -> pa.DataType:
     return pa.struct([plan.schema.columns.field(name) for name in plan.columns])
-
-
-def as_typed(type_: pa.DataType, column: pa.Array) -> pa.Array:
-    """The column cast to this type. If it has the type, it is not cast: Arrow cannot cast lists of type null to their
-    own type.
-    """
-    return column if column.type == type_ else column.cast(type_)
 
 
 def event_structs(

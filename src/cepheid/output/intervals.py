@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.events.batch import END, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch
 from cepheid.events.identity import DIGEST_SIZE, canonical_bytes
@@ -12,25 +13,26 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, EmittedIntervals
 from cepheid.output import common
-from cepheid.output.common import MATCH, as_typed, event_structs, event_type
+from cepheid.output.common import MATCH, event_structs, event_type
+from cepheid.output.events import Taken, events_column, events_field
 from cepheid.output.ids import Identities, Ids, Members, hex_ids, identified, purpose
+from cepheid.output.typed import as_typed
 from cepheid.plan.intervals.plan import IntervalPlan
-from cepheid.plan.reserved import LEADING
+from cepheid.plan.reserved import LEADING, PATTERN
 
 KINDS = {LATE: common.LATE, INSERTION: common.INSERTION, RETRACTION: common.RETRACTION}
 
 
 def row_schema(plan: IntervalPlan) -> pa.Schema:
-    """The columns of all rows."""
-    event = event_type(plan)
+    """The columns of all rows. Rows of events have the list of events in place of variables and the late event."""
+    events = [pa.field(name, event_type(plan)) for name in (*_variables(plan), "event")]
     return pa.schema(
         [
             *(pa.field(name, pa.string(), nullable=False) for name in LEADING),
             pa.field("match_id", pa.string(), nullable=False),
             *plan.schema.key_fields,
             *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
-            *(pa.field(positive.variable, event) for positive in plan.pattern.positives),
-            pa.field("event", event),
+            *([events_field(plan)] if plan.rows_per == "event" else events),
         ]
     )
 
@@ -45,6 +47,8 @@ def finite_schema(plan: IntervalPlan, *, named: bool) -> pa.Schema:
 def _finite_columns(plan: IntervalPlan, *, named: bool) -> range:
     """Their numbers in `row_schema`. Names will not do: a key may have that of a column that is left out."""
     count = len(row_schema(plan))
+    if plan.rows_per == "event":
+        return range(0 if named or plan.outputs is not None else LEADING.index(PATTERN), count)
     return range(count) if plan.outputs is not None else range(0 if named else len(LEADING), count - 1)
 
 
@@ -76,11 +80,32 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         *(_times(times, late) for times in (emitted.start, emitted.end)),
         _times(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
-        *(_structs(plan, events, rows, late) for rows in variables),
-        _structs(plan, events, first, ~late),
     ]
+    if plan.rows_per == "event":
+        columns.append(events_column(plan, _taken(plan, late, first, np.stack(variables), events), events, {}))
+    else:
+        columns += [*(_structs(plan, events, rows, late) for rows in variables), _structs(plan, events, first, ~late)]
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(typed, schema=schema)])
+
+
+def _variables(plan: IntervalPlan) -> list[str]:
+    """The variables of a match."""
+    return [positive.variable for positive in plan.pattern.positives]
+
+
+def _taken(
+    plan: IntervalPlan, late: npt.NDArray[np.bool_], first: Int32s, variables: npt.NDArray[np.int32], events: Batch
+) -> Taken:
+    """The events of the matches, in the order of their starts and ends; of a late event itself."""
+    starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
+    order = np.lexsort((ends[variables], starts[variables]), axis=0)
+    places = np.where(late, first, np.take_along_axis(variables, order, axis=0)).T
+    there = ~late[:, None] | (np.arange(plan.positives) == 0)
+    stage = pa.array(order.T[there], mask=np.broadcast_to(late[:, None], there.shape)[there])
+    names = pa.array(_variables(plan), pa.string()).take(stage)
+    only = pc.if_else(stage.is_valid(), 1, None)
+    return Taken(np.cumsum(there.sum(axis=1)), places[there].astype(np.int32), names, only)
 
 
 def _times(times: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:

@@ -94,7 +94,11 @@ def _sums(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np
     try:
         return totals_of.cast(wide).cast(slot.type)
     except pa.ArrowInvalid as error:
-        raise ConditionError(f"a sum over a stage is out of the range of {slot.type}") from error
+        raise ConditionError(out_of_range(slot.type)) from error
+
+
+def out_of_range(type_: pa.DataType) -> str:
+    return f"a sum over a stage is out of the range of {type_}"
 
 
 def _averages(
@@ -105,7 +109,7 @@ def _averages(
         totals = _sums(values, match, counts, Aggregate(Fold.SUM, slot.stage, slot.column, wide)).to_pylist()
         digits = slot.type.scale
         averages = [
-            None if t is None else _half_up(int(t.scaleb(digits)), int(n), digits)
+            None if t is None else half_up(int(t.scaleb(digits)), int(n), digits)
             for t, n in zip(totals, counts, strict=True)
         ]
         return pa.array(averages, slot.type)
@@ -114,7 +118,8 @@ def _averages(
     return pa.array(totals / np.maximum(counts, 1), mask=counts == 0)
 
 
-def _half_up(total: int, count: int, digits: int) -> Decimal:
+def half_up(total: int, count: int, digits: int) -> Decimal:
+    """The quotient of scaled integers, with so many digits after the point."""
     quotient, remainder = divmod(abs(total), count)
     rounded = quotient + (2 * remainder >= count)
     return Decimal(rounded if total >= 0 else -rounded).scaleb(-digits)

@@ -16,13 +16,15 @@ from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, TIME, VALUE_PREFIX, B
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import Int32s, distinct
 from cepheid.kernel.occurrences.results import EmittedOccurrences
-from cepheid.output.common import INCONSISTENT, MATCH, as_typed, event_rows, event_structs, event_type, identities
+from cepheid.output.common import INCONSISTENT, MATCH, event_rows, event_structs, event_type, identities
+from cepheid.output.events import Taken, events_column, events_field, places_within
 from cepheid.output.ids import Ids, Members, hex_ids, identified, purpose
 from cepheid.output.measures import StageEvents, slot_values
+from cepheid.output.typed import as_typed
 from cepheid.plan.conditions.script import Aggregate, Fold
 from cepheid.plan.lifted import Slot
 from cepheid.plan.occurrences.plan import OccurrencePlan, Variable
-from cepheid.plan.reserved import CAUSE, LEADING
+from cepheid.plan.reserved import CAUSE, KIND, LEADING, PATTERN
 
 Positions: TypeAlias = npt.NDArray[np.int64]
 
@@ -35,26 +37,34 @@ the members of the occurrence that the temporal event comes after. The start has
 def row_schema(plan: OccurrencePlan) -> pa.Schema:
     """The columns of a matcher's rows: match_id, the key, times, then the slots of the measures, or one column per
     variable and the events. With several patterns or with outputs, kind and pattern come first. With outputs, the late
-    event comes last.
+    event comes last. For rows of events there is the list of events in place of variables, and the pattern comes first
+    in any case.
     """
     fields = [
-        *(pa.field(name, pa.string(), nullable=False) for name in (LEADING if _has_leading(plan) else ())),
+        *(pa.field(name, pa.string(), nullable=False) for name in _leading(plan)),
         pa.field("match_id", pa.string(), nullable=False),
         *plan.schema.key_fields,
         *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
     ]
-    if plan.measures is not None:
+    if plan.measures is not None or plan.rows_per == "event":
         fields += [pa.field(name, slot.type) for name, slot in plan.slots.items()]
     else:
         fields += [pa.field(v.name, _variable_type(plan, v)) for _, v in _output_variables(plan)]
         fields.append(pa.field("events", pa.list_(_member_type(plan))))
     if INCONSISTENT in (plan.outputs or ()):
         fields.append(pa.field(CAUSE, pa.string()))
-    return pa.schema(fields if plan.outputs is None else [*fields, pa.field("event", event_type(plan))])
+    if plan.rows_per == "event":
+        fields.append(events_field(plan))
+    elif plan.outputs is not None:
+        fields.append(pa.field("event", event_type(plan)))
+    return pa.schema(fields)
 
 
-def _has_leading(plan: OccurrencePlan) -> bool:
-    return plan.outputs is not None or plan.named
+def _leading(plan: OccurrencePlan) -> tuple[str, ...]:
+    """The columns that come first."""
+    if plan.outputs is not None or plan.named:
+        return LEADING
+    return () if plan.rows_per == "match" else (PATTERN,)
 
 
 def positions_in(emitted: EmittedOccurrences, length: int) -> Int32s:
@@ -78,22 +88,25 @@ def rows_of(plan: OccurrencePlan, emitted: EmittedOccurrences, events: Batch, po
     begins = np.append(0, emitted.stop[:-1])
     first = pa.array(members[present[np.searchsorted(present, begins)]])
     count = len(emitted.start)
+    texts = {KIND: MATCH, PATTERN: plan.pattern.name}
     columns = [
-        *(pa.array([text] * count, pa.string()) for text in ((MATCH, plan.pattern.name) if _has_leading(plan) else ())),
+        *(pa.repeat(pa.scalar(texts[name]), count) for name in _leading(plan)),
         _match_ids(rows, members, ids),
         *(events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(plan.schema.key))),
         _times(emitted.start),
         _times(emitted.end),
         _times(emitted.end),  # an occurrence is certain when it ends
     ]
-    if plan.measures is None:
+    if plan.measures is None and plan.rows_per == "match":
         columns += [_variable_column(rows, number, variable) for number, variable in _output_variables(plan)]
         columns.append(_events_column(rows, members))
     else:
         columns += [_slot_column(rows, name, slot) for name, slot in plan.slots.items()]
     if INCONSISTENT in (plan.outputs or ()):
         columns.append(pa.nulls(count, pa.string()))
-    if plan.outputs is not None:
+    if plan.rows_per == "event":
+        columns.append(events_column(plan, _taken(rows, members), rows.events, {}))
+    elif plan.outputs is not None:
         columns.append(pa.nulls(count, event_type(plan)))
     typed = [as_typed(field.type, column) for field, column in zip(schema, columns, strict=True)]
     return pa.table(typed, schema=schema)
@@ -208,6 +221,24 @@ def _events_column(rows: _Rows, members: Int32s) -> pa.Array:
     offsets = pa.array(np.append(0, emitted.stop).astype(np.int32))
     structs = pa.StructArray.from_arrays(typed, fields=[*type_])
     return pa.ListArray.from_arrays(offsets, structs, type=pa.list_(type_))
+
+
+def _taken(rows: _Rows, members: Int32s) -> Taken:
+    """The events of the occurrences. The stage of an event is the first variable whose value it is; temporal events are
+    left out.
+    """
+    emitted, variables = rows.emitted, _output_variables(rows.plan)
+    occurrence = np.repeat(np.arange(len(emitted.stop)), np.diff(emitted.stop, prepend=0))
+    stage = np.full(len(members), len(variables))
+    for place, (number, _) in reversed([*enumerate(variables)]):
+        stage[(emitted.first[occurrence, number] == emitted.position) & emitted.is_event[occurrence, number]] = place
+    present = members >= 0
+    stage, occurrence = stage[present], occurrence[present]
+    names = pa.array([variable.name for _, variable in variables], pa.string())
+    unnamed = stage == len(variables)
+    places = pa.array(places_within(occurrence * (len(variables) + 1) + stage), mask=unnamed)
+    ends = np.cumsum(np.bincount(occurrence, minlength=len(emitted.stop)))
+    return Taken(ends, members[present], names.take(pa.array(stage, mask=unnamed)), places)
 
 
 # Measures

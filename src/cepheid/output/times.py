@@ -12,18 +12,21 @@ import pyarrow.compute as pc
 
 from cepheid.events.batch import Schema
 from cepheid.events.time import TIME_TYPE, arrow_zone
+from cepheid.output.events import unnested, unnested_schema
 from cepheid.plan.plan_set import PatternPlan
 
 
 def given_schema(plan: PatternPlan, rows: pa.Schema) -> pa.Schema:
-    """The columns of a matcher's rows, with the times in the types of the events' time columns."""
+    """The columns of a matcher's rows, with the times in the types of the events' time columns, and the events of a
+    match in rows of their own if the output has them so.
+    """
     types = _types(plan, rows.names)
-    return pa.schema([field.with_type(_given_type(plan, field, types)) for field in rows])
+    return pa.schema([field.with_type(_given_type(plan, field, types)) for field in unnested_schema(rows)])
 
 
 def given_rows(plan: PatternPlan, rows: pa.Table, zone: str) -> pa.Table:
     """Converts rows of a matcher to those of `given_schema`. Times without a zone show the clock in `zone`."""
-    schema = given_schema(plan, rows.schema)
+    schema, rows = given_schema(plan, rows.schema), unnested(rows)
     columns = [_converted(column, field.type, zone) for column, field in zip(rows.columns, schema, strict=True)]
     return pa.table(columns, schema=schema)
 

@@ -15,6 +15,9 @@ from cepheid.plan.conditions.script import Aggregate, Script, StageValue
 OutputName: TypeAlias = OneOf["matches", "timeouts", "no_match", "inconsistent", "late"]
 """The outputs that a detection can give."""
 
+RowsPer: TypeAlias = OneOf["match", "event"]
+"""What has a row of its own in the output: each match, or each event of each match."""
+
 
 @dataclass(frozen=True)
 class Lifted:
@@ -58,6 +61,10 @@ class Measure:
     expression: Literal | Name | Call
     slots: dict[str, Slot]
     type: pa.DataType
+    running: bool = False
+    """Whether it is over the events up to that of the row; otherwise over all events of the match. It may be so only
+    where each event has a row.
+    """
 
 
 def slots_of(measures: Iterable[Measure]) -> dict[str, Slot]:

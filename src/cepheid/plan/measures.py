@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -15,9 +16,25 @@ from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
 from cepheid.plan.conditions.script import Aggregate, StageValue
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lifted import Measure, Slot
+from cepheid.plan.lifted import Measure, RowsPer, Slot
 
-ResolvedMeasure: TypeAlias = tuple[str, Node]
+_OPERATORS = "AND|BETWEEN|DIV|I?LIKE|IN|IS|NOT|OR|REGEXP|RLIKE"
+_WORD = re.compile(rf"\s*(FINAL|RUNNING)\s+(?!(?:{_OPERATORS})\b)(?=[\w`])", re.IGNORECASE)
+"""The word in front of a measure, before a name or a number. In `final IS NULL` the word is a name itself."""
+
+
+class ResolvedMeasure(NamedTuple):
+    """A measure with its names resolved."""
+
+    name: str
+    node: Node
+    running: bool
+    """Whether it is over the events up to that of the row."""
+
+
+def says_running(text: str) -> bool:
+    word = _WORD.match(text)
+    return word is not None and word[1].upper() == "RUNNING"
 
 
 class Texts(Protocol):
@@ -51,10 +68,18 @@ def resolve_measures(
     problems: list[Problem],
     *,
     noun: str = "measure",
+    rows_per: RowsPer = "match",
 ) -> list[ResolvedMeasure]:
-    """The measures over these stages or variables, with all names resolved. Measures with problems are left out."""
+    """The measures over these stages or variables, with all names resolved. Measures with problems are left out.
+
+    As in SQL, measures of the rows of a match's events are running, unless `FINAL` comes before them. Where a match has
+    one row, `RUNNING` and `FINAL` say the same.
+    """
     resolved = []
-    for name, text in measures.items():
+    for name, given in measures.items():
+        word = _WORD.match(given)
+        text = given[word.end() :] if word else given
+        running = rows_per == "event" and (word is None or says_running(given))
         source = Source(text, f"{noun} {name!r}")
         found: list[Problem] = []
         expression = texts.parse(source, problems)
@@ -63,7 +88,7 @@ def resolve_measures(
         node = Resolver(source, columns, names, len(names), found, measure=True).resolve(expression)
         problems += found
         if not found:
-            resolved.append((name, node))
+            resolved.append(ResolvedMeasure(name, node, running))
     return resolved
 
 
@@ -72,29 +97,30 @@ def build_measures(
 ) -> tuple[Measure, ...]:
     """The measures, typed by the engine over their slots."""
     measures = []
-    for name, node in resolved:
+    for one in resolved:
         try:
-            measures.append(_measure(lifting, name, node, engine))
+            measures.append(_measure(lifting, one, engine))
         except PatternError as error:
             problems += error.problems
     return tuple(measures)
 
 
-def _measure(lifting: Lifting, name: str, node: Node, engine: SqlEngine) -> Measure:
+def _measure(lifting: Lifting, resolved: ResolvedMeasure, engine: SqlEngine) -> Measure:
+    name, node, running = resolved
     assert node.source is not None
     edits: list[tuple[Span, str]] = []
-    tree = _over_slots(lifting, node, edits)
+    tree = _over_slots(lifting, node, edits, running=running)
     used = {name for _, name in edits}
-    slots = {name: slot for name, slot in lifting.slots.items() if name in used}
+    slots = {name: slot for name, (slot, _) in lifting.slots.items() if name in used}
     sql = node.source.sql(resolve.span_of(node), edits)
     (type_,) = engine.types_of([(tree, sql)], pa.schema([(slot, value.type) for slot, value in slots.items()]))
     if isinstance(type_, Problem):
         span = type_.span or resolve.span_of(node)
         raise PatternError(replace(type_, where=node.source.where, text=node.source.text, span=span))
-    return Measure(name, node.source.text, sql, tree, slots, type_)
+    return Measure(name, node.source.text, sql, tree, slots, type_, running)
 
 
-def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]]) -> Expression:
+def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]], *, running: bool) -> Expression:
     """The node's tree, with a slot in place of everything that is read from stages."""
     match node:
         case Constant(literal):
@@ -103,11 +129,13 @@ def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]]) -> 
             return name
         case Column() | Pick() | Folded():
             slot = _slot(lifting, node)
-            key = lifting.name_slot(slot)
+            key = lifting.name_slot(slot, running=running)
             edits.append((node.span, key))
             return Name((key,), (node.span,))
         case Apply(call, args):
-            return Call(call.function, tuple(_over_slots(lifting, arg, edits) for arg in args), call.span)
+            return Call(
+                call.function, tuple(_over_slots(lifting, arg, edits, running=running) for arg in args), call.span
+            )
         case Called():
             raise AssertionError(node)  # a function is in no text
 

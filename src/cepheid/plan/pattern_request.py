@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from cepheid.events.batch import Schema
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 
 P = TypeVar("P")
@@ -32,6 +32,11 @@ class PlanOptions(NamedTuple):
     outputs: tuple[OutputName, ...] | None = None
     """The requested outputs. None: matches alone, in columns of their own."""
     limits: Limits = Limits()
+    rows_per: RowsPer = "match"
+    numbered: bool = False
+    """Whether rows of events have the events' numbers in place of their columns."""
+    in_one_table: bool = False
+    """Whether rows say which kind they are."""
 
     def chosen(self, schema: Schema) -> tuple[str, ...]:
         """The event columns in the output."""

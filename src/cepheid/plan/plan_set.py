@@ -16,7 +16,7 @@ from cepheid.lang.function import Function
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Shape, shape_of
-from cepheid.plan.lifted import Lifted, Measure, OutputName, Slot, slots_of
+from cepheid.plan.lifted import Lifted, Measure, OutputName, RowsPer, Slot, slots_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
@@ -72,6 +72,10 @@ class PatternPlan(LiftedFor, Protocol):
         """The functions, each with the place of its condition."""
 
     @property
+    def rows_per(self) -> RowsPer: ...
+    @property
+    def numbered(self) -> bool: ...
+    @property
     def measures(self) -> tuple[Measure, ...] | None:
         """None: the output has the events of a match as they are."""
 
@@ -82,6 +86,10 @@ class PatternPlan(LiftedFor, Protocol):
     @property
     def slots(self) -> Mapping[str, Slot]:
         """The inputs of the measures, by the name of their column in the matcher's rows."""
+
+    @property
+    def running_slots(self) -> Mapping[str, Slot]:
+        """Those of running measures, which each event of a match has."""
 
     @property
     def computed_times(self) -> Mapping[str, tuple[str, ...]]:
@@ -107,6 +115,8 @@ class PlanParts(TypedDict):
     outputs: tuple[OutputName, ...] | None
     limits: Limits
     questions: tuple[Question, ...]
+    rows_per: RowsPer
+    numbered: bool
 
 
 def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions, questions: Sequence[Question] = ()) -> PlanParts:
@@ -117,6 +127,8 @@ def plan_parts(schema: Schema, lifting: Lifting, options: PlanOptions, questions
         outputs=options.outputs,
         limits=options.limits,
         questions=(*questions,),
+        rows_per=options.rows_per,
+        numbered=options.numbered,
     )
 
 
@@ -135,6 +147,9 @@ class PlanOf(Generic[N]):
     """Columns that scripts and measures read."""
     questions: tuple[Question, ...] = field(default=(), kw_only=True)
     """Columns of answers, which bits and values read."""
+    rows_per: RowsPer = field(default="match", kw_only=True)
+    numbered: bool = field(default=False, kw_only=True)
+    """Whether rows of events have the events' numbers (`NUMBER`) in place of their columns."""
 
 
 class Measured:
@@ -147,6 +162,16 @@ class Measured:
     def slots(self) -> dict[str, Slot]:
         """The slots of all measures, by name."""
         return slots_of(self.measures or ())
+
+    @property
+    def running_slots(self) -> dict[str, Slot]:
+        """Those of running measures."""
+        return slots_of(measure for measure in self.measures or () if measure.running)
+
+    @property
+    def match_slots(self) -> dict[str, Slot]:
+        """Those of measures over whole matches."""
+        return slots_of(measure for measure in self.measures or () if not measure.running)
 
     @property
     def computed_times(self) -> dict[str, tuple[str, ...]]:

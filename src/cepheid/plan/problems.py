@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, SchemaError, did_you_mean
 from cepheid.events.batch import Schema
 from cepheid.plan.conditions.types import is_orderable, sql_name
+from cepheid.plan.lifted import OutputName
+from cepheid.plan.pattern_request import PlanOptions
+from cepheid.plan.reserved import CAUSE, INTERNAL, KIND, OF_EVENTS, OF_MATCHES, ROW_NUMBER
 
 
 def refusal(problems: Sequence[Problem], faults: Sequence[str]) -> PatternError | SchemaError:
@@ -18,8 +21,38 @@ def refusal(problems: Sequence[Problem], faults: Sequence[str]) -> PatternError 
     return SchemaError("\n".join(faults))
 
 
-def schema_faults(schema: Schema, chosen: Sequence[str]) -> list[str]:
-    """The faults of the key, the time, the sequence and the columns: unknown names and types that do not fit."""
+def schema_faults(schema: Schema, options: PlanOptions) -> list[str]:
+    """The faults of the key, the time, the sequence and the columns: unknown names and types that do not fit, and
+    columns that have the name of another one of the output.
+    """
+    return [*_faults_of_names(schema, options.chosen(schema)), *_taken_names(schema, options)]
+
+
+def names_beside(schema: Schema, options: PlanOptions) -> list[str]:
+    """The names in the output that a measure cannot have, in addition to those that patterns of its kind reserve."""
+    if options.rows_per == "match":
+        return [*schema.key]
+    return [*OF_EVENTS, ROW_NUMBER, *dict.fromkeys([*schema.key, *options.chosen(schema)])]
+
+
+def _taken_names(schema: Schema, options: PlanOptions) -> Iterator[str]:
+    """The faults of event columns that stand beside columns of the output with the same name."""
+    if options.rows_per == "match":
+        return
+    taken = {*OF_MATCHES, *OF_EVENTS, *[KIND] * options.in_one_table}
+    taken |= {*[ROW_NUMBER] * options.numbered, *[CAUSE] * has_cause(options.outputs)}
+    for name in dict.fromkeys([*schema.key, *options.chosen(schema)]):
+        if name.lower() in taken or INTERNAL.fullmatch(name.lower()):
+            how = "rename it" if name in schema.key else "rename it, or choose others with columns=[…]"
+            yield f"columns: {name!r} is the name of a column that rows of events have themselves; {how}"
+
+
+def has_cause(outputs: tuple[OutputName, ...] | None) -> bool:
+    """Whether rows say why there is no match."""
+    return not {"no_match", "inconsistent"}.isdisjoint(outputs or ())
+
+
+def _faults_of_names(schema: Schema, chosen: Sequence[str]) -> list[str]:
     names = schema.columns.names
     named = [("key", k) for k in schema.key]
     if schema.time is not None:

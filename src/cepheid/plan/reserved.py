@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
 VERSION = "version"
 """The column after LEADING in rows of patterns that come and go."""
 
-LEADING = ("kind", "pattern")
+LEADING = KIND, PATTERN = ("kind", "pattern")
 """The columns that come first where rows of several kinds or patterns are in one table."""
 
-COMMON = (*LEADING, "match_id", "match_start", "match_end", "detected_at", "event")
+OF_MATCHES = (PATTERN, "match_id", "match_start", "match_end", "detected_at")
+"""The columns about a match, where each of its events has a row."""
+
+COMMON = (KIND, *OF_MATCHES, "event")
 """The columns that patterns of every kind may have."""
 
 IN_ONE_TABLE = (*LEADING, "stages", "event")
 """Columns of the one table that has all outputs."""
+
+OF_EVENTS = STAGE, POSITION, STAGE_POSITION = ("stage", "position", "stage_position")
+"""The columns about an event in its match, where each event has a row: the stage or variable that took it, and its
+place in the match and among the events of the stage, from 1.
+"""
+
+ROW_NUMBER = "row_number"
+"""The column for the number of the event's row in the table, from 0, where each event has a row."""
+
+INTERNAL = re.compile(r"_error|_counts|_events|_slot\d+")
+"""Names of columns that hosts use beside the key columns while they build the output."""
 
 RESERVED = (*COMMON, "stages")
 

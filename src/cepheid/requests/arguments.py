@@ -15,13 +15,10 @@ from cepheid.families.family import Family
 from cepheid.lang.arguments import brief, whole_number
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.plain_value import plain_value
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
-from cepheid.plan.reserved import CAUSE, IN_ONE_TABLE, RESERVED
+from cepheid.plan.reserved import CAUSE, IN_ONE_TABLE, INTERNAL, RESERVED
 from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls, Workers
-
-_INTERNAL = re.compile(r"_error|_counts|_slot\d+")
-"""Names of internal columns that hosts use beside the key columns while they build the output."""
 
 
 def checked_name(argument: str, given: object, faults: list[str]) -> str:
@@ -50,7 +47,7 @@ def checked_key(given: object, faults: list[str], *, with_outputs: bool, with_ca
     faults += [
         f"key: {name!r} is the name of a column that the output has itself; rename the key's"
         for name in names
-        if name.lower() in reserved or _INTERNAL.fullmatch(name.lower())
+        if name.lower() in reserved or INTERNAL.fullmatch(name.lower())
     ]
     return names
 
@@ -90,6 +87,13 @@ def checked_outputs(given: object, faults: list[str]) -> tuple[OutputName, ...]:
         faults.append(f"outputs: none is named; name at least one of {choices}, or leave it out for matches only")
         return ()
     return cast("tuple[OutputName, ...]", tuple(dict.fromkeys(names)))
+
+
+def checked_rows_per(given: RowsPer, faults: list[str]) -> RowsPer:
+    if given not in get_args(RowsPer):
+        faults.append(f"rows_per: {brief(given)} is not one of {', '.join(map(repr, get_args(RowsPer)))}")
+        return "match"
+    return given
 
 
 def checked_limits(given: object, faults: list[str]) -> Limits:

@@ -33,5 +33,6 @@ def asked_of(request: Request, asked: PatternRequest[Any], zone: str, events: di
             "outputs": None if request.outputs is None else list(request.outputs),
             "time_zone": zone,
             "shards": request.shards,
+            **({} if request.rows_per == "match" else {"rows_per": request.rows_per}),
         },
     }

@@ -15,7 +15,7 @@ from cepheid.events.batch import Schema
 from cepheid.families import known_family_of
 from cepheid.families.family import Family
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet
@@ -58,7 +58,12 @@ class Request:
     columns: tuple[str, ...] | None = None
     outputs: tuple[OutputName, ...] | None = None
     """None: only matches, in their own columns."""
+    in_one_table: bool = False
+    """Whether rows say which kind they are."""
     limits: Limits = field(default_factory=Limits)
+    rows_per: RowsPer = "match"
+    numbered: bool = False
+    """Whether rows of events have the events' numbers, with which the host finds their columns."""
     as_of: datetime | None = None
     """A time without a zone is read like event times without one."""
     time_zone: str | None = None
@@ -102,7 +107,15 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
         request.patterns,
         Schema(columns, request.key, request.time, request.sequence, request.end),
         engine,
-        PlanOptions(request.named, request.columns, request.outputs, request.limits),
+        PlanOptions(
+            named=request.named,
+            columns=request.columns,
+            outputs=request.outputs,
+            limits=request.limits,
+            rows_per=request.rows_per,
+            numbered=request.numbered,
+            in_one_table=request.in_one_table,
+        ),
     )
 
 

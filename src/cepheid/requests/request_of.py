@@ -10,7 +10,7 @@ from types import EllipsisType
 from cepheid.errors import SchemaError
 from cepheid.families import known_family_of
 from cepheid.lang.arguments import brief
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_as_of,
@@ -22,6 +22,7 @@ from cepheid.requests.arguments import (
     checked_nulls,
     checked_outputs,
     checked_path,
+    checked_rows_per,
     checked_shards,
     checked_standbys,
     checked_time,
@@ -44,6 +45,7 @@ def request_of(
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
+    rows_per: RowsPer = "match",
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
@@ -85,6 +87,8 @@ def request_of(
         sequence=() if sequence is None else checked_names("sequence", sequence, faults),
         columns=None if columns is None else checked_names("columns", columns, faults),
         outputs=asked,
+        in_one_table=in_one_table,
+        rows_per=checked_rows_per(rows_per, faults),
         limits=Limits() if limits is None else checked_limits(limits, faults),
         as_of=None if as_of is None else checked_as_of(as_of, faults),
         time_zone=checked_zone(time_zone, faults),

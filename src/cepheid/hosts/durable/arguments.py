@@ -13,6 +13,7 @@ from cepheid.events.batch import Schema
 from cepheid.hosts.durable.host import Old
 from cepheid.hosts.durable.state import MatchesOf
 from cepheid.lang.arguments import brief
+from cepheid.plan.pattern_request import PlanOptions
 from cepheid.plan.problems import schema_faults
 from cepheid.requests.arguments import checked_key, checked_measures
 from cepheid.requests.patterns import asked_patterns
@@ -23,7 +24,7 @@ def columns_faults(columns: pa.Schema, time: str, sequence: Sequence[str]) -> li
     repeated = [name for name, count in Counter(columns.names).items() if count > 1]
     if repeated:
         return [f"the events have several columns {name!r}" for name in repeated]
-    return schema_faults(Schema(columns, (), time, tuple(sequence)), ())
+    return schema_faults(Schema(columns, (), time, tuple(sequence)), PlanOptions(columns=()))
 
 
 def check_one_pattern(pattern: object) -> None:

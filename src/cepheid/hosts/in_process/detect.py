@@ -25,12 +25,14 @@ from cepheid.hosts.in_process.prepare import (
     usable,
 )
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
+from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
 from cepheid.output.common import filled, merged
+from cepheid.output.events import own_columns
 from cepheid.output.times import given_rows, repeated_hours
 from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
@@ -60,8 +62,10 @@ class Prepared(NamedTuple):
     """With the order of arrival as its sequence, in processing order."""
     plans: PlanSet[Any]
     compiled: Any
+    source: pa.Table
+    """All events, with the columns that are used."""
     events: TimedEvents
-    """The events that have key and times, up to `until`."""
+    """Those that have key and times, up to `until`."""
     read: Read
     until: int | None
     engine: DuckDbEngine
@@ -80,6 +84,7 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
         PatternError, SchemaError, EventError: as `detect_in_process`.
     """
     events, request = in_order_of_arrival(events, request)
+    request = by_number(events.schema, request)
     family, zone = request.family, request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
@@ -88,8 +93,9 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     events = without_views(events.select(used_columns(plans)))
     for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
         warn(warning)
-    usable_events, read = usable(timed(events, request), plans.schema, request.nulls, until)
-    return Prepared(request, plans, compiled, usable_events, read, until, engine)
+    given = with_numbers(events) if request.numbered else events
+    usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
+    return Prepared(request, plans, compiled, events, usable_events, read, until, engine)
 
 
 def detect_in_process(events: pa.Table, request: Request) -> Detected:
@@ -113,7 +119,10 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     report(counts_of(family.counts, ready.read | matcher.counts), request)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
-    return Detected(_output(plans, request, [tables for tables in results if tables], ready.engine), sources(plans))
+    rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
+    if request.numbered:
+        rows = with_source_columns(rows, ready.source, own_columns(plans.each[0]))
+    return Detected(rows, sources(plans))
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:

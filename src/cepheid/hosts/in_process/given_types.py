@@ -12,21 +12,27 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from cepheid.events.batch import NUMBER
 from cepheid.lang.expression import Name
 from cepheid.plan.conditions.script import StageValue
 from cepheid.plan.lifted import Measure
 from cepheid.plan.plan_set import PatternPlan, PlanSet
+from cepheid.plan.reserved import ROW_NUMBER
 
 Sources: TypeAlias = Mapping[str, str]
 """Output column → the event column that its values come from."""
 
 
 def sources(plans: PlanSet[Any]) -> dict[str, str]:
-    """The sources of the key, of the times of the first and the last event, and of measures that are just a column."""
+    """The sources of the key, of the times of the first and the last event, of measures that are just a column and, for
+    rows of events, of their columns and numbers.
+    """
     schema = plans.schema
     source_of = {name: name for name in schema.key}
     if schema.time is not None:
         source_of |= {"match_start": schema.time, "match_end": schema.end or schema.time}
+    if plans.each[0].rows_per == "event":
+        source_of |= {name: name for name in plans.columns} | {ROW_NUMBER: NUMBER}
     measures: dict[str, set[str | None]] = {}
     for plan in plans.each:
         for name in plan.computed_times:

@@ -18,6 +18,7 @@ from cepheid.events.batch import (
     END,
     EVENT_PREFIX,
     KEY_PREFIX,
+    NUMBER,
     ROW_PREFIX,
     SEQUENCE_PREFIX,
     TIME,
@@ -201,8 +202,10 @@ def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
+    if NUMBER in events.schema.names:
+        columns[NUMBER] = events.column(NUMBER)
     if plan.functions:
-        known = [name for name in events.schema.names if name != ARRIVAL]
+        known = [name for name in events.schema.names if name not in (ARRIVAL, NUMBER)]
         columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
     return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))
 

@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EventError, SchemaError
+from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.given_types import in_types_of
+from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import repeated_names
 
 FromArrow: TypeAlias = Callable[[pa.Table, Mapping[str, str]], Any]
@@ -218,6 +220,8 @@ def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
         if name in frame and name not in numbers:
             with suppress(TypeError, ValueError):  # NULLs where the events have none, as in rows of other patterns
                 frame[name] = frame[name].astype(type_)
+    if NUMBER in sources.values():
+        frame.index = events.index.take(frame.pop(ROW_NUMBER))
     return frame
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from cepheid.hosts.spark.lift import named
 from cepheid.output.common import INCONSISTENT, INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
 from cepheid.plan.lifted import OutputName
-from cepheid.plan.reserved import CAUSE
+from cepheid.plan.reserved import CAUSE, OF_EVENTS
 
 _KINDS: dict[OutputName, tuple[str, ...]] = {
     "matches": (MATCH, INSERTION, RETRACTION),
@@ -26,4 +26,6 @@ def rows_of_output(rows: DataFrame, output: OutputName) -> DataFrame:
 def _columns(output: OutputName, given: list[str]) -> list[str]:
     if output != "late":
         return [name for name in given if name != "event" and (name != CAUSE or output in ("no_match", "inconsistent"))]
-    return [*given[: given.index("match_start")], "detected_at", "event"]
+    if "event" in given:
+        return [*given[: given.index("match_start")], "detected_at", "event"]
+    return [name for name in given if name not in ("match_start", "match_end", CAUSE, *OF_EVENTS)]  # rows of events

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from cepheid.compile.arrays import Ints
 from cepheid.compile.intervals.compiled import CompiledIntervals
 from cepheid.errors import SnapshotError
-from cepheid.events.batch import END, ORDINAL, TIME, Batch
+from cepheid.events.batch import END, NUMBER, ORDINAL, TIME, Batch
 from cepheid.events.identity import canonical_bytes
 from cepheid.events.late_ordinals import LateOrdinals
 from cepheid.kernel import siphash
@@ -241,13 +241,16 @@ class LiveIntervalMatcher:
 
 
 def in_order_of_content(events: Batch) -> Batch:
-    """The events sorted by end, start, then all other columns, so that the order in which they came does not matter."""
+    """The events sorted by end, start, then all other columns, so that the order in which they came matters only for
+    events that are equal.
+    """
     starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
     order = np.lexsort((starts, ends))
     same = (np.diff(ends[order]) == 0) & (np.diff(starts[order]) == 0)
     if same.any():  # other columns are compared only where times are equal
         tied = np.union1d(order[1:][same], order[:-1][same])
-        content = canonical_bytes([column.take(pa.array(tied)) for column in events.data.columns], len(tied))
+        columns = [events.column(name) for name in events.data.schema.names if name != NUMBER]
+        content = canonical_bytes([column.take(pa.array(tied)) for column in columns], len(tied))
         ranks = np.zeros(len(events), np.int64)
         ranks[tied[pc.sort_indices(content).to_numpy()]] = np.arange(len(tied))
         order = np.lexsort((ranks, starts, ends))

@@ -18,7 +18,7 @@ from cepheid.events.identity import key_names
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.stages.emitted import Emitted
-from cepheid.output.common import TIMEOUT, as_typed, identities
+from cepheid.output.common import TIMEOUT, identities
 from cepheid.output.ids import Hashes, Ids, hex_ids, identified, purpose, single
 from cepheid.output.measures import slot_values
 from cepheid.output.stages.rows import (
@@ -31,6 +31,7 @@ from cepheid.output.stages.rows import (
     stages_field,
     times_of,
 )
+from cepheid.output.typed import as_typed
 from cepheid.plan.stages.plan import Plan
 
 _SERIES = "series"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +15,13 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import NO_TIME, Int32s
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
-from cepheid.output.common import MATCH, NO_MATCH, TIMEOUT, as_typed, event_structs, event_type, identities
+from cepheid.output.common import MATCH, NO_MATCH, TIMEOUT, event_structs, event_type, identities
+from cepheid.output.events import Taken, events_column, events_field, places_within
 from cepheid.output.ids import Hashes, Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.output.measures import StageEvents, slot_values
-from cepheid.plan.reserved import CAUSE
+from cepheid.output.running import EventsSoFar, running_values
+from cepheid.output.typed import as_typed
+from cepheid.plan.reserved import CAUSE, LEADING, PATTERN
 from cepheid.plan.stages.plan import Plan, StageColumn
 
 OPEN = "open"
@@ -44,6 +48,7 @@ def row_schema(plan: Plan) -> pa.Schema:
     """The columns of a matcher's rows: match_id, the key, times, then one column per stage or, with measures, one per
     slot. With outputs, kind and pattern come first, all stages are in one map, and the late event comes last. After the
     times is the name of the negated stage that has ended a partial match without a match, if that is among the outputs.
+    For rows of events there is the list of events in place of stages, and the pattern comes first in any case.
     """
     common = [
         pa.field("match_id", pa.string(), nullable=False),
@@ -54,16 +59,23 @@ def row_schema(plan: Plan) -> pa.Schema:
     ]
     if NO_MATCH in (plan.outputs or ()):
         common.append(pa.field(CAUSE, pa.string()))
-    if plan.measures is not None:
-        common += [pa.field(name, slot.type) for name, slot in plan.slots.items()]
-    elif plan.outputs is None:
-        common += [_stage_field(plan, column) for column in plan.stage_columns]
-    else:
-        common.append(stages_field(plan))
+    leading = [pa.field(name, pa.string(), nullable=False) for name in leading_names(plan)]
+    late = [pa.field("event", event_type(plan))] * (plan.outputs is not None and plan.rows_per == "match")
+    return pa.schema([*leading, *common, *_fields_of_match(plan), *late])
+
+
+def _fields_of_match(plan: Plan) -> list[pa.Field]:
+    if plan.rows_per == "match" and plan.measures is None:
+        return [_stage_field(plan, one) for one in plan.stage_columns] if plan.outputs is None else [stages_field(plan)]
+    slots = [pa.field(name, slot.type) for name, slot in plan.match_slots.items()]
+    return [*slots, *[events_field(plan)] * (plan.rows_per == "event")]
+
+
+def leading_names(plan: Plan) -> tuple[str, ...]:
+    """The columns that come first."""
     if plan.outputs is None:
-        return pa.schema(common)
-    leading = [pa.field("kind", pa.string(), nullable=False), pa.field("pattern", pa.string(), nullable=False)]
-    return pa.schema([*leading, *common, pa.field("event", event_type(plan))])
+        return () if plan.rows_per == "match" else (PATTERN,)
+    return LEADING
 
 
 def rows_of(plan: Plan, emitted: Emitted, events: Batch, position: Int32s, ids: Ids) -> pa.RecordBatch:
@@ -121,19 +133,51 @@ def _rows(
     ]
     if NO_MATCH in (plan.outputs or ()):
         columns.append(_causes(plan, emitted))
-    if plan.measures is not None:
-        taken = {slot.stage: events_of(emitted, position, slot.stage) for slot in plan.slots.values()}
-        columns += [_slot_values(plan, name, taken[slot.stage], events) for name, slot in plan.slots.items()]
-    elif plan.outputs is None:
-        stages = [(column, events_of(emitted, position, column.stage)) for column in plan.stage_columns]
-        columns += [_stage_column(plan, column, taken, events) for column, taken in stages]
-    else:
-        columns.append(stage_map([(plan, count)], emitted, events, position))
-    if plan.outputs is not None:
-        leading = [pa.array([text] * count, pa.string()) for text in (kind, plan.pattern.name)]
-        columns = [*leading, *columns, pa.nulls(count, event_type(plan))]
+    columns += _columns_of_match(plan, emitted, events, position)
+    texts = {"kind": kind, "pattern": plan.pattern.name}
+    columns = [*(pa.repeat(pa.scalar(texts[name]), count) for name in leading_names(plan)), *columns]
+    if len(columns) < len(schema):
+        columns.append(pa.nulls(count, event_type(plan)))
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(typed, schema=schema)
+
+
+def _columns_of_match(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> list[pa.Array]:
+    """The columns of `_fields_of_match`."""
+    if plan.rows_per == "match" and plan.measures is None:
+        if plan.outputs is not None:
+            return [stage_map([(plan, len(emitted.end))], emitted, events, position)]
+        stages = [(column, events_of(emitted, position, column.stage)) for column in plan.stage_columns]
+        return [_stage_column(plan, column, taken, events) for column, taken in stages]
+    taken = {slot.stage: events_of(emitted, position, slot.stage) for slot in plan.match_slots.values()}
+    slots = plan.match_slots.items()
+    columns = [_value(plan, name, partial(slot_values, slot, taken[slot.stage], events)) for name, slot in slots]
+    if plan.rows_per == "event":
+        columns.append(_events_column(plan, emitted, events, position))
+    return columns
+
+
+def _events_column(plan: Plan, emitted: Emitted, events: Batch, position: Int32s) -> pa.Array:
+    names = pa.array([leaf.name for leaf in plan.pattern.leaves], pa.string())
+    match = np.repeat(np.arange(len(emitted.end)), np.diff(emitted.end, prepend=0))
+    places = places_within(match * len(names) + emitted.stage)
+    taken = Taken(emitted.end, position, names.take(pa.array(emitted.stage)), pa.array(places))
+    slots = plan.running_slots
+    so_far = {slot.stage: events_so_far(emitted, position, slot.stage) for slot in slots.values()}
+    running = {
+        name: _value(plan, name, partial(running_values, slot, so_far[slot.stage], events))
+        for name, slot in slots.items()
+    }
+    return events_column(plan, taken, events, running)
+
+
+def events_so_far(emitted: Emitted, position: Int32s, stage: int) -> EventsSoFar:
+    """For each event of each match the events that the stage has up to it."""
+    mine = emitted.stage == stage
+    before = np.concatenate([[0], np.cumsum(mine)])
+    begins = np.concatenate([[0], emitted.end[:-1]])
+    first = np.repeat(before[begins], np.diff(emitted.end, prepend=0))
+    return EventsSoFar(position[mine], first, before[1:])
 
 
 def events_of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
@@ -142,9 +186,10 @@ def events_of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
     return StageEvents(position[mine], before[np.concatenate([[0], emitted.end])])
 
 
-def _slot_values(plan: Plan, name: str, taken: StageEvents, events: Batch) -> pa.Array:
+def _value(plan: Plan, name: str, values: Callable[[], pa.Array]) -> pa.Array:
+    """The values of a slot; ConditionError, with the name of the measure, if they cannot be computed."""
     try:
-        return slot_values(plan.slots[name], taken, events)
+        return values()
     except ConditionError as error:
         measure = next(measure for measure in plan.measures or () if name in measure.slots)
         raise ConditionError(f"measure {measure.name!r}: {error}") from error

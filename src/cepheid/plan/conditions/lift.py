@@ -52,8 +52,8 @@ class Lifting:
     names: Names
     bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
-    slots: dict[str, Slot] = field(default_factory=dict)
-    """The slots of the measures so far, by name. Equal slots share a name."""
+    slots: dict[str, tuple[Slot, bool]] = field(default_factory=dict)
+    """The slots of the measures so far, by name, and whether they are running. Equal slots share a name."""
     first_slot: int = 0
     """The number in the first slot's name."""
     stage: int = 0
@@ -137,10 +137,10 @@ class Lifting:
         parts = [part for node in nodes for part in resolve.written_parts(node) if self.can_raise(part)]
         return " AND ".join(f"{resolve.text_of(part)!r} ({part.source.where})" for part in parts if part.source)
 
-    def name_slot(self, slot: Slot) -> str:
+    def name_slot(self, slot: Slot, *, running: bool) -> str:
         fresh = f"_slot{self.first_slot + len(self.slots)}"
-        name = next((name for name, known in self.slots.items() if known == slot), fresh)
-        self.slots[name] = slot
+        name = next((name for name, known in self.slots.items() if known == (slot, running)), fresh)
+        self.slots[name] = slot, running
         return name
 
     def add_slot(self, node: Node) -> int:

@@ -60,7 +60,7 @@ def build_interval_plans(
         PatternError: lists the faults of the schema, if any, then all problems of all patterns.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events.
     """
-    faults = [*schema_faults(Schema(schema.columns, schema.key, None), options.chosen(schema)), *_time_faults(schema)]
+    faults = [*schema_faults(Schema(schema.columns, schema.key, None), options), *_time_faults(schema)]
     plans, problems = plans_or_problems(
         patterns,
         lambda one, _: _plan_or_problems(one.pattern, schema, engine, options, sound=not faults),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Column, Node, Resolver, Shape, Source
 from cepheid.plan.conditions.script import Script
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.measures import build_measures, measure_problems, resolve_measures
+from cepheid.plan.measures import build_measures, measure_problems, resolve_measures, says_running
 from cepheid.plan.occurrences.check import (
     OUTPUT,
     check_depth,
@@ -57,7 +57,7 @@ from cepheid.plan.occurrences.types import Chain, misread_types, type_chains
 from cepheid.plan.occurrences.variables import scopes_of
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts, plans_or_problems
-from cepheid.plan.problems import refusal, schema_faults
+from cepheid.plan.problems import names_beside, refusal, schema_faults
 from cepheid.plan.semantics.filters import mapping_problems
 from cepheid.plan.semantics.inert import NotLifted
 
@@ -72,7 +72,7 @@ def build_occurrence_plans(
         PatternError: lists the faults of the schema, if any, then all problems of the patterns and measures.
         LimitExceeded: the patterns ask for more than MAX_CONDITIONS types.
     """
-    faults = schema_faults(schema, options.chosen(schema))
+    faults = schema_faults(schema, options)
     if schema.time is None:
         faults.append("time: occurrences have a start and an end, so event times are needed: name the column of times")
     delays = any(has_delays(one.pattern.expression) for one in patterns)
@@ -107,7 +107,9 @@ def _plan_or_problems(
     found = _Resolved(pattern, schema.columns, schema.time or "", measures or {})
     found.problems += outputs_problems(pattern, options.outputs)
     if measures is not None:
-        found.problems += measure_problems(measures, [*OUTPUT, *schema.key])
+        found.problems += measure_problems(measures, [*OUTPUT, *names_beside(schema, options)])
+        if options.rows_per == "event":
+            found.problems += [*_running_problems(measures)]
     columns = with_answers(schema.columns, found.lifted.questions)
     types = ask_types(engine, found.nodes, columns, found.problems)
     if found.problems or not sound:
@@ -139,6 +141,13 @@ def _plan_or_problems(
             *(map(costly, built.scripted[:1]) if recent else ()),
         ),
     )
+
+
+def _running_problems(measures: Mapping[str, str]) -> Iterator[Problem]:
+    for name, text in measures.items():
+        if says_running(text):
+            message = "measures of occurrences are those of the whole occurrence, in each of its rows"
+            yield Problem(message, f"measure {name!r}", text, hint="Leave out RUNNING.")
 
 
 def check_occurrences(pattern: OccurrencePattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
@@ -187,7 +196,7 @@ class _Resolved:
         """All resolved conditions and measures."""
         conditions = [node for node in self.conditions.values() if isinstance(node, Node)]
         types = [part for node in self.types.values() if node is not None for part in resolve.written_parts(node)]
-        return [*types, *conditions, *(node for _, node in self.measures)]
+        return [*types, *conditions, *(one.node for one in self.measures)]
 
     @property
     def own_conditions(self) -> list[Node]:

@@ -95,7 +95,7 @@ class OccurrencePlan(PlanOf[OccurrencePattern], Measured, InSql):
         for a column that is a time itself, none.
         """
         times: dict[str, tuple[str, ...]] = {"match_start": (), "match_end": ()} if self.has_delays else {}
-        if self.measures is None:
+        if self.measures is None and self.rows_per == "match":
             spans = [variable.name for variable in self.variables if variable.in_output and not variable.is_event]
             times |= {**dict.fromkeys(spans, ("start", "end")), "events": ("time",)}
         return times

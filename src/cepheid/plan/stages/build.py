@@ -22,12 +22,12 @@ from cepheid.plan.conditions.never import Empty, why_never_true
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Called, Node, Resolver, Source
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lifted import OutputName, PlannedCondition
+from cepheid.plan.lifted import OutputName, PlannedCondition, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_problems, resolve_measures
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts
-from cepheid.plan.problems import refusal, schema_faults
+from cepheid.plan.problems import names_beside, refusal, schema_faults
 from cepheid.plan.reserved import CAUSE, RESERVED, RESERVED_OPEN
 from cepheid.plan.semantics.explain import Answer
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
@@ -61,7 +61,7 @@ def build_plan(
         LimitExceeded: more than MAX_CONDITIONS conditions on single events and scripts together.
     """
     options = PlanOptions(columns=columns, outputs=outputs, limits=limits or Limits())
-    faults = schema_faults(schema, options.chosen(schema))
+    faults = schema_faults(schema, options)
     built = plan_or_problems(PatternRequest(pattern, measures), schema, engine, options, sound=not faults)
     if isinstance(built, Plan):
         return built
@@ -87,11 +87,11 @@ def plan_or_problems(
     problems += problems_of_outputs(pattern, options.outputs, named=options.named)
     if measures is not None:
         own = [*RESERVED, *[CAUSE] * ("no_match" in (options.outputs or ()))]
-        problems += measure_problems(measures, [*own, *schema.key])
+        problems += measure_problems(measures, [*own, *names_beside(schema, options)])
     problems += measure_problems(promoted or {}, [*RESERVED_OPEN, *schema.key], noun=PROMOTED)
-    found = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems)
+    found = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems, rows_per=options.rows_per)
     nodes = [part.node for parts in found.conditions for part in parts]
-    nodes += [node for _, node in (*found.measures, *found.promoted)]
+    nodes += [one.node for one in (*found.measures, *found.promoted)]
     types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
     lifting = Lifting(types, names_of(pattern), first_slot=first_slot)
     if problems or not sound:
@@ -152,6 +152,8 @@ def _resolved(
     promoted: Mapping[str, str],
     columns: pa.Schema | None,
     problems: list[Problem],
+    *,
+    rows_per: RowsPer = "match",
 ) -> _Resolved:
     """`columns` None: the columns are not known."""
     parameters, semantics = Parameters(pattern.parameters), SemanticConditions.of(pattern, columns, problems)
@@ -164,7 +166,7 @@ def _resolved(
     known = None if columns is None else with_answers(columns, questions)
     conditions = [_parts(pattern, written, known, parameters, problems) for written in texts]
     names = [leaf.name for leaf in pattern.leaves]
-    resolved = resolve_measures(names, measures, columns, parameters, problems)
+    resolved = resolve_measures(names, measures, columns, parameters, problems, rows_per=rows_per)
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
     lifted = semantics.lifted

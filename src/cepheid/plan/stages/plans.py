@@ -36,7 +36,7 @@ def build_plans(
         as `build_plan`, with the problems of all patterns; also PatternError if measures of one name have different
         types.
     """
-    faults = schema_faults(schema, options.chosen(schema))
+    faults = schema_faults(schema, options)
     plans, problems = plans_or_problems(
         patterns,
         lambda one, first_slot: plan_or_problems(one, schema, engine, options, sound=not faults, first_slot=first_slot),

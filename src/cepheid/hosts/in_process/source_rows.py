@@ -1,0 +1,42 @@
+"""Rows of events: their columns are those of the table that was given, in its own types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from cepheid.errors import SchemaError
+from cepheid.events.batch import NUMBER
+from cepheid.hosts.in_process.prepare import whole, wide
+from cepheid.plan.reserved import ROW_NUMBER
+from cepheid.requests.request import Request
+
+
+def by_number(events: pa.Schema, request: Request) -> Request:
+    """The request, for events with numbers if the output has a row for each of them.
+
+    Raises:
+        SchemaError: a column has the name of that of the numbers.
+    """
+    if request.rows_per == "match":
+        return request
+    if NUMBER in events.names:
+        raise SchemaError(f"the column name {NUMBER!r} is reserved where each event has a row: rename the column")
+    return replace(request, numbered=True)
+
+
+def with_numbers(events: pa.Table) -> pa.Table:
+    """The events with their numbers, from 0."""
+    return events.append_column(NUMBER, pa.array(np.arange(len(events))))
+
+
+def with_source_columns(rows: pa.Table, events: pa.Table, names: Iterable[str]) -> pa.Table:
+    """The rows with these columns of their events, after the events' numbers."""
+    numbers = whole(rows.column(ROW_NUMBER))
+    for place, name in enumerate(names, start=rows.schema.names.index(ROW_NUMBER) + 1):
+        column = whole(wide(events.column(name))).take(numbers)
+        rows = rows.add_column(place, pa.field(name, column.type), column)
+    return rows

@@ -1,0 +1,145 @@
+"""The inputs of running measures: values and folds over the events of a stage up to each event of a match."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.compile.arrays import Ints
+from cepheid.errors import ConditionError
+from cepheid.events.batch import VALUE_PREFIX, Batch
+from cepheid.kernel.arrays import Int32s
+from cepheid.output.measures import half_up, out_of_range
+from cepheid.plan.conditions.coerce import SCRIPT_DIGITS
+from cepheid.plan.conditions.script import Aggregate, Fold, StageValue
+from cepheid.plan.lifted import Slot
+
+_FEW = 64
+"""Up to this many values the sums of all matches are computed together, place by place; of more, match by match."""
+
+
+class EventsSoFar(NamedTuple):
+    """The events of one stage. Those that it has up to event i of all matches are rows[first[i]:end[i]]."""
+
+    rows: Int32s
+    first: Ints
+    end: Ints
+
+
+def running_values(slot: Slot, stage: EventsSoFar, events: Batch) -> pa.Array:
+    """The slot's value for each event of each match.
+
+    Raises:
+        ConditionError: a sum is out of the range of its type.
+    """
+    if isinstance(slot, StageValue):
+        at = stage.first + slot.back if slot.from_first else stage.end - 1 - slot.back
+        there = (stage.first <= at) & (at < stage.end)
+        rows = _taken(stage.rows, at, there)
+        return events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(rows, mask=~there))
+    if slot.column is None:
+        return pa.array(stage.end - stage.first)
+    values = events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(stage.rows))
+    present = values.is_valid().to_numpy(zero_copy_only=False)
+    before = np.concatenate([[0], np.cumsum(present)])
+    first, end = before[stage.first], before[stage.end]
+    if slot.fold is Fold.COUNT:
+        return pa.array(end - first)
+    values = values.filter(pa.array(present))
+    begins = np.unique(first[end > first])
+    folds = _folds(slot, values, begins)
+    return folds.take(pa.array(end - 1, mask=end == first))
+
+
+def _taken(values: Int32s, at: Ints, there: npt.NDArray[np.bool_]) -> Int32s:
+    found = np.zeros(len(at), np.int32)
+    found[there] = values[at[there]]
+    return found
+
+
+def _folds(slot: Aggregate, values: pa.Array, begins: Ints) -> pa.Array:
+    """For each value the fold from the first value of its match; those of a match begin at each of `begins`."""
+    match slot.fold:
+        case Fold.MIN | Fold.MAX:
+            return _extremes(values, begins, slot.fold)
+        case Fold.SUM if pa.types.is_floating(slot.type):
+            return pa.array(_sums(values, begins))
+        case Fold.AVG if not pa.types.is_decimal(slot.type):
+            return pa.array(_sums(values, begins) / _counts(begins, len(values)))
+        case Fold.SUM if pa.types.is_integer(values.type):
+            return _whole_sums(values, begins).cast(slot.type)
+        case _:
+            return _decimals(slot, values, begins)
+
+
+def _counts(begins: Ints, length: int) -> Ints:
+    """For each value the number of values of its match up to it."""
+    counts: Ints = np.arange(1, length + 1) - np.repeat(begins, np.diff(begins, append=length))
+    return counts
+
+
+def _extremes(values: pa.Array, begins: Ints, fold: Fold) -> pa.Array:
+    """The least or greatest values so far. NaN is the greatest value, as Arrow sorts."""
+    count, order = len(values), pc.array_sort_indices(values).to_numpy()
+    ranks = np.empty(count, np.int64)
+    ranks[order] = np.arange(count)
+    # Each match has ranks beyond those of all earlier ones, so that the extremes start anew with it.
+    apart = np.repeat(np.arange(len(begins)) * count, np.diff(begins, append=count))
+    if fold is Fold.MIN:
+        found = np.minimum.accumulate(ranks - apart) + apart
+    else:
+        found = np.maximum.accumulate(ranks + apart) - apart
+    return values.take(pa.array(order[found]))
+
+
+def _sums(values: pa.Array, begins: Ints) -> npt.NDArray[np.float64]:
+    """Sums of doubles, added in the order of the events from zero, as those of whole matches are."""
+    sums: npt.NDArray[np.float64] = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
+    lengths = np.diff(begins, append=len(sums))
+    for begin, length in zip(begins[lengths > _FEW].tolist(), lengths[lengths > _FEW].tolist(), strict=True):
+        np.cumsum(sums[begin : begin + length], out=sums[begin : begin + length])
+    some = lengths <= _FEW
+    begins, lengths = begins[some], lengths[some]
+    for place in range(1, int(lengths.max(initial=0))):
+        at = begins[lengths > place] + place
+        sums[at] += sums[at - 1]
+    return sums
+
+
+def _whole_sums(values: pa.Array, begins: Ints) -> pa.Array:
+    """Sums of integers, exactly: those of their upper and lower halves fit 64 bits."""
+    whole = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    lengths = np.diff(begins, append=len(whole))
+    low, high = (_since_begin(half, begins, lengths) for half in (whole & 0xFFFF_FFFF, whole >> 32))
+    high += low >> 32
+    if len(high) and not -(1 << 31) <= high.min() <= high.max() < 1 << 31:
+        raise ConditionError(out_of_range(pa.int64()))
+    return pa.array((high << 32) | (low & 0xFFFF_FFFF))
+
+
+def _since_begin(values: Ints, begins: Ints, lengths: Ints) -> Ints:
+    sums = np.cumsum(values)
+    found: Ints = sums - np.repeat(sums[begins] - values[begins], lengths)
+    return found
+
+
+def _decimals(slot: Aggregate, values: pa.Array, begins: Ints) -> pa.Array:
+    """Sums and averages of decimals, exactly."""
+    scale, given = values.type.scale, values.to_pylist()
+    ends = np.append(begins, len(given))[1:].tolist()
+    sums = [
+        total
+        for begin, end in zip(begins.tolist(), ends, strict=True)
+        for total in accumulate(int(value.scaleb(scale)) for value in given[begin:end])
+    ]
+    if any(abs(total) >= 10**SCRIPT_DIGITS for total in sums):
+        raise ConditionError(out_of_range(pa.decimal128(SCRIPT_DIGITS, scale)))
+    digits = slot.type.scale
+    counts = _counts(begins, len(given)).tolist() if slot.fold is Fold.AVG else [1] * len(given)
+    found = [half_up(total * 10 ** (digits - scale), count, digits) for total, count in zip(sums, counts, strict=True)]
+    return pa.array(found, slot.type)
