@@ -103,7 +103,7 @@ def test_tables_in_messages(frame: Any) -> None:
         assert str(caught.value).startswith(message)
     with pytest.raises(PatternError) as caught:
         OccurrencePattern.of(PAIR)  # type: ignore[arg-type]
-    assert str(caught.value).startswith(f"{text}Pattern: Pattern(stages=(")
+    assert str(caught.value).startswith(f"{text}Pattern: Pattern.begin(")
     assert len(str(caught.value)) < 400
 
 

@@ -1,6 +1,6 @@
 """Complex event processing for Python and Spark."""
 
-from cepheid.detect import add_column, detect, explain, leaf_types
+from cepheid.detect import add_column, detect, explain, leaf_types, why
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -97,4 +97,5 @@ __all__ = [
     "semantic",
     "split",
     "supervise",
+    "why",
 ]

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from cepheid.hosts.in_process.why import Why
+
 Events = TypeVar("Events")
 
 AnyPattern: TypeAlias = (
@@ -160,6 +162,56 @@ def detect(
         endless=is_spark(events) and events.isStreaming,
     )
     return cast("Events", _run(events, request))
+
+
+@refuses_former(FORMER)
+def why(
+    events: object,
+    pattern: Pattern,
+    *,
+    key: str | Sequence[str] | None = None,
+    time: str | EllipsisType | None = ...,
+    sequence: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    limits: Limits | None = None,
+    as_of: datetime | str | None = None,
+    time_zone: str | None = None,
+    nulls: Nulls = "error",
+) -> Why:
+    """Why events did not match a pattern of stages: how far its partial matches came, and what ended those that became
+    no match.
+
+    The slow definition of matching runs in place of the compiled kernel, in one process, so this takes much longer than
+    `detect`. Choose a part of the events if there are more than some 100,000 that can matter to the pattern.
+
+    Args:
+        events: A table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C stream interface.
+        pattern: One pattern of stages.
+        key, time, sequence, columns, limits, as_of, time_zone, nulls: As for `detect`.
+
+    Returns:
+        A `Why`: printed, it is a readable text; `funnel` has its numbers, and `trace` shows one key step by step.
+
+    Raises:
+        PatternError, SchemaError, EventError, SkipError, ConditionError, LimitExceeded: as `detect`. SchemaError also
+            for events on Spark, and for a pattern that is not one of stages.
+    """
+    request = request_of(
+        pattern,
+        key=key,
+        time=time,
+        sequence=sequence,
+        columns=columns,
+        limits=limits,
+        as_of=as_of,
+        time_zone=time_zone,
+        nulls=nulls,
+    )
+    if is_spark(events):
+        raise SchemaError("why reads events in process: give it some of them, as in events.where(…).toArrow()")
+    from cepheid.hosts.in_process.why import why_in_process
+
+    return why_in_process(arrow_table(events), request)
 
 
 def leaf_types(

@@ -25,9 +25,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 @pytest.fixture(scope="module")
 def streams(spark: SparkSession) -> SparkSession:
-    """The session of the run, with fewer partitions."""
+    """The session of the run, with one partition."""
     session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", "2")
+    session.conf.set("spark.sql.shuffle.partitions", "1")
     return session
 
 

@@ -32,14 +32,14 @@ SWITCHED = SCRIPT.with_name("switched.py")
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_kills(streams: SparkSession, tmp_path: Path) -> None:
+def test_kills(partitioned: SparkSession, tmp_path: Path) -> None:
     """Spark and its workers get SIGKILL at random points, before, during and after a commit; then another process runs
     the query to the end. The rows are those of an uninterrupted run, each once.
     """
     rows = random_events(7, 1200, 40)
     written([*delivered(rows, 8, 5, BATCHES - 1), events((-1, "end", 300, "z"))], tmp_path / "events")
     killed(SCRIPT, tmp_path, seed=9)
-    started(streams, tmp_path).awaitTermination()
+    started(partitioned, tmp_path).awaitTermination()
     found = committed_rows(tmp_path / "found")
     expected = detect(events(*rows), PAIR, key="k", time="at", sequence="id", as_of=at(295), outputs=ALL)
     assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
@@ -48,14 +48,14 @@ def test_kills(streams: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.skipif(KILLS < 10, reason="runs in make soak: test_kills kills the same query without copies")
-def test_kills_with_copies(streams: SparkSession, tmp_path: Path) -> None:
+def test_kills_with_copies(partitioned: SparkSession, tmp_path: Path) -> None:
     """Spark and its workers get SIGKILL at random points while keys get copies and lose them, at any moment. The rows
     are those of a finite input, each once.
     """
     rows = random_events(8, 1200, KEYS)
     written([*delivered(rows, 8, 5, BATCHES - 1), events((-1, "end", 300, "z"))], tmp_path / "events")
     killed(WITH_COPIES, tmp_path, seed=10)
-    with_copies(streams, tmp_path).awaitTermination()
+    with_copies(partitioned, tmp_path).awaitTermination()
     found = committed_rows(tmp_path / "found")
     expected = detect(events(*rows), PAIR, key="k", time="at", sequence="id", as_of=at(295), outputs=ALL)
     assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
@@ -64,7 +64,7 @@ def test_kills_with_copies(streams: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_kills_around_switches(streams: SparkSession, tmp_path: Path) -> None:
+def test_kills_around_switches(partitioned: SparkSession, tmp_path: Path) -> None:
     """Spark and the supervisor get SIGKILL around switches; each start deploys the next version. Each micro-batch has
     the set of patterns that the ledger has for it, and each row is there once.
     """
@@ -74,10 +74,10 @@ def test_kills_around_switches(streams: SparkSession, tmp_path: Path) -> None:
     killed(SWITCHED, tmp_path, seed=11)
     written([events(one) for one in END], tmp_path / "events", first=count)
     news: list[Any] = []
-    supervisor = supervised(streams, tmp_path, news)
+    supervisor = supervised(partitioned, tmp_path, news)
     supervisor.query.processAllAvailable()
     supervisor.stop()
-    sets = SetLedger(streams, str(tmp_path / "checkpoint")).sets()
+    sets = SetLedger(partitioned, str(tmp_path / "checkpoint")).sets()
     assert len(sets) > 1
     begun: dict[Any, int] = {}
     ends: dict[Any, int] = {}

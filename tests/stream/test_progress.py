@@ -278,7 +278,7 @@ def test_the_live_view() -> None:
 
 
 @pytest.mark.spark
-def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
+def test_a_restarted_query(partitioned: SparkSession, tmp_path: Path) -> None:
     """A listener receives each micro-batch. For a query restarted from its checkpoint, the number of open partial
     matches is read from there once. A file gets the same figures as text.
     """
@@ -286,7 +286,7 @@ def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
     heard: list[Progress] = []
     listeners = [progress_listener(heard.append, checkpoint), progress_listener(str(text))]
     for listener in listeners:
-        streams.streams.addListener(listener)
+        partitioned.streams.addListener(listener)
     options: dict[str, Any] = {"key": "k", "time": "at", "lateness": "0 seconds", "shards": 2}
     batches = [
         events((0, "p", 0, "a"), (1, "q", 1, "a"), (2, "r", 2, "z")),
@@ -295,7 +295,7 @@ def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
     try:
         for number, (open_, matches) in enumerate([(2, 0), (2, 1)]):
             written([batches[number]], tmp_path / "events", first=number)
-            rows = detect(streamed(streams, tmp_path / "events"), PAIR, **options)
+            rows = detect(streamed(partitioned, tmp_path / "events"), PAIR, **options)
             query = finished(rows.writeStream.format("noop"), checkpoint)
             last = progress(query, checkpoint)
             assert last is not None
@@ -321,4 +321,4 @@ def test_a_restarted_query(streams: SparkSession, tmp_path: Path) -> None:
         assert f'cepheid_events_total{{query="{last.query}",pattern="pattern"}} 3\n' in text.read_text()
     finally:
         for listener in listeners:
-            streams.streams.removeListener(listener)
+            partitioned.streams.removeListener(listener)

@@ -45,7 +45,7 @@ def go_on(spark: SparkSession, folder: Path, shards: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_other_numbers(streams: SparkSession, tmp_path: Path) -> None:
+def test_other_numbers(partitioned: SparkSession, tmp_path: Path) -> None:
     """With shards that are divided and joined, in another number of partitions, the query goes on in the same files,
     whose log has each micro-batch; all rows are there once, with the ids that they have without all that.
     """
@@ -65,7 +65,7 @@ def test_other_numbers(streams: SparkSession, tmp_path: Path) -> None:
             assert all(one.open for one in done.patterns)
             assert Path(done.former).is_dir()
         written(batch, tmp_path / "events", first=number)
-        go_on(streams, tmp_path, shards)
+        go_on(partitioned, tmp_path, shards)
         query = Folder(checkpoint).query
     log = {int(path.name) for path in (tmp_path / "found" / "_spark_metadata").glob("[0-9]*")}
     assert log == set(range(len(log)))
@@ -78,7 +78,7 @@ def test_other_numbers(streams: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.skipif(KILLS < 5, reason="each kill starts Spark anew: make soak does it")
-def test_kills(streams: SparkSession, tmp_path: Path) -> None:
+def test_kills(partitioned: SparkSession, tmp_path: Path) -> None:
     """Rebalancings get SIGKILL at random points, and the query goes on after each: no row is lost or doubled."""
     rows, drawn = random_events(3, 60 * (KILLS + 2), 25), random.Random(5)
     batches = [*delivered(rows, 6, 5, KILLS + 1), events((-1, "end", 10_000, "z"))]
@@ -92,7 +92,7 @@ def test_kills(streams: SparkSession, tmp_path: Path) -> None:
             assert stored in (shards, wanted)
             shards = stored
         written([batch], tmp_path / "events", first=number)
-        go_on(streams, tmp_path, shards)
+        go_on(partitioned, tmp_path, shards)
     expected = detect(events(*rows), PATTERNS, as_of=at(9_995), **OPTIONS)
     found = committed_rows(tmp_path / "found")
     assert Counter(found.column("match_id").to_pylist()) == Counter(expected.column("match_id").to_pylist())
@@ -111,7 +111,7 @@ def killed_after(arguments: list[object], seconds: float) -> None:
 
 
 @pytest.mark.spark
-def test_what_cannot_be_rebalanced(streams: SparkSession, tmp_path: Path) -> None:
+def test_what_cannot_be_rebalanced(partitioned: SparkSession, tmp_path: Path) -> None:
     """Each reason is said, and nothing has changed."""
     checkpoint = tmp_path / "checkpoint"
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_rebalanced(streams: SparkSession, tmp_path: Path) -> Non
     refused(SnapshotError, f"there is no checkpoint with state at '{checkpoint}'", shards=3)
     rows = random_events(3, 60, 5)
     written(delivered(rows, 2, 5, 1), tmp_path / "events")
-    go_on(streams, tmp_path, 4)
+    go_on(partitioned, tmp_path, 4)
     refused(SchemaError, "the checkpoint has 2 partitions and 4 evenly spread shards already", shards=4, partitions=2)
     last = Folder(checkpoint).committed
     commit = checkpoint / "commits" / str(last)
@@ -147,11 +147,11 @@ def test_what_cannot_be_rebalanced(streams: SparkSession, tmp_path: Path) -> Non
 
 
 @pytest.mark.spark
-def test_a_query_that_runs(streams: SparkSession, tmp_path: Path) -> None:
+def test_a_query_that_runs(partitioned: SparkSession, tmp_path: Path) -> None:
     """The checkpoint of a query that runs in the process is refused, and one without state, too."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     checkpoint = tmp_path / "checkpoint"
-    query = streamed(streams, tmp_path / "events").writeStream.format("noop")
+    query = streamed(partitioned, tmp_path / "events").writeStream.format("noop")
     running = query.option("checkpointLocation", str(checkpoint)).start()
     try:
         with pytest.raises(SnapshotError, match=r"runs in this process: stop it first$"):

@@ -60,21 +60,21 @@ def joined(batches: Sequence[Sequence[dict[str, Any]]], like: pa.Table) -> pa.Ta
     return pa.Table.from_pylist([row for batch in batches for row in batch], schema=like.schema)
 
 
-def test_a_stream_gives_what_a_batch_gives(streams: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_gives_what_a_batch_gives(partitioned: SparkSession, tmp_path: Path) -> None:
     """For any order of arrival within the lateness, the rows are those of a batch, including timeouts; no event is
     late.
     """
     rows = random_events(1)
     options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL, "columns": ["id"]}
     batches = [*delivered(rows, 2, 5, 5), events((-1, "end", 300, "z"))]
-    found = detected(streams, batches, tmp_path, RUN, lateness="5 seconds", shards=7, **options)
+    found = detected(partitioned, batches, tmp_path, RUN, lateness="5 seconds", shards=7, **options)
     expected = detect(events(*rows), RUN, as_of=at(295), **options)
     assert {*expected.column("kind").to_pylist()} == {"match", "timeout"}
     assert counted(joined(found, expected)) == counted(expected)
     assert sum(map(bool, found)) > 3  # matches are emitted as the watermark advances, not at the end
 
 
-def test_what_negations_end(streams: SparkSession, tmp_path: Path) -> None:
+def test_what_negations_end(partitioned: SparkSession, tmp_path: Path) -> None:
     """For any order of arrival within the lateness, the matches and what negations have ended are those of a batch,
     each with its cause.
     """
@@ -84,7 +84,7 @@ def test_what_negations_end(streams: SparkSession, tmp_path: Path) -> None:
     options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "columns": ["id"]}
     options["outputs"] = ("matches", "no_match")
     batches = [*delivered(rows, 5, 5, 5), events((-1, "end", 300, "z"))]
-    found = detected(streams, batches, tmp_path, pattern, lateness="5 seconds", **options)
+    found = detected(partitioned, batches, tmp_path, pattern, lateness="5 seconds", **options)
     expected = detect(events(*rows), pattern, as_of=at(295), **options)
     assert {*zip(*(expected.column(name).to_pylist() for name in ("kind", "cause")), strict=True)} == {
         ("match", None),
@@ -95,7 +95,7 @@ def test_what_negations_end(streams: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:no key", "ignore:.*agree in key and time")
-def test_local_times_measures_and_no_key(streams: SparkSession, tmp_path: Path) -> None:
+def test_local_times_measures_and_no_key(partitioned: SparkSession, tmp_path: Path) -> None:
     """Times without a zone, an event without a time, measures instead of stages, ties, and no key."""
     rows = random_events(3, 120)
     pair = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b' AND k <> a.k").within("1 second")
@@ -108,13 +108,13 @@ def test_local_times_measures_and_no_key(streams: SparkSession, tmp_path: Path) 
     batches = [
         local(batch) for batch in [*delivered(rows, 4, 2, 3), events((-1, "end", 300, "z"), (-2, "k", None, "a"))]
     ]
-    found = detected(streams, batches, tmp_path, pair, lateness="2 seconds", **options)
+    found = detected(partitioned, batches, tmp_path, pair, lateness="2 seconds", **options)
     expected = detect(local(events(*rows)), pair, as_of=at(298), report=Report(), **options)
     assert expected.num_rows > 3
     assert counted(joined(found, expected)) == counted(expected)
 
 
-def test_events_without_key_are_divided(streams: SparkSession, tmp_path: Path) -> None:
+def test_events_without_key_are_divided(partitioned: SparkSession, tmp_path: Path) -> None:
     """Where all events of a match have the same value, it divides a stream without key into shards, without a warning
     of one sequence. The matches are those of one sequence.
     """
@@ -123,7 +123,7 @@ def test_events_without_key_are_divided(streams: SparkSession, tmp_path: Path) -
     pattern = first.followed_by_any("b").where("k = a.k AND x <> 'c'").within("40 seconds")
     options: dict[str, Any] = {"time": "at", "sequence": "id"}
     batches = [*delivered(rows, 8, 3, 3), events((-1, "end", 210, "z"))]
-    found = detected(streams, batches, tmp_path, pattern, lateness="3 seconds", shards=4, **options)
+    found = detected(partitioned, batches, tmp_path, pattern, lateness="3 seconds", shards=4, **options)
     expected = detect(events(*rows), pattern, as_of=at(207), **options)
     assert expected.num_rows > 20
     assert counted(joined(found, expected)) == counted(expected)
@@ -136,7 +136,7 @@ def local(table: pa.Table) -> pa.Table:
     return table.set_column(table.schema.get_field_index("at"), "at", pc.local_timestamp(times))
 
 
-def test_conditions_in_python(streams: SparkSession, tmp_path: Path) -> None:
+def test_conditions_in_python(partitioned: SparkSession, tmp_path: Path) -> None:
     """Functions see the event's times in the session's time zone and the events matched so far, as on every host."""
     rows = random_events(5, 300, 3)
     pattern = (
@@ -148,13 +148,13 @@ def test_conditions_in_python(streams: SparkSession, tmp_path: Path) -> None:
     )
     options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "columns": ["id"]}
     batches = [*delivered(rows, 6, 2, 2), events((-1, "end", 300, "z"))]
-    found = detected(streams, batches, tmp_path, pattern, lateness="2 seconds", **options)
+    found = detected(partitioned, batches, tmp_path, pattern, lateness="2 seconds", **options)
     expected = detect(events(*rows), pattern, as_of=at(298), **options)
     assert expected.num_rows > 3
     assert counted(joined(found, expected)) == counted(expected)
 
 
-def test_several_patterns(streams: SparkSession, tmp_path: Path) -> None:
+def test_several_patterns(partitioned: SparkSession, tmp_path: Path) -> None:
     """Several patterns by name in one query emit what each of them emits alone, with its measures."""
     rows = random_events(13, 300, 10)
     patterns = {
@@ -169,7 +169,7 @@ def test_several_patterns(streams: SparkSession, tmp_path: Path) -> None:
         "measures": {"run": {"n": "count(bs)"}, "pair": {"what": "b.x"}},
     }
     batches = [*delivered(rows, 14, 2, 3), events((-1, "end", 300, "z")), events((-2, "end", 301, "z"))]
-    found = detected(streams, batches, tmp_path, patterns, lateness="2 seconds", **options)
+    found = detected(partitioned, batches, tmp_path, patterns, lateness="2 seconds", **options)
     expected = detect(events(*rows), patterns, as_of=at(299), **options)
     assert {*expected.column("pattern").to_pylist()} == {"run", "pair"}
     assert counted(joined(found, expected)) == counted(expected)

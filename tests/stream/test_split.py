@@ -20,7 +20,7 @@ ALL = ("matches", "timeouts", "late")
 
 
 @pytest.mark.spark
-def test_each_output_of_a_micro_batch(streams: SparkSession, tmp_path: Path) -> None:
+def test_each_output_of_a_micro_batch(partitioned: SparkSession, tmp_path: Path) -> None:
     """Every row is in exactly one output; a key name with a dot is not read as a field access."""
     batches = [
         events((1, "k1", 0, "a"), (2, "k1", 2, "b"), (3, "k2", 3, "a"), (4, "k3", 60, "z")),
@@ -28,7 +28,9 @@ def test_each_output_of_a_micro_batch(streams: SparkSession, tmp_path: Path) -> 
         events((7, "k3", 80, "z")),
     ]
     written([batch.rename_columns(["id", "k.ey", "at", "x"]) for batch in batches], tmp_path / "events")
-    rows = detect(streamed(streams, tmp_path / "events"), PAIR, key="k.ey", time="at", lateness="1 second", outputs=ALL)
+    rows = detect(
+        streamed(partitioned, tmp_path / "events"), PAIR, key="k.ey", time="at", lateness="1 second", outputs=ALL
+    )
     kinds: list[str] = []
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in ALL}
 
@@ -48,7 +50,7 @@ def test_each_output_of_a_micro_batch(streams: SparkSession, tmp_path: Path) -> 
 
 
 @pytest.mark.spark
-def test_matches_of_intervals_are_insertions_and_retractions(streams: SparkSession, tmp_path: Path) -> None:
+def test_matches_of_intervals_are_insertions_and_retractions(partitioned: SparkSession, tmp_path: Path) -> None:
     batches = [
         events((1, "a", 0, "m"), (2, "b", 10, "m"), (3, "z", 12, "m")),
         events((4, "c", 5, "m"), (5, "z", 13, "m")),
@@ -57,7 +59,7 @@ def test_matches_of_intervals_are_insertions_and_retractions(streams: SparkSessi
     ]
     written([batch.rename_columns(["id", "kind", "at", "machine"]) for batch in batches], tmp_path / "events")
     pattern = interval_pattern("EVENT PAL(a x (!c) before b y) WITHIN 1 minute REALTIME 1").taxonomy("kind")
-    stream = streamed(streams, tmp_path / "events")
+    stream = streamed(partitioned, tmp_path / "events")
     rows = detect(stream, pattern, time=("at", "at"), key="machine", lateness="10 seconds")
     emitted: list[tuple[str, str]] = []
 

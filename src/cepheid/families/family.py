@@ -27,7 +27,7 @@ from cepheid.plan.tiers import Side, Tier
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.parts import Part
-    from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
+    from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher, TracedMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
 LateBy: TypeAlias = Literal["start", "end"]
@@ -107,6 +107,8 @@ class Family(Protocol):
     """Whether the state of a live matcher can be divided by key, and such parts be joined."""
     lists_open: bool = False
     """Whether open partial matches can be listed."""
+    explains_misses: bool = False
+    """Whether `why` says what became of each event that may start a match."""
     counts: type[ReadCounts]
     """The type of the counts for finite input."""
 
@@ -183,6 +185,14 @@ class Family(Protocol):
 
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
+
+    def observed(self, compiled: Any, until: int | None) -> ObservedMatcher:  # noqa: ARG002
+        """The matcher for `why`; only for kinds that explain misses."""
+        raise AssertionError(f"{self.noun} is not observed")
+
+    def traced(self, compiled: Any, until: int | None) -> TracedMatcher:  # noqa: ARG002
+        """The matcher for the steps of one key; only for kinds that explain misses."""
+        raise AssertionError(f"{self.noun} is not traced")
 
     def parts(self, compiled: Any) -> Sequence[Part]:
         """What `finite` does, in parts for several processes."""
