@@ -55,7 +55,7 @@ def run_python(
                 next_time = keys[visit.key][stop][0] if visit.time_advances and stop < len(keys[visit.key]) else NO_TIME
                 end_time = FOREVER if until is None else until
                 entries.append((visit.key, len(held) + len(new), end_time if last else next_time, last))
-            emitted = made[-1].run(_batch(plan, rows, new), _visits(entries))
+            emitted = made[-1].run(rows_batch(plan, rows, new), _visits(entries))
             places = [*held, *new]
             _collect(emitted, places, first_of, found)
             if listed is not None:
@@ -64,7 +64,7 @@ def run_python(
             _check_counts(made[-1], held)
             made.append(PythonKernel(plan, compiled.automaton, compiled.script_columns))
             made[-1].bounds.may_start = made[-2].bounds.may_start
-            made[-1].restore(made[-2].state(), _batch(plan, rows, held))
+            made[-1].restore(made[-2].state(), rows_batch(plan, rows, held))
             if withheld is not None:
                 withheld.append(made[-1].withheld)
     except (ConditionFailed, SkipError):
@@ -75,7 +75,7 @@ def run_python(
     return Found(matches, timeouts, negated, no_matches_of(found)), made[-1].dropped
 
 
-def _batch(plan: Plan, rows: Sequence[Row], positions: Sequence[int]) -> Batch:
+def rows_batch(plan: Plan, rows: Sequence[Row], positions: Sequence[int]) -> Batch:
     chosen = [rows[position] for position in positions]
     columns = {
         TIME: pa.array([time for time, _, _ in chosen], pa.int64()).cast(TIME_TYPE),

@@ -23,6 +23,7 @@ from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_opti
 from cepheid.cli.host.app import host
 from cepheid.cli.knowledge import knowledge
 from cepheid.cli.stream import stream
+from cepheid.cli.why.command import why
 from cepheid.errors import CepheidWarning
 
 _REBALANCE = "stream rebalance"
@@ -56,7 +57,7 @@ app = typer.Typer(
     # A fault of Cepheid shows Python's own traceback; an error that users can fix never shows one.
     pretty_exceptions_enable=False,
 )
-for _command in (detect, check, explain, stream):
+for _command in (detect, check, explain, why, stream):
     app.command(epilog=EXIT_CODES)(_command)
 app.command(_REBALANCE, epilog=EXIT_CODES)(rebalance)
 app.add_typer(host)

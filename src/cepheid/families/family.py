@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -14,6 +14,8 @@ from cepheid.errors import Problem
 from cepheid.events.batch import Schema
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.document.marked_text import Value
+from cepheid.lang.pictures.box import Box
+from cepheid.lang.pictures.html import html_of, text_html
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.engine import SqlEngine
@@ -25,19 +27,31 @@ from cepheid.plan.tiers import Side, Tier
 if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.parts import Part
-    from cepheid.matchers.protocols import FiniteMatcher, PatternRunner, ServiceMatcher
+    from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher, TracedMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
 
 LateBy: TypeAlias = Literal["start", "end"]
 """The time of an event that decides whether it is late; "start" for an event with a single time."""
 
 
-class Explanation(NamedTuple):
-    """The output of `cepheid explain`."""
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What a pattern looks for and how it will run; `str` gives the text, and a notebook shows the picture above it."""
 
     text: str
+    """The output of `cepheid explain`."""
     diagram: str | None
     """Mermaid; None if it cannot be drawn without the events' columns."""
+    picture: Box
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return html_of(self.picture) + text_html(self.text)
 
 
 class CompiledSet(Protocol):
@@ -93,6 +107,8 @@ class Family(Protocol):
     """Whether the state of a live matcher can be divided by key, and such parts be joined."""
     lists_open: bool = False
     """Whether open partial matches can be listed."""
+    explains_misses: bool = False
+    """Whether `why` says what became of each event that may start a match."""
     counts: type[ReadCounts]
     """The type of the counts for finite input."""
 
@@ -169,6 +185,14 @@ class Family(Protocol):
 
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
+
+    def observed(self, compiled: Any, until: int | None) -> ObservedMatcher:  # noqa: ARG002
+        """The matcher for `why`; only for kinds that explain misses."""
+        raise AssertionError(f"{self.noun} is not observed")
+
+    def traced(self, compiled: Any, until: int | None) -> TracedMatcher:  # noqa: ARG002
+        """The matcher for the steps of one key; only for kinds that explain misses."""
+        raise AssertionError(f"{self.noun} is not traced")
 
     def parts(self, compiled: Any) -> Sequence[Part]:
         """What `finite` does, in parts for several processes."""

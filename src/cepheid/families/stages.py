@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.matchers.stages.observed import ObservedMatcher, TracedMatcher
     from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
 
@@ -51,6 +52,7 @@ class Stages(Family):
     drains = True
     divides = True
     lists_open = True
+    explains_misses = True
     counts = EventCounts
     build = staticmethod(build_plans)
     document = staticmethod(pattern_form)
@@ -94,7 +96,7 @@ class Stages(Family):
             text += lookups_text(compiled)
             text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
             text += division_text(plan)
-        return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
+        return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern), pattern.picture)
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:
         from cepheid.plan.stages.explain import pattern_warnings
@@ -115,6 +117,16 @@ class Stages(Family):
         from cepheid.matchers.stages.finite import SortedMatchers
 
         return SortedMatchers(compiled, until=until)
+
+    def observed(self, compiled: CompiledPlans, until: int | None) -> ObservedMatcher:
+        from cepheid.matchers.stages.observed import ObservedMatcher
+
+        return ObservedMatcher(compiled, until=until)
+
+    def traced(self, compiled: CompiledPlans, until: int | None) -> TracedMatcher:
+        from cepheid.matchers.stages.observed import TracedMatcher
+
+        return TracedMatcher(compiled, until=until)
 
     def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
         from cepheid.matchers.stages.parts import parts_of_stages

@@ -23,7 +23,9 @@ from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.reported_timeouts import TimeoutLog
 from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import WorkingSet
+from cepheid.output.funnel import Funnel
 from cepheid.output.ids import Ids
+from cepheid.output.trace import Trace
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
 
@@ -190,6 +192,21 @@ class FiniteMatcher(Protocol):
     @property
     def counts(self) -> dict[str, int]:
         """The counts of ties, results and drops: a value for each of MATCHER_COUNTS."""
+
+
+class ObservedMatcher(FiniteMatcher, Protocol):
+    """A FiniteMatcher that also observes what becomes of each event that starts a partial match."""
+
+    def funnel(self, read: Mapping[str, int]) -> Funnel:
+        """After `finish`: what became of the starts. `read` has the counts of the events read."""
+
+
+class TracedMatcher(FiniteMatcher, Protocol):
+    """A FiniteMatcher that records each of its steps, for the events of one key."""
+
+    @property
+    def trace(self) -> Trace:
+        """After `finish`: all steps."""
 
 
 class LiveMatcher(Protocol):

@@ -15,6 +15,7 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
+    Read,
     TimedEvents,
     as_batch,
     evaluated,
@@ -54,14 +55,33 @@ class Detected(NamedTuple):
     """The event columns that columns of the rows have their values from."""
 
 
-def detect_in_process(events: pa.Table, request: Request) -> Detected:
-    """The matches in `events`, as rows in the order of patterns, key and emission. For interval patterns, rows are in
-    the order of patterns and time.
+class Prepared(NamedTuple):
+    """What a finite matcher is made from, and what it is given."""
+
+    request: Request
+    """With the order of arrival as its sequence, in processing order."""
+    plans: PlanSet[Any]
+    compiled: Any
+    source: pa.Table
+    """All events, with the columns that are used."""
+    events: TimedEvents
+    """Those that have key and times, up to `until`."""
+    read: Read
+    until: int | None
+    engine: DuckDbEngine
+
+    def batches(self, *, ordered: bool) -> Iterator[Batch]:
+        """The events without those that matter to no pattern; if `ordered`, in the order of key, time and sequence."""
+        relevant = relevant_to_any(self.compiled.relevant_to)
+        batches = ordered_batches if ordered else batches_as_they_come
+        return prefetched(batches(self.events, self.plans, relevant, self.engine))
+
+
+def prepared(events: pa.Table, request: Request) -> Prepared:
+    """The request's patterns, compiled, and the events for them. Warns of what is odd.
 
     Raises:
-        PatternError, SchemaError: the pattern, the names or the types are wrong.
-        EventError: events without key or times (`nulls="error"`), a local time that is ambiguous or does not exist.
-        ConditionError: a condition fails on an event.
+        PatternError, SchemaError, EventError: as `detect_in_process`.
     """
     events, request = in_order_of_arrival(events, request)
     request = by_number(events.schema, request)
@@ -75,18 +95,33 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
         warn(warning)
     given = with_numbers(events) if request.numbered else events
     usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
-    workers = number_of_workers(family, plans, events=len(usable_events), asked=request.workers)
-    batches = ordered_batches if family.in_order or workers > 1 else batches_as_they_come
-    relevant, size = relevant_to_any(compiled.relevant_to), usable_events.events.nbytes
+    return Prepared(request, plans, compiled, events, usable_events, read, until, engine)
+
+
+def detect_in_process(events: pa.Table, request: Request) -> Detected:
+    """The matches in `events`, as rows in the order of patterns, key and emission. For interval patterns, rows are in
+    the order of patterns and time.
+
+    Raises:
+        PatternError, SchemaError: the pattern, the names or the types are wrong.
+        EventError: events without key or times (`nulls="error"`), a local time that is ambiguous or does not exist.
+        ConditionError: a condition fails on an event.
+    """
+    ready = prepared(events, request)
+    request, plans, compiled, until = ready.request, ready.plans, ready.compiled, ready.until
+    family = request.family
+    workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
+    batches = ready.batches(ordered=family.in_order or workers > 1)
+    size = ready.events.events.nbytes
     with matcher_for(family, plans, compiled, size=size, until=until, workers=workers) as matcher:
-        results = [matcher.process(batch) for batch in prefetched(batches(usable_events, plans, relevant, engine))]
+        results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
-    report(counts_of(family.counts, read | matcher.counts), request)
+    report(counts_of(family.counts, ready.read | matcher.counts), request)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
-    rows = _output(plans, request, [tables for tables in results if tables], engine)
+    rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
     if request.numbered:
-        rows = with_source_columns(rows, events, own_columns(plans.each[0]))
+        rows = with_source_columns(rows, ready.source, own_columns(plans.each[0]))
     return Detected(rows, sources(plans))
 
 

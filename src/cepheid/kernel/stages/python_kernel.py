@@ -73,18 +73,23 @@ class KeyMatcher(ReferenceMatcher):
         self._forget_earlier(event.time)
         most = self._bounds.limits.most_partial_matches
         if over := self._over("max_partial_matches", len(self.partial_matches) - most, event):
-            self.partial_matches = self.partial_matches[over:]  # they are in order of their start
-            self._bounds.partial_matches += over
+            self._drop_oldest(over)
             matches += self._release(self._longest([]), event.time)
         return self._emissions(matches)
+
+    def _drop_oldest(self, over: int) -> None:
+        """Drops so many partial matches, because of a limit."""
+        self.partial_matches = self.partial_matches[over:]  # they are in order of their start
+        self._bounds.partial_matches += over
 
     def pass_time(self, until: int) -> list[Emission]:
         emissions = self._emissions(self.advance_time(until))
         self._forget_earlier(until)
         return emissions
 
-    def end(self) -> list[Emission]:
-        return self._emissions(self.finish())
+    def close(self, until: int) -> list[Emission]:
+        """Ends the key at this time; FOREVER: the input is complete."""
+        return self._emissions(self.finish()) if until == FOREVER else self.pass_time(until)
 
     def copy(self) -> KeyMatcher:
         """A matcher in the same state. Partial matches never change, so both share them."""
@@ -192,11 +197,15 @@ class KeyMatcher(ReferenceMatcher):
         return sum(condition.script is not None for condition in self._plan.conditions[:number])
 
     def _release(self, completed: list[PartialMatch], now: int | None) -> list[Match]:
+        return super()._release(self._within_limit(completed), now)
+
+    def _within_limit(self, completed: list[PartialMatch]) -> list[PartialMatch]:
+        """The matches without those over the limit."""
         most = self._bounds.limits.max_matches_per_event
         if completed and (over := self._over("max_matches_per_event", len(completed) - most, completed[0].last)):
-            completed = sorted(completed, key=lambda match: order_of((self.step, match)))[over:]
             self._bounds.matches += over
-        return super()._release(completed, now)
+            return sorted(completed, key=lambda match: order_of((self.step, match)))[over:]
+        return completed
 
     def _over(self, limit: str, over: int, at: Event) -> int:
         """The number to drop: `over` if it is positive, else 0. Raises PassedLimit if it is positive and exceeding the
@@ -391,13 +400,16 @@ class PythonKernel:
             self._record_open(key)
 
     def _visit(self, key: int, events: Iterable[Event], until: int, *, closes: bool) -> list[Emission]:
-        matcher = self._keys.pop(key, None) or KeyMatcher(self._plan, self._automaton, self.bounds)
+        matcher = self._keys.pop(key, None) or self._new_key()
         emissions = [row for event in events for row in matcher.take(event)]
-        emissions += matcher.end() if closes and until == FOREVER else matcher.pass_time(until)
+        emissions += matcher.close(until) if closes else matcher.pass_time(until)
         if matcher.is_open and not closes:
             self._keys[key] = matcher
         self._record_open(key)
         return emissions
+
+    def _new_key(self) -> KeyMatcher:
+        return KeyMatcher(self._plan, self._automaton, self.bounds)
 
     def _record_open(self, key: int) -> None:
         """Records what is open for the key after a visit."""

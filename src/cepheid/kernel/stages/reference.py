@@ -135,21 +135,29 @@ class ReferenceMatcher:
     def _pass(self, time: int) -> list[Match]:
         matches: list[Match] = []
         while (deadline := self._earliest_deadline()) is not None and deadline <= time:
-            expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
-            self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
-            complete = [p for p in expired if self._complete(p) or self.automaton.states[p.state].pending]
-            timed_out = [Timeout(positions_of(p), deadline) for p in expired if not (p in complete or p.whole)]
-            self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
-            matches += self._release(self._longest(complete), deadline)
+            matches += self._release(self._longest(self._expire(deadline)), deadline)
         return matches
+
+    def _expire(self, deadline: int) -> list[PartialMatch]:
+        """Ends the partial matches with this deadline, and returns those that are matches."""
+        expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
+        self.partial_matches = [p for p in self.partial_matches if self._deadline(p) != deadline]
+        complete = [p for p in expired if self._complete(p) or self.automaton.states[p.state].pending]
+        timed_out = [Timeout(positions_of(p), deadline) for p in expired if not (p in complete or p.whole)]
+        self.timeouts += [timeout for timeout in dict.fromkeys(timed_out) if timeout not in self.timeouts]
+        return complete
 
     def finish(self) -> list[Match]:
         """Ends the input: every deadline passes, then every partial match ends."""
         matches: list[Match] = []
         while (deadline := self._earliest_deadline()) is not None:
             matches += self._pass(deadline)
+        return matches + self._release(self._longest(self._end_all()), None)
+
+    def _end_all(self) -> list[PartialMatch]:
+        """Ends every partial match, and returns those that are matches."""
         ended, self.partial_matches = self.partial_matches, []
-        return matches + self._release(self._longest([p for p in ended if self._complete(p)]), None)
+        return [p for p in ended if self._complete(p)]
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
         """The successors of a partial match (None: the start state) at an event: those that continue, and those that

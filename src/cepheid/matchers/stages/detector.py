@@ -51,8 +51,12 @@ class Detector(Replays):
     rebinds = False
     kernel: CompiledKernel | SetKernel | PythonKernel
 
-    def __init__(self, pattern: CompiledPattern, *, reports: Chosen | None = None) -> None:
-        """With `reports`, only results whose first event is chosen are reported."""
+    def __init__(
+        self, pattern: CompiledPattern, *, reports: Chosen | None = None, kernel: PythonKernel | None = None
+    ) -> None:
+        """With `reports`, only results whose first event is chosen are reported. The `kernel` is chosen if none is
+        given.
+        """
         super().__init__(pattern.plan.limits)
         self._reports = reports
         tables = pattern.tables
@@ -62,7 +66,7 @@ class Detector(Replays):
             states=tables.states.copy(),
         )
         self.pattern = replace(pattern, tables=own)
-        self.kernel = _kernel(self.pattern)
+        self.kernel = _kernel(self.pattern) if kernel is None else kernel
         self.working_set = WorkingSet(self.pattern)
         self.ids = Ids.SIPHASH
         self.reported = _timeout_log(self)
@@ -135,7 +139,8 @@ class Detector(Replays):
         held = len(self.working_set)
         visits = visits._replace(end=visits.end + held)
         self.working_set.add(batch)
-        given: Any = batch if self.plan.functions else self.working_set.events  # functions see the events themselves
+        # The reference step takes the events themselves, as functions see them.
+        given: Any = batch if isinstance(self.kernel, PythonKernel) else self.working_set.events
         try:
             emitted = self.kernel.run(given, visits)
         except ConditionFailed as failure:

@@ -1,0 +1,80 @@
+"""`cepheid why`: why events from files did not match a pattern."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cepheid.cli import options as o
+from cepheid.cli.failure import failures_reported, print_json
+from cepheid.requests.request import Nulls
+
+if TYPE_CHECKING:
+    from cepheid.hosts.in_process.why import Why
+
+
+@o.spread
+def why(
+    pattern: o.PatternPath,
+    events: Annotated[
+        list[str],
+        typer.Argument(help="Parquet, CSV or JSON lines files, or globs, of one schema.", show_default=False),
+    ],
+    *,
+    time: Annotated[str | None, o.time_option("Required, unless --no-time is given.")] = None,
+    no_time: o.NoTime = False,
+    key: o.Key = None,
+    sequence: o.Sequence = None,
+    type_: o.TypeColumn = None,
+    parameter: o.GivenParameters = None,
+    time_zone: o.TimeZone = "UTC",
+    null_text: o.NullTexts = None,
+    bounds: o.Bounds,
+    as_of: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
+    ] = None,
+    nulls: o.OnNulls = "error",
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=VALUE", help="Show one key step by step: its value; repeat for each column of the key."
+        ),
+    ] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """Say why events did not match: how far partial matches came, and what ended those that became no match.
+
+    The pattern must be one of stages. The slow definition of matching runs, some 20,000 events a second.
+    """
+    if time is None and not no_time:
+        raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
+    wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
+    reading = o.Reading(no_time=no_time, null_text=null_text)
+    options = o.EventOptions.of(events, time, wanted, reading, bounds)
+    parameters, traced = o.parameters_from(parameter), o.named_sql(trace, "--trace")
+    with failures_reported(as_json=as_json, as_typed=options.as_typed):
+        from cepheid.cli.pattern_file import open_pattern
+
+        opened = open_pattern(pattern, parameters, type_)
+        with opened.problems_located():
+            asked = _asked(opened.pattern, options, as_of, nulls)
+            found = asked if traced is None else asked.trace(traced)
+        if as_json:
+            print_json({"ok": True, "exit_code": 0, **found.to_dict()})
+        else:
+            sys.stdout.write(f"{found}\n")
+
+
+def _asked(pattern: Any, options: o.EventOptions, as_of: str | None, nulls: Nulls) -> Why:
+    from rich.console import Console
+
+    from cepheid.cli.events import doing, opened_events
+    from cepheid.detect import why as ask
+
+    errors = Console(stderr=True)
+    asked = {name: value for name, value in options.asked().items() if name not in ("measures", "outputs")}
+    with opened_events(options, errors) as events, doing(f"Looking for {pattern.name}", errors):
+        return ask(events, pattern, **asked, as_of=as_of, nulls=nulls)

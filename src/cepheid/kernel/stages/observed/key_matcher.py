@@ -1,0 +1,137 @@
+"""The definition of fates: the reference step for one key, which also records the end of each partial match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cepheid.compile.stages.automaton import Action, Automaton, Edge
+from cepheid.kernel.arrays import FOREVER
+from cepheid.kernel.reference_events import Event, TakenEvents
+from cepheid.kernel.stages.observed.fates import End, Fate, OpenStart, Start, at_the_end
+from cepheid.kernel.stages.python_kernel import Bounds, Emission, KeyMatcher
+from cepheid.kernel.stages.reference import Match, PartialMatch
+from cepheid.plan.stages.plan import Plan
+
+
+class ObservedKeyMatcher(KeyMatcher):
+    """Finds what KeyMatcher finds. When the key is closed, its starts are added to `starts`.
+
+    What it asks of conditions has been evaluated for the match, so observing raises nothing.
+    """
+
+    def __init__(self, plan: Plan, automaton: Automaton, bounds: Bounds, starts: list[Start]) -> None:
+        super().__init__(plan, automaton, bounds)
+        self._starts = starts
+        self._open_starts: dict[int, OpenStart] = {}
+        self._stages = len(plan.pattern.leaves)
+        self._now = 0
+        self._at_event = True
+
+    @property
+    def is_open(self) -> bool:
+        return super().is_open or bool(self._open_starts)
+
+    def close(self, until: int) -> list[Emission]:
+        emissions = super().close(until)
+        for partial_match in [*self.partial_matches, *self.growing, *(match for _, match in self.completed)]:
+            self._record(partial_match, at_the_end(_reached(partial_match)))
+        self._starts += [start.closed() for start in self._open_starts.values()]
+        self._open_starts = {}
+        return emissions
+
+    def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
+        self._now, self._at_event = event.time, True
+        moved, completed = super()._move(partial_match, event)
+        for successor in [*moved, *completed]:
+            if partial_match is None or len(successor.taken) > len(partial_match.taken):
+                self._start(successor).take(successor.taken[-1][0])
+        if partial_match and not moved and not completed:
+            fate, by = self._fate(partial_match, event)
+            self._end(partial_match, fate, by)
+        return moved, completed
+
+    def _fate(self, partial_match: PartialMatch, event: Event) -> tuple[Fate, int | None]:
+        """Why the partial match has no successor at the event."""
+        state, taken = partial_match.state, partial_match.taken
+        for edge in self._edges(state, taken, event):
+            if edge.action is Action.STOP:
+                return Fate.FORBIDDEN, edge.negation
+        untils = [number for number, holds in sorted(self._truths.items()) if holds and self._is_until(number)]
+        if untils:
+            return Fate.UNTIL, untils[0]
+        if any(self._comes_too_late(edge, taken, event) for edge in self._followed(state, taken, event)):
+            return Fate.GAP, None
+        return Fate.BROKEN, None
+
+    def _is_until(self, number: int) -> bool:
+        return self._stages <= number < self._stages + len(self._plan.pattern.loops_until)
+
+    def _followed(self, state: int, taken: TakenEvents, event: Event) -> Iterable[Edge]:
+        """The edges whose guards hold, also those whose window is over."""
+        for edge in self.automaton.states[state].edges:
+            if self._holds(edge.guard, taken, event):
+                yield edge
+                if edge.action is Action.PROCEED:
+                    yield from self._followed(edge.target, taken, event)
+
+    def _comes_too_late(self, edge: Edge, taken: TakenEvents, event: Event) -> bool:
+        return edge.window is not None and event.time - taken[-1][1].time >= edge.window
+
+    def _expire(self, deadline: int) -> list[PartialMatch]:
+        self._now, self._at_event = deadline, False
+        expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
+        complete = super()._expire(deadline)
+        for partial_match in expired:
+            if partial_match not in complete:
+                window = self.window is not None and partial_match.start.time + self.window == deadline
+                self._end(partial_match, Fate.OUT_OF_TIME if window else Fate.GAP)
+        return complete
+
+    def _end_all(self) -> list[PartialMatch]:
+        self._now, self._at_event = FOREVER, False
+        ended = self.partial_matches
+        complete = super()._end_all()
+        for partial_match in ended:
+            if partial_match not in complete:
+                self._end(partial_match, Fate.STILL_OPEN)
+        return complete
+
+    def _drop_oldest(self, over: int) -> None:
+        for partial_match in self.partial_matches[:over]:
+            self._end(partial_match, Fate.OVER_LIMIT)
+        super()._drop_oldest(over)
+
+    def _within_limit(self, completed: list[PartialMatch]) -> list[PartialMatch]:
+        within = super()._within_limit(completed)
+        for match in completed:
+            if match not in within:
+                self._end(match, Fate.OVER_LIMIT)
+        return within
+
+    def _release(self, completed: list[PartialMatch], now: int | None) -> list[Match]:
+        matches = super()._release(completed, now)
+        for match in matches:
+            self._open_starts[match.taken[0][1]].matched = True
+        return matches
+
+    def _prune(self, first: int) -> None:
+        for partial_match in [*self.partial_matches, *self.growing, *(match for _, match in self.completed)]:
+            if partial_match.start.position < first:
+                self._end(partial_match, Fate.SKIPPED)
+        super()._prune(first)
+
+    def _end(self, partial_match: PartialMatch, fate: Fate, by: int | None = None) -> None:
+        self._record(partial_match, End(fate, _reached(partial_match), self._now, self._at_event, by))
+
+    def _record(self, partial_match: PartialMatch, end: End) -> None:
+        self._start(partial_match).end(end)
+
+    def _start(self, partial_match: PartialMatch) -> OpenStart:
+        position = partial_match.start.position
+        if position not in self._open_starts:
+            self._open_starts[position] = OpenStart(position)
+        return self._open_starts[position]
+
+
+def _reached(partial_match: PartialMatch) -> int:
+    return max(stage for stage, _ in partial_match.taken)

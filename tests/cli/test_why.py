@@ -1,0 +1,44 @@
+"""`cepheid why`: what `why` says, as a text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+Cepheid = Callable[..., Any]
+OPTIONS = ["--key", "symbol", "--time", "at"]
+
+
+def test_text(cepheid: Cepheid) -> None:
+    """Without --json the funnel is a text."""
+    done = cepheid("why", "rising.yaml", "events.csv", *OPTIONS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [" ".join(line.split()) for line in done.stdout.splitlines()[-2:]] == [
+        "did not match 1 33.3%",
+        "broken, after low 1 33.3%",
+    ]
+
+
+def test_json(cepheid: Cepheid) -> None:
+    """--json prints the numbers as one object, with the options that detect has."""
+    done = cepheid("why", "rising.yaml", "events.parquet", *OPTIONS, "--as-of", "2024-05-01T10:02:00", "--json")
+    found = json.loads(done.stdout)
+    assert (found["ok"], found["events"], found["starts"], found["matched"]) == (True, 3, 2, 1)
+    assert found["stopped"] == [{"fate": "still open", "reached": "low", "by": None, "starts": 1}]
+
+
+def test_the_time_is_required(cepheid: Cepheid) -> None:
+    """Without --time and --no-time the message says so."""
+    done = cepheid("why", "rising.yaml", "events.csv")
+    assert done.returncode == 2
+    assert "name the column of the event time, or give --no-time" in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_trace(cepheid: Cepheid) -> None:
+    """--trace shows one key step by step, as a text or as JSON."""
+    done = cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", "symbol=b")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[1] == "    - → taken by low  (low: price < 10: true)"
+    done = cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", "symbol=b", "--json")
+    assert json.loads(done.stdout)["steps"][0]["outcome"] == "taken by low"

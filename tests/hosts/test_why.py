@@ -1,0 +1,176 @@
+"""`why`: the funnel of a pattern of stages, and the fate of each start without a match."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cepheid
+from cepheid import IntervalPattern, Limits, Pattern, SchemaError, Skip, why
+
+A = Pattern.begin("a").where("kind = 'a'")
+OPTIONS = {"key": "k", "time": "at"}
+
+
+def events(kinds: str, *, minutes: list[int] | None = None) -> pa.Table:
+    """Events of one key, by default one a minute; the kind of each is a letter."""
+    at = [pd.Timestamp("2026-01-01") + pd.Timedelta(minutes=m) for m in minutes or range(len(kinds))]
+    return pa.table({"k": ["x"] * len(kinds), "at": at, "kind": list(kinds)})
+
+
+NEXT = A.next("b").where("kind = 'b'")
+FOLLOWED = A.followed_by("b").where("kind = 'b'")
+NOT = A.not_followed_by("n").where("kind = 'n'").followed_by("b").where("kind = 'b'")
+LOOP = A.followed_by("b").where("kind = 'b'").times(2, 4).greedy().followed_by("c").where("kind = 'c'")
+UNTIL = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 'u'")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kinds", "minutes", "expected"),
+    [
+        (NEXT, "ab", None, []),
+        (NEXT, "axb", None, [("broken", "a", None, 1)]),
+        (NOT, "anb", None, [("forbidden", "a", "n", 1)]),
+        (UNTIL.within("1 day"), "abbuc", None, [("until", "b", "b", 1)]),
+        (FOLLOWED.within("5 minutes"), "axb", [0, 1, 5], [("out of time", "a", None, 1)]),
+        (FOLLOWED.within("5 minutes"), "ax", None, [("out of time", "a", None, 1)]),
+        (FOLLOWED.max_gap("5 minutes"), "ab", [0, 5], [("gap", "a", None, 1)]),
+        (FOLLOWED.within_previous("5 minutes").within("1 day"), "ab", [0, 5], [("gap", "a", None, 1)]),
+        (FOLLOWED.within("1 day").skip(Skip.past_last_event()), "aab", None, [("skipped", "b", None, 1)]),
+        (FOLLOWED, "axx", None, [("still open", "a", None, 1)]),
+        (LOOP, "aabbxa", None, [("still open", "b", None, 2), ("still open", "a", None, 1)]),
+    ],
+    ids=str,
+)
+def test_the_fate_of_each_start(
+    pattern: Pattern, kinds: str, minutes: list[int] | None, expected: list[tuple[str, str, str | None, int]]
+) -> None:
+    """Starts without a match are counted by what ended their furthest partial match, and by how far it came."""
+    funnel = why(events(kinds, minutes=minutes), pattern, **OPTIONS).funnel
+    assert [(one.fate, one.reached, one.by, one.starts) for one in funnel.stopped] == expected
+    assert funnel.starts == kinds.count("a") == funnel.matched + sum(funnel.fates.values())
+
+
+def test_over_a_limit() -> None:
+    """A start that a limit has dropped is counted as such."""
+    funnel = why(events("aab"), FOLLOWED, **OPTIONS, limits=Limits(max_partial_matches=1, on_limit="drop")).funnel
+    assert (funnel.matched, funnel.fates) == (1, {"over a limit": 1})
+
+
+def test_what_is_open_at_a_time() -> None:
+    """With `as_of`, starts that may still match are open, and later events do not count."""
+    funnel = why(events("axb"), FOLLOWED.within("5 minutes"), **OPTIONS, as_of="2026-01-01T00:01:00").funnel
+    assert (funnel.events, funnel.fates) == (2, {"still open": 1})
+
+
+def test_the_numbers_and_the_text() -> None:
+    """The funnel says how many events were read and can matter, and how far their partial matches came, as numbers for
+    JSON and as a text.
+    """
+    table = pa.concat_tables(
+        [events("aabxxab"), pa.table({"k": [None], "at": [None], "kind": ["a"]})], promote_options="permissive"
+    )
+    found = why(table, FOLLOWED.followed_by("c").where("kind = 'c'"), **OPTIONS, nulls="drop")
+    assert found.to_dict() == {
+        "events": 8,
+        "null_keys": 1,
+        "null_times": 0,
+        "relevant": 5,
+        "starts": 3,
+        "reached": {"a": 3, "b": 3, "c": 0},
+        "matched": 0,
+        "stopped": [{"fate": "still open", "reached": "b", "by": None, "starts": 3}],
+    }
+    assert [line.split() for line in str(found).splitlines()] == [
+        ["events", "read", "8"],
+        ["without", "key", "1"],
+        ["that", "can", "matter", "to", "the", "pattern", "5"],
+        ["starts", "3"],
+        ["reached", "a", "3", "100.0%"],
+        ["reached", "b", "3", "100.0%"],
+        ["reached", "c", "0", "0.0%"],
+        ["matched", "0", "0.0%"],
+        ["did", "not", "match", "3", "100.0%"],
+        ["still", "open,", "after", "b", "3", "100.0%"],
+    ]
+
+
+def test_a_python_condition() -> None:
+    """Patterns with functions are explained, too."""
+    pattern = A.next("b").where(lambda event, _: event["kind"] == "b", name="is_b")
+    assert why(events("abax"), pattern, **OPTIONS).funnel.fates == {"broken": 1}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "given"),
+    [({"one": FOLLOWED}, "several patterns"), (IntervalPattern.pal(a="A"), "an IntervalPattern")],
+)
+def test_other_patterns(pattern: object, given: str) -> None:
+    """Only one pattern of stages is explained."""
+    time = ("at", "at") if isinstance(pattern, IntervalPattern) else "at"
+    with pytest.raises(SchemaError, match=f"why explains one pattern of stages, made with .*; it was given {given}"):
+        why(events("ab"), pattern, key="k", time=time)  # type: ignore[arg-type]
+
+
+def test_it_is_public() -> None:
+    """`cepheid.why` is the function."""
+    assert cepheid.why is why
+
+
+def test_one_key_step_by_step() -> None:
+    """A trace has, for each event of the key, what it did to each partial match, and the conditions that were
+    evaluated; then what deadlines and the end did.
+    """
+    table = pa.concat_tables([events("axab"), events("ab").set_column(0, "k", pa.array(["y", "y"]))])
+    pattern = FOLLOWED.where("at > a.at").within("2 minutes").skip(Skip.past_last_event())
+    steps = why(table, pattern, **OPTIONS).trace({"k": "x"}).steps
+    a, b = "a: kind = 'a'", "b: kind = 'b' and at > a.at"
+    assert [(step.partial_match, step.outcome, dict(step.conditions)) for step in steps] == [
+        ((), "taken by a", {a: True}),
+        (("a 00:00:00",), "ends: out of time", {}),
+        ((), "taken by a", {a: True}),
+        (("a 00:02:00",), "taken by b, complete", {b: True}),
+        ((), "starts nothing", {a: False}),
+        (("a 00:02:00", "b 00:03:00"), "match", {}),
+    ]
+    assert [None if step.event is None else step.event["kind"] for step in steps] == ["a", None, "a", "b", "b", None]
+
+
+def test_the_text_of_a_trace() -> None:
+    """Printed, the steps of an event are below it; for JSON, times are texts."""
+    trace = why(events("ax"), NEXT.followed_by("c"), **OPTIONS).trace({"k": "x"})
+    assert str(trace).splitlines() == [
+        "2026-01-01 00:00:00  kind = a",
+        "    - → taken by a  (a: kind = 'a': true)",
+        "2026-01-01 00:01:00  kind = x",
+        "    a 00:00:00 → ends: broken  (b: kind = 'b': not true)",
+        "    - → starts nothing  (a: kind = 'a': not true)",
+    ]
+    assert trace.to_dict()["steps"][0] == {
+        "time": "2026-01-01 00:00:00+00:00",
+        "event": {"kind": "a"},
+        "partial_match": [],
+        "outcome": "taken by a",
+        "conditions": {"a: kind = 'a'": True},
+    }
+
+
+def test_what_is_open_at_the_end_of_a_trace() -> None:
+    """Without a key the trace is of all events; what is still open ends with them."""
+    trace = why(events("ax"), FOLLOWED, time="at").trace()
+    assert str(trace).splitlines()[-2:] == ["end of the events", "    a 00:00:00 → ends: still open"]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ({}, r"trace: the key has k; give a value for each, as in trace\({'column': value}\)"),
+        ({"k": "z"}, "trace: no event has the key {'k': 'z'}"),
+        ({"k": object()}, "trace: <object .* is no value of 'k', which is of type string"),
+    ],
+)
+def test_keys_that_cannot_be_traced(key: dict[str, object], message: str) -> None:
+    """A key that is not there, or not named in full, is refused with what to write."""
+    with pytest.raises(SchemaError, match=message):
+        why(events("ab"), FOLLOWED, **OPTIONS).trace(key)

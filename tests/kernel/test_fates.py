@@ -1,0 +1,76 @@
+"""The fates of starts, at the border of the kernel: observing changes nothing, and each start has one fate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.kernel.running import Row
+from tests.kernel.running_python import rows_batch
+from tests.kernel.strategies import event_rows, plans
+from tests.searching import share
+
+from cepheid.compile.stages.compiled import compile_plan
+from cepheid.errors import SkipError
+from cepheid.kernel.arrays import FOREVER, Visits
+from cepheid.kernel.failures import ConditionFailed
+from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
+from cepheid.kernel.stages.observed.fates import Fate
+from cepheid.kernel.stages.observed.kernel import ObservedKernel
+from cepheid.kernel.stages.python_kernel import PythonKernel
+from cepheid.plan.limits import Limits
+from cepheid.plan.stages.plan import Plan
+
+LIMITS = st.sampled_from([Limits(), Limits(), Limits(3, 2, "drop")])
+
+
+@share(50)
+@given(plans(), st.lists(event_rows(8), min_size=1, max_size=3), st.none() | st.integers(0, 20), LIMITS)
+def test_each_start_has_one_fate(plan: Plan, keys: list[list[Row]], until: int | None, limits: Limits) -> None:
+    """An observed kernel emits what others emit. Each first event of a result is a start; the starts of matches are
+    matched, and each other start has one fate, which is of a kind that the pattern and its results allow.
+    """
+    plan = replace(plan, limits=limits)
+    compiled = compile_plan(plan)
+    observed = ObservedKernel(compiled)
+    plain = PythonKernel(plan, compiled.automaton, compiled.script_columns)
+    last = max((row[0] for rows in keys for row in rows), default=0)
+    try:
+        expected = _run(plain, plan, keys, FOREVER if until is None else last + until)
+    except (ConditionFailed, SkipError):
+        return
+    emitted = _run(observed, plan, keys, FOREVER if until is None else last + until)
+    assert [values.tolist() for values in vars(emitted).values()] == [v.tolist() for v in vars(expected).values()]
+    first = {outcome: _first_events(emitted, outcome) for outcome in set(emitted.outcome.tolist())}
+    starts = {start.position: start.end for start in observed.starts}
+    assert len(starts) == len(observed.starts)
+    assert {position for position, end in starts.items() if end is None} == first.get(MATCHED, set())
+    assert set().union(*first.values()) <= set(starts)
+    fates = {position: end.fate for position, end in starts.items() if end is not None}
+    timed_out = {position for position, fate in fates.items() if fate in (Fate.OUT_OF_TIME, Fate.GAP)}
+    late = first.get(TIMED_OUT, set())
+    assert {position for position in timed_out if not _bounds_edges(plan)} <= late
+    forbidden = {position for position, fate in fates.items() if fate is Fate.FORBIDDEN}
+    assert forbidden <= set().union(*(first[outcome] for outcome in first if outcome >= NEGATED))
+    assert Fate.OVER_LIMIT not in fates.values() or limits.on_limit == "drop"
+
+
+def _bounds_edges(plan: Plan) -> bool:
+    """Whether an edge may have a window, which ends partial matches without a timeout."""
+    return any(edge.window is not None for state in compile_plan(plan).automaton.states for edge in state.edges)
+
+
+def _run(kernel: PythonKernel, plan: Plan, keys: Sequence[Sequence[Row]], until: int) -> Emitted:
+    rows, ends = [row for key in keys for row in key], np.cumsum([len(key) for key in keys])
+    count = len(keys)
+    visits = Visits(np.zeros(count, np.int32), ends, np.full(count, until), np.ones(count, np.bool_))
+    return kernel.run(rows_batch(plan, rows, range(len(rows))), visits)
+
+
+def _first_events(emitted: Emitted, outcome: int) -> set[int]:
+    begins = np.concatenate([[0], emitted.end[:-1]]) if len(emitted.end) else emitted.end
+    return set(emitted.event[begins[emitted.outcome == outcome]].tolist())
