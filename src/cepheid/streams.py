@@ -16,7 +16,7 @@ from cepheid.hosts.spark.stream.progress import Progress, progress_of
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import pattern_from_text
-from cepheid.lang.parameters import ParameterValue
+from cepheid.lang.parameters import GivenValue
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import Limits
@@ -208,7 +208,7 @@ def supervise(
     *,
     checkpoint: str | PathLike[str],
     old: Old = "drain",
-    parameters: Mapping[str, ParameterValue] | None = None,
+    parameters: Mapping[str, GivenValue] | None = None,
     report: Callable[[Switch | Refusal], object] | None = None,
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str],

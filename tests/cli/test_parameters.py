@@ -171,6 +171,36 @@ def test_refused_values() -> None:
         parameter_value("['a]")
 
 
+WATCHED = "parameters: {watch: [c]}\nstages: [{begin: one, where: symbol IN ($watch)}]\n"
+
+
+def test_a_watchlist_in_a_file(folder: Path, cepheid: Cepheid) -> None:
+    """A list may be given item by item, or as a column of a file."""
+    (folder / "watched.yaml").write_text(WATCHED)
+    (folder / "watchlist.csv").write_text("symbol,since\nb,2026-01-31\nz,2026-02-28\nb,2026-01-31\n")
+    found = []
+    for given in ("watch=[b, z]", f"watch=@{folder / 'watchlist.csv'}:symbol"):
+        done = cepheid("detect", "watched.yaml", *EVENTS, "--parameter", given)
+        assert (done.returncode, done.stderr) == (0, "")
+        found.append(done.stdout)
+    assert found[0] == found[1]
+    assert {json.loads(line)["symbol"] for line in found[0].splitlines()} == {"b"}
+
+
+def test_columns_of_files(tmp_path: Path) -> None:
+    """A column has the types of its file; a file that cannot be read, or has no such column, is named."""
+    path = tmp_path / "list.csv"
+    path.write_text("n,day,half\n5,2026-01-31,1\n6,2026-02-28,\n5,2026-01-31,2\n")
+    assert parameter_value(f"@{path}:n") == (5, 6)
+    assert parameter_value(f"@{path}:day") == (date(2026, 1, 31), date(2026, 2, 28))
+    assert parameter_value("@bob") == "@bob"
+    assert parameter_value("'@list.csv:n'") == "@list.csv:n"
+    with pytest.raises(PatternError, match=r"list\.csv has no column 'm'\. Known here: n, day, half"):
+        parameter_value(f"@{path}:m")
+    with pytest.raises(PatternError, match=r"list\.csv, column 'half': item 2 is None: leave it out"):
+        parameter_value(f"@{path}:half")
+
+
 @pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize(
     ("given", "message"),
@@ -178,6 +208,7 @@ def test_refused_values() -> None:
         (["limit"], "'limit' is not NAME=VALUE, as in 'limit=100'"),
         (["limit=1", "limit=2"], "the parameter 'limit' is given twice"),
         (["limit=DATE '2026-02-30'"], "day is out of range for month"),
+        (["limit=@nothing.csv:n"], "there is no file nothing.csv"),
     ],
 )
 def test_refused_options(cepheid: Cepheid, given: list[str], message: str) -> None:

@@ -102,7 +102,7 @@ GivenParameters = Annotated[
         "--parameter",
         metavar="NAME=VALUE",
         help="A value for $NAME in the pattern: a number, true, false, text, DATE '2026-01-31', or a list: "
-        "[a, b]; repeat for several.",
+        "[a, b] or @watchlist.csv:column; repeat for several.",
     ),
 ]
 TimeZone = Annotated[str, typer.Option(help="The time zone of times that have none.")]
@@ -333,6 +333,7 @@ def checked_length(text: str, option: str, *, or_zero: bool = True) -> None:
 
 
 def _parameter_value(text: str) -> ParameterValue:
+    from cepheid.cli.failure import FileProblem
     from cepheid.cli.parameter_value import parameter_value
     from cepheid.errors import PatternError
 
@@ -340,3 +341,5 @@ def _parameter_value(text: str) -> ParameterValue:
         return parameter_value(text)
     except PatternError as error:
         raise typer.BadParameter(error.problems[0].message, param_hint="--parameter") from None
+    except FileProblem as problem:
+        raise typer.BadParameter(str(problem), param_hint="--parameter") from None

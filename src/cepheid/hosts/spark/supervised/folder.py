@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.documents import AnyPattern, located_in_document, pattern_from_text, pattern_to_document
-from cepheid.lang.parameters import ParameterValue
+from cepheid.lang.parameters import GivenValue
 
 Content: TypeAlias = Mapping[Path, bytes]
 """What the files of the folder contain."""
@@ -43,7 +43,7 @@ def content_of(folder: Path) -> Content:
 
 
 def patterns_of(
-    content: Content, folder: Path, parameters: Mapping[str, ParameterValue] | None = None
+    content: Content, folder: Path, parameters: Mapping[str, GivenValue] | None = None
 ) -> dict[str, FilePattern]:
     """The patterns in the files, by name. A YAML file may have several documents, with a line --- between them.
     `parameters` are given to the patterns that use them.

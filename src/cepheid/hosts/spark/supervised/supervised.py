@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from cepheid.hosts.spark.stream.detect import detect_on_stream
 from cepheid.hosts.spark.supervised.news import Report
 from cepheid.hosts.spark.supervised.pattern_set import PatternSet
-from cepheid.lang.parameters import ParameterValue
+from cepheid.lang.parameters import GivenValue
 from cepheid.plan.pattern_request import PatternRequest
 from cepheid.requests.request_of import request_of
 
@@ -29,7 +29,7 @@ class Supervised:
 
     events: DataFrame
     folder: Path
-    parameters: Mapping[str, ParameterValue]
+    parameters: Mapping[str, GivenValue]
     write: Callable[[DataFrame], DataStreamWriter]
     """The writer of the rows, without the checkpoint."""
     checkpoint: str
