@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import cepheid
-from cepheid import IntervalPattern, Limits, Pattern, SchemaError, Skip, why
+from cepheid import ConditionError, IntervalPattern, Limits, Pattern, SchemaError, Skip, why
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 A = Pattern.begin("a").where("kind = 'a'")
 OPTIONS = {"key": "k", "time": "at"}
@@ -113,6 +118,13 @@ def test_other_patterns(pattern: object, given: str) -> None:
         why(events("ab"), pattern, key="k", time=time)  # type: ignore[arg-type]
 
 
+@pytest.mark.spark
+def test_events_on_spark(spark: SparkSession) -> None:
+    """A DataFrame is refused, with how to collect a part of it."""
+    with pytest.raises(SchemaError, match=r"why reads events in process: give it some of them, as in .*toArrow\(\)"):
+        why(spark.range(1), FOLLOWED, key="id", time="at")
+
+
 def test_it_is_public() -> None:
     """`cepheid.why` is the function."""
     assert cepheid.why is why
@@ -160,6 +172,22 @@ def test_what_is_open_at_the_end_of_a_trace() -> None:
     """Without a key the trace is of all events; what is still open ends with them."""
     trace = why(events("ax"), FOLLOWED, time="at").trace()
     assert str(trace).splitlines()[-2:] == ["end of the events", "    a 00:00:00 → ends: still open"]
+
+
+def test_keys_are_given_as_values_or_texts() -> None:
+    """Categories are compared by their values, and a text stands for a number, as on the command line."""
+    frame = pd.DataFrame({"k": pd.Categorical(["x", "y"]), "n": [1, 2], "at": pd.to_datetime(["2026-01-01"] * 2)})
+    pattern = Pattern.begin("a").where("n > 0")
+    for value in (2, "2"):
+        steps = why(frame, pattern, key=["k", "n"], time="at").trace({"k": "y", "n": value}).steps
+        assert [step.outcome for step in steps] == ["taken by a, complete", "match"]
+
+
+def test_errors_are_those_of_detect() -> None:
+    """A condition that fails on an event is named, as in detect."""
+    pattern = A.next("b").where("1 / (minute(a.at) - minute(at) + 1) > 0")
+    with pytest.raises(ConditionError, match=r"division by zero in the condition of stage 'b' \(1 / "):
+        why(events("ab"), pattern, **OPTIONS)
 
 
 @pytest.mark.parametrize(
