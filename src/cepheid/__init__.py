@@ -1,6 +1,6 @@
 """Complex event processing for Python and Spark."""
 
-from cepheid.detect import add_column, detect, leaf_types, why
+from cepheid.detect import add_column, detect, explain, leaf_types, why
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -15,6 +15,7 @@ from cepheid.errors import (
     SnapshotError,
     WorkerFailed,
 )
+from cepheid.families.family import Explanation
 from cepheid.hosts.spark.stream.copies.change import CopiesChange
 from cepheid.hosts.spark.stream.load.advice import Advice
 from cepheid.hosts.spark.stream.load.hot_keys import HotKey
@@ -50,6 +51,7 @@ __all__ = [
     "CopiesChange",
     "EventCounts",
     "EventError",
+    "Explanation",
     "HotKey",
     "IntervalMatcher",
     "IntervalPattern",
@@ -82,6 +84,7 @@ __all__ = [
     "deliver",
     "detect",
     "event",
+    "explain",
     "leaf_types",
     "partial_matches",
     "pattern_from_text",

@@ -11,7 +11,8 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 from cepheid.errors import PatternError, SchemaError
-from cepheid.families import family_of
+from cepheid.families import family_of, known_family_of
+from cepheid.families.family import Explanation
 from cepheid.knowledge.column import AnswerColumn
 from cepheid.lang.arguments import shown
 from cepheid.lang.former import FORMER, refuses_former
@@ -20,9 +21,10 @@ from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.expression import leaf_types as named_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.conditions.parameters import with_nulls
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
-from cepheid.requests.patterns import Measures
+from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request
 from cepheid.requests.request_of import request_of
@@ -267,6 +269,75 @@ def add_column(events: Events, column: AnswerColumn, *, name: str | None = None)
     from cepheid.hosts.in_process.answers import with_answers
 
     return cast("Events", with_answers(events, column, name))
+
+
+def explain(
+    pattern: Pattern | OccurrencePattern | IntervalPattern,
+    *,
+    events: object = None,
+    key: str | Sequence[str] | None = None,
+    time: str | Sequence[str] | EllipsisType | None = ...,
+    sequence: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    measures: Measures | None = None,
+    outputs: OutputName | Sequence[OutputName] | None = None,
+    rows_per: RowsPer = "match",
+    limits: Limits | None = None,
+    time_zone: str | None = None,
+) -> Explanation:
+    """What the pattern looks for and how, as `cepheid explain` prints it; with a picture in notebooks.
+
+    Args:
+        pattern: One pattern of any kind.
+        events: As for `detect`; only the columns are read. With events the explanation has the plan: the columns that
+            the host's SQL engine computes, what is left to scripts, all types, and the events that are dropped.
+        key: This and the other arguments are those of `detect`. Without events only `measures` may be given.
+
+    Raises:
+        PatternError, SchemaError: as in `detect`; values of parameters that are not given yet are no error without
+            events.
+    """
+    plan = None
+    if events is None:
+        given = {"key": key, "sequence": sequence, "columns": columns, "outputs": outputs, "limits": limits}
+        named = [name for name, value in {**given, "time_zone": time_zone}.items() if value is not None]
+        named += [
+            name for name, is_given in {"time": time is not ..., "rows_per": rows_per != "match"}.items() if is_given
+        ]
+        _check_alone(pattern, measures, named)
+    else:
+        request = request_of(
+            pattern,
+            key=key,
+            time=time,
+            sequence=sequence,
+            columns=columns,
+            measures=measures,
+            outputs=outputs,
+            rows_per=rows_per,
+            limits=limits,
+            time_zone=time_zone,
+            endless=is_spark(events) and events.isStreaming,
+        )
+        _check_one(pattern)
+        pattern, plan = request.only.pattern, plan_of(events, request)
+    return known_family_of(pattern).explain(pattern, plan)
+
+
+def _check_alone(pattern: Any, measures: Any, named: Sequence[str]) -> None:
+    """Raises PatternError or SchemaError for what is wrong with a pattern without events."""
+    faults = [f"{name}: it is about events; give events=… with it, or leave it out" for name in named]
+    (asked, *_) = asked_patterns(pattern, measures, faults)
+    _check_one(pattern)
+    if faults:
+        raise SchemaError("\n".join(faults))
+    if problems := known_family_of(pattern).check(with_nulls(pattern), asked.measures):
+        raise PatternError(problems)
+
+
+def _check_one(pattern: object) -> None:
+    if isinstance(pattern, Mapping):
+        raise PatternError(f"explain is about one pattern: call it for each of {', '.join(map(repr, pattern))}")
 
 
 def plan_of(events: object, request: Request) -> Any:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
-
-if TYPE_CHECKING:
-    from cepheid.cli.pattern_file import PatternFile
 
 
 @o.spread
@@ -38,13 +33,16 @@ def explain(
     parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, remarks_of
+        from cepheid.detect import explain as explained
         from cepheid.families import known_family_of
 
         opened = open_pattern(pattern, parameters, wanted.type_)
         plan = plan_for(opened, options) if options.files else None
         if plan is None:
-            _check(opened, options.measures)
-        shown = known_family_of(opened.pattern).explain(opened.pattern, plan)
+            with opened.problems_located():
+                shown = explained(opened.pattern, measures=options.measures)
+        else:
+            shown = known_family_of(opened.pattern).explain(opened.pattern, plan)
         if as_json:
             warnings = remarks_of(opened.pattern, plan)
             print_json({"ok": True, "exit_code": 0, "plan": shown.text, "mermaid": shown.diagram, "warnings": warnings})
@@ -53,14 +51,3 @@ def explain(
             raise typer.BadParameter(message, param_hint="--mermaid")
         else:
             sys.stdout.write(f"{shown.diagram}\n" if mermaid else shown.text)
-
-
-def _check(opened: PatternFile, measures: Mapping[str, str] | None) -> None:
-    """Raises PatternError for the problems that do not depend on the events or on the values of parameters."""
-    from cepheid.cli.pattern_file import problems_without_events
-    from cepheid.errors import PatternError
-    from cepheid.plan.conditions.parameters import with_nulls
-
-    if problems := problems_without_events(replace(opened, pattern=with_nulls(opened.pattern)), measures):
-        with opened.problems_located():
-            raise PatternError(problems)

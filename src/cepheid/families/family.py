@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -14,6 +14,8 @@ from cepheid.errors import Problem
 from cepheid.events.batch import Schema
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.document.marked_text import Value
+from cepheid.lang.pictures.box import Box
+from cepheid.lang.pictures.html import html_of, text_html
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.engine import SqlEngine
@@ -32,12 +34,24 @@ LateBy: TypeAlias = Literal["start", "end"]
 """The time of an event that decides whether it is late; "start" for an event with a single time."""
 
 
-class Explanation(NamedTuple):
-    """The output of `cepheid explain`."""
+@dataclass(frozen=True, repr=False)
+class Explanation:
+    """What a pattern looks for and how it will run; `str` gives the text, and a notebook shows the picture above it."""
 
     text: str
+    """The output of `cepheid explain`."""
     diagram: str | None
     """Mermaid; None if it cannot be drawn without the events' columns."""
+    picture: Box
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return html_of(self.picture) + text_html(self.text)
 
 
 class CompiledSet(Protocol):

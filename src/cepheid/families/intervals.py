@@ -77,14 +77,14 @@ class Intervals(Family):
         from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram
 
         if plan is None:
-            return Explanation(f"{explain_interval_pattern(pattern)}\n", None)
+            return Explanation(f"{explain_interval_pattern(pattern)}\n", None, pattern.picture)
         ways = [
             f"by a value: cannot, because {_NO_VALUES}",
             f"by start: cannot, because {_NO_COPIES}",
             slices_text(plan),
         ]
         text = explain_intervals(plan, ways=ways, warnings=interval_warnings(pattern))
-        return Explanation(f"{text}\n", join_diagram(plan))
+        return Explanation(f"{text}\n", join_diagram(plan), pattern.picture)
 
     def remarks(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> list[str]:  # noqa: ARG002
         return list(interval_warnings(pattern))

@@ -70,10 +70,11 @@ class Occurrences(Family):
         from cepheid.plan.occurrences import explain
 
         if plan is None:
-            return Explanation(explain.explain_occurrences(pattern), explain.occurrence_drawing(pattern))
+            text = explain.explain_occurrences(pattern)
+            return Explanation(text, explain.occurrence_drawing(pattern), pattern.picture)
         ways = [sub_keys_text(plan), *(f"by {way}: cannot, because {_NO_OTHER}" for way in ("start", "time"))]
         lines = [explain.explain_occurrence_plan(plan).rstrip("\n"), *division_lines(ways)]
-        return Explanation("\n".join([*lines, ""]), explain.occurrence_mermaid(plan))
+        return Explanation("\n".join([*lines, ""]), explain.occurrence_mermaid(plan), pattern.picture)
 
     def remarks(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> list[str]:
         return list(misread_types(pattern) if plan is None else plan.warnings)

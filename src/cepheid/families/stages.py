@@ -96,7 +96,7 @@ class Stages(Family):
             text += lookups_text(compiled)
             text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
             text += division_text(plan)
-        return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern))
+        return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern), pattern.picture)
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:
         from cepheid.plan.stages.explain import pattern_warnings

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 
+from cepheid.lang.pictures.html import text_html
 from cepheid.matchers.counts import ReadCounts
 
 
@@ -16,14 +18,33 @@ class Report:
 
     def __init__(self) -> None:
         self._read: Callable[[], ReadCounts] | None = None
+        self._counts: ReadCounts | None = None
 
-    def set(self, read: Callable[[], ReadCounts]) -> None:
-        """For hosts: sets the function that reads the counts."""
+    def set(self, read: Callable[[], ReadCounts], *, waits: bool = False) -> None:
+        """For hosts: sets the function that reads the counts. `waits`: whether it waits for work to be done."""
         self._read = read
+        self._counts = None if waits else read()
 
     @property
     def counts(self) -> ReadCounts:
         """An EventCounts; for interval patterns an IntervalCounts."""
         if self._read is None:
             raise RuntimeError("this report has not been given to detect(…, report=…) yet")
-        return self._read()
+        if self._counts is None:
+            self._counts = self._read()
+        return self._counts
+
+    def __repr__(self) -> str:
+        return f"Report({self._counts or self._missing})"
+
+    def _repr_html_(self) -> str:
+        """A table. Showing it never waits for Spark."""
+        if self._counts is None:
+            return text_html(repr(self))
+        rows = ((field.name.replace("_", " "), getattr(self._counts, field.name)) for field in fields(self._counts))
+        cells = "".join(f'<tr><td>{name}</td><td style="text-align:right">{count:,}</td></tr>' for name, count in rows)
+        return f"<table>{cells}</table>"
+
+    @property
+    def _missing(self) -> str:
+        return "not given to detect yet" if self._read is None else "report.counts waits for Spark's action"

@@ -16,6 +16,7 @@ from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
+from cepheid.lang.intervals.picture import picture_of
 from cepheid.lang.intervals.printer import calls_text
 from cepheid.lang.intervals.values import (
     DEFAULT_SCOPE,
@@ -31,6 +32,8 @@ from cepheid.lang.intervals.values import (
     scope_named,
 )
 from cepheid.lang.parameters import Parameter, ParameterValue, string_literal, with_values
+from cepheid.lang.pictures.box import Box
+from cepheid.lang.pictures.drawn import Drawn
 from cepheid.lang.semantic import SemanticFilter, check_knowledge
 from cepheid.lang.sql.tokens import tokenize
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IntervalPattern:
+class IntervalPattern(Drawn):
     """The variables of the events, and everything that must hold between these events.
 
     Made by `pal` or `seq`, or by `interval_pattern` from text; refined by the other calls.
@@ -76,6 +79,11 @@ class IntervalPattern:
 
     def __repr__(self) -> str:
         return calls_text(self)
+
+    @property
+    def picture(self) -> Box:
+        """The pattern as boxes, which a notebook shows."""
+        return picture_of(self)
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:

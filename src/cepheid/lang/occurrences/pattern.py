@@ -24,9 +24,12 @@ from cepheid.lang.occurrences.expression import (
     type_name,
 )
 from cepheid.lang.occurrences.parser import parse_occurrences
+from cepheid.lang.occurrences.picture import picture_of
 from cepheid.lang.occurrences.printer import calls_text
 from cepheid.lang.occurrences.variables import variable_name
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.pictures.box import Box
+from cepheid.lang.pictures.drawn import Drawn
 from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
@@ -58,7 +61,7 @@ class Policy(Enum):
 
 
 @dataclass(frozen=True)
-class OccurrencePattern:
+class OccurrencePattern(Drawn):
     """An expression and how it is detected. Start with `OccurrencePattern.of`; every call returns a new pattern."""
 
     expression: Occurrence
@@ -81,6 +84,11 @@ class OccurrencePattern:
 
     def __repr__(self) -> str:
         return calls_text(self)
+
+    @property
+    def picture(self) -> Box:
+        """The pattern as boxes, which a notebook shows."""
+        return picture_of(self)
 
     @staticmethod
     @refuses_former(TYPES)

@@ -21,8 +21,11 @@ from cepheid.lang.arguments import pattern_name, shown, stage_name, times_of, ti
 from cepheid.lang.duration import parse_duration, shorter
 from cepheid.lang.function import Function
 from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.pictures.box import Box
+from cepheid.lang.pictures.drawn import Drawn
 from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.stages.conditions import Condition, GivenCondition, Subtype, condition_of
+from cepheid.lang.stages.picture import picture_of
 from cepheid.lang.stages.printer import calls_text
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
@@ -188,7 +191,7 @@ class BeginWithout:
 
 
 @dataclass(frozen=True)
-class Pattern:
+class Pattern(Drawn):
     """A sequence of stages. Start with `Pattern.begin(name)`; every call returns a new pattern."""
 
     stages: tuple[Stage, ...]
@@ -216,6 +219,11 @@ class Pattern:
 
     def __repr__(self) -> str:
         return calls_text(self)
+
+    @property
+    def picture(self) -> Box:
+        """The pattern as boxes, which a notebook shows."""
+        return picture_of(self)
 
     @property
     def leaves(self) -> tuple[Stage, ...]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
+from cepheid.lang.pictures.mermaid import label
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.intervals.growth import interval_warnings
 from cepheid.plan.intervals.join_order import join_order
 from cepheid.plan.intervals.plan import IntervalPlan
-from cepheid.plan.mermaid import label
 from cepheid.plan.semantics.explain import lifted_text, shortened
 from cepheid.plan.undivided import division_lines
 

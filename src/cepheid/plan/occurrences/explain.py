@@ -10,10 +10,10 @@ from cepheid.lang.occurrences import expression as algebra
 from cepheid.lang.occurrences.expression import Occurrence, operands
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.occurrences.printer import condition_text, pattern_text
+from cepheid.lang.pictures.mermaid import label
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.conditions.types import sql_name
-from cepheid.plan.mermaid import label
 from cepheid.plan.occurrences.constants import Kind
 from cepheid.plan.occurrences.plan import OccurrencePlan, Operator
 from cepheid.plan.occurrences.types import misread_types

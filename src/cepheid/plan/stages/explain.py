@@ -12,9 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from cepheid.lang.duration import format_duration
-from cepheid.lang.function import Function
-from cepheid.lang.stages.conditions import Condition, Subtype
-from cepheid.lang.stages.pattern import Contiguity, Pattern, Quantifier, Skip, Stage
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Stage
+from cepheid.lang.stages.words import asked_text, quantifier_parts, skip_text, without_parts, written_conditions
 from cepheid.lang.taxonomy import Taxonomy
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.conditions.script import (
@@ -71,7 +70,7 @@ def explain_pattern(pattern: Pattern) -> str:
 
 def describe_pattern(pattern: Pattern) -> str:
     """As `explain_pattern`, but without warnings."""
-    return _text([_title(pattern), "", *_stage_lines(pattern.stages, _written), "", *_whole_pattern(pattern)])
+    return _text([_title(pattern), "", *_stage_lines(pattern.stages, written_conditions), "", *_whole_pattern(pattern)])
 
 
 def explain_plan(plan: Plan) -> str:
@@ -122,66 +121,10 @@ def _stage_lines(
     for index, stage in enumerate(stages):
         number = f"{group}{index + 1}."
         how = "begins with" if index == 0 else _CONTIGUITY[stage.contiguity]
-        yield f"{indent}{number} {stage.name or 'group'}: {how}{_quantifier(stage)}"
+        yield f"{indent}{number} {stage.name or 'group'}: {', '.join([how, *quantifier_parts(stage)])}"
         below = indent + " " * (len(number) + 1)
         yield from (below + text for text in conditions(stage))
         yield from _stage_lines(stage.group, conditions, below, number)
-
-
-def _quantifier(stage: Stage) -> str:
-    quantifier, unit = stage.quantifier, "time" if stage.group else "event"
-    parts = [*_count(quantifier, unit), *(text for text, given in _flags(quantifier) if given)]
-    if quantifier.window is not None:
-        parts.append(f"each less than {format_duration(quantifier.window)} after the one before it")
-    if stage.window is not None:
-        after = "for" if stage.contiguity.negated else "less than"
-        parts.append(f"{after} {format_duration(stage.window)} after the event taken before")
-    return "".join(f", {part}" for part in parts)
-
-
-def _count(quantifier: Quantifier, unit: str) -> Iterator[str]:
-    least, most = quantifier.minimum, quantifier.maximum
-    if most is None:
-        yield f"{least} {_plural(least, unit)} or more"
-    elif least != most:
-        yield f"{least} to {most} {_plural(most, unit)}"
-    elif least > 1:
-        yield f"{least} {_plural(least, unit)}"
-
-
-def _plural(count: int, unit: str) -> str:
-    return unit if count == 1 else f"{unit}s"
-
-
-def _flags(quantifier: Quantifier) -> tuple[tuple[str, bool], ...]:
-    return (
-        ("consecutive", quantifier.consecutive),
-        ("all combinations", quantifier.combinations),
-        ("greedy", quantifier.greedy),
-        ("the longest loop only", quantifier.longest),
-        ("optional", quantifier.optional),
-    )
-
-
-def _written(stage: Stage) -> Iterator[str]:
-    for number, condition in enumerate(stage.conditions):
-        alternative = not isinstance(condition, Subtype) and condition.alternative
-        yield f"{'where' if number == 0 else 'or' if alternative else 'and'} {_condition_text(condition)}"
-    if not (stage.conditions or stage.group):
-        yield "any event"
-    if stage.until is not None:
-        yield f"until {_condition_text(stage.until)}"
-
-
-def _condition_text(condition: Condition | Subtype) -> str:
-    if isinstance(condition, Condition) and condition.is_semantic:
-        return f"semantic({condition.text!r})"
-    function = condition.function if isinstance(condition, Condition) else None
-    return condition.text if function is None else _asked(function)
-
-
-def _asked(function: Function) -> str:
-    return f"Python {function.name}({'event, matched' if function.iterative else 'event'})"
 
 
 def _planned_condition(condition: PlannedCondition, plan: Plan) -> Iterator[str]:
@@ -229,7 +172,11 @@ def _with_slots(measure: Measure, plan: Plan) -> str:
 def _whole_pattern(pattern: Pattern) -> Iterator[str]:
     window = f"{format_duration(pattern.window)}, from the first event to the last" if pattern.window else "no limit"
     yield f"Within: {window}"
-    yield f"Skip strategy: {_skip(pattern.skip_strategy)}"
+    if pattern.gap is not None:
+        yield f"Gap: each event less than {format_duration(pattern.gap)} after the one before it"
+    if pattern.without is not None:
+        yield f"Before: {', '.join([f'no {pattern.without.name}', *without_parts(pattern.without)])}"
+    yield f"Skip strategy: {skip_text(pattern.skip_strategy)}"
     if pattern.types is not None:
         yield f"Types: column {pattern.types.column}{''.join(_kinds(pattern.types))}"
     yield from described(pattern.parameters)
@@ -258,12 +205,6 @@ def _warnings(pattern: Pattern, plan: Plan | None = None) -> Iterator[str]:
     yield from (f"Warning: {warning}" for warning in pattern_warnings(pattern, plan))
 
 
-def _skip(skip: Skip) -> str:
-    if skip.stage is None:
-        return skip.to.value
-    return f"{skip.to.value} {skip.stage}{', an error where there is no such event' if skip.error_on_miss else ''}"
-
-
 def _input(plan: Plan) -> Iterator[str]:
     yield f"Key: {', '.join(plan.schema.key) or 'none, all events are one sequence'}"
     order = [*([plan.schema.time] if plan.schema.time else []), *plan.schema.sequence]
@@ -283,7 +224,7 @@ def _script(script: Script, plan: Plan) -> str:
         case Operation():
             return _operation(script, plan)
         case FunctionValue(function):
-            return _asked(function)
+            return asked_text(function)
 
 
 def _constant(value: object) -> str:

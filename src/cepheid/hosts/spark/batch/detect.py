@@ -57,7 +57,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     until = None if request.as_of is None else instant_of(request.as_of, zone)
     read_counts, matcher_counts = Observation(), Observation()
     if request.report is not None:
-        request.report.set(lambda: counts_of(family.counts, read_counts.get | matcher_counts.get))
+        request.report.set(lambda: counts_of(family.counts, read_counts.get | matcher_counts.get), waits=True)
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     lift = lifting(plans, times)
     tiers = () if plans.schema.key else family.tiers(plans)
