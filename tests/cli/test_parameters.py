@@ -144,6 +144,10 @@ def test_problems_of_parameters_and_types_are_placed(folder: Path, cepheid: Ceph
         ("date", "date"),
         ("DATE '2026-01-31'", date(2026, 1, 31)),
         ("timestamp '2026-01-31 12:00:00Z'", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+        ("[a b, 5,'c, \\'d', DATE '2026-01-31']", ("a b", 5, "c, 'd", date(2026, 1, 31))),
+        ("[a]", ("a",)),
+        ("'[a]'", "[a]"),
+        ("[a", "[a"),
     ],
 )
 def test_values(text: str, value: object) -> None:
@@ -160,6 +164,11 @@ def test_refused_values() -> None:
         parameter_value("DATE '2026-13-01'")
     with pytest.raises(PatternError, match="a date, time or quoted text as in SQL is expected"):
         parameter_value("'a' || 'b'")
+    for text in ("[]", "[a,]"):
+        with pytest.raises(PatternError, match=r"an item of a list is missing: .* Write '' for empty text"):
+            parameter_value(text)
+    with pytest.raises(PatternError, match=r"a quote is not closed: \['a\]"):
+        parameter_value("['a]")
 
 
 @pytest.mark.usefixtures("asked")

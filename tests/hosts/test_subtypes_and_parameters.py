@@ -55,6 +55,30 @@ def test_in_process() -> None:
     assert [row[-3:] for row in found(matches)] == [(1, 2, -2), (6, 7, -7)]
 
 
+WATCHED = (
+    Pattern.begin("one")
+    .where("who IN ($watch)")
+    .followed_by_any("two")
+    .where("n + one.n IN ($sums, 1) AND who NOT IN ($watch, one.who)")
+    .with_parameters(watch=EVENTS["who"].slice(0, 3), sums=[4, -5, 9])
+)
+
+
+def test_lists_in_process() -> None:
+    """A list stands for its values: in conditions on one event, across events and in measures."""
+    watched, sums = {"a", "it's"}, {4, -5, 9, 1}
+    rows = EVENTS.to_pylist()
+    pairs = [(one, two) for i, one in enumerate(rows) for two in rows[i + 1 :]]
+    expected = [
+        (one["n"], two["n"], two["n"] in sums)
+        for one, two in pairs
+        if one["who"] in watched and one["n"] + two["n"] in sums and two["who"] not in watched
+    ]
+    measures = {"p": "one.n", "b": "two.n", "listed": "two.n IN ($sums, 1)"}
+    assert sorted(row[-3:] for row in found(detect(EVENTS, WATCHED, time="at", measures=measures))) == sorted(expected)
+    assert expected
+
+
 def test_types_of_a_dictionary() -> None:
     """Categories of pandas are text like any other."""
     column = EVENTS["kind of event"].combine_chunks().dictionary_encode()
@@ -72,6 +96,8 @@ CONDITIONS: list[tuple[str, dict[str, Any]]] = [
     ("who LIKE $like", {"like": "a\\\\%"}),
     ("n-$n > 0 AND$yes", {"n": -2147483640, "yes": True}),
     ("day BETWEEN $first AND $last", {"first": date(2026, 3, 2), "last": date(2026, 3, 3)}),
+    ("who IN ($who) AND n NOT IN ($n, 7)", {"who": ["it's", "${spark.app.name}"], "n": [-1, 1]}),
+    ("day IN ($days, DATE '2026-03-04')", {"days": [date(2026, 3, 2)]}),
     ("at >= $since", {"since": START + timedelta(minutes=6)}),
     ("at < $until", {"until": datetime(2026, 3, 2, 0, 2)}),  # noqa: DTZ001 in the session's zone
     ("n = cast($x AS INT) AND amount > $x::DOUBLE", {"x": Decimal("4.00")}),
@@ -86,8 +112,12 @@ def test_matches_on_spark(spark: SparkSession) -> None:
     measures = {"p": "paid.n", "b": "back.n", "m": "back.n * $minus", "s": "$share"}
     expected = found(detect(EVENTS, REFUNDED, key="key", time="at", measures=measures))
     assert len(expected) == 2
-    matches = detect(spark.createDataFrame(EVENTS), REFUNDED, key="key", time="at", measures=measures)
-    assert found(matches) == expected
+    events = spark.createDataFrame(EVENTS)
+    assert found(detect(events, REFUNDED, key="key", time="at", measures=measures)) == expected
+    measures = {"p": "one.n", "b": "two.n", "listed": "two.n IN ($sums, 1)"}
+    assert found(detect(events, WATCHED, key="key", time="at", measures=measures)) == found(
+        detect(EVENTS, WATCHED, key="key", time="at", measures=measures)
+    )
 
 
 @pytest.mark.spark

@@ -85,8 +85,7 @@ def quantified(draw: st.DrawFn, pattern: Pattern) -> Pattern:
 # Far enough from the ends of Python's time to be a time in every zone.
 FIRST, LAST = datetime(1, 1, 3), datetime(9999, 12, 29)  # noqa: DTZ001
 versions = st.none() | names | st.integers(0) | st.sampled_from(["1.10", "007", "1e3"])
-parameters = st.dictionaries(
-    st.sampled_from(["limit", "who", "since", "Größe"]),
+single_values = (
     st.integers(-(10**30), 10**30)
     | st.booleans()
     | st.floats(allow_nan=False, allow_infinity=False)
@@ -94,7 +93,11 @@ parameters = st.dictionaries(
     | text
     | st.dates()
     | st.datetimes()
-    | st.datetimes(FIRST, LAST, timezones=st.timezones()),
+    | st.datetimes(FIRST, LAST, timezones=st.timezones())
+)
+parameters = st.dictionaries(
+    st.sampled_from(["limit", "who", "since", "Größe"]),
+    single_values | st.lists(single_values, min_size=1, max_size=3),
     max_size=3,
 )
 

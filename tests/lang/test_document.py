@@ -332,6 +332,18 @@ STAGE = "stages: [{begin: a}]"
             ),
         ),
         ("name: a", "a pattern needs the key 'stages' (p.yaml, column 1)"),
+        (
+            f"parameters: {{x: []}}\n{STAGE}",
+            "'x' must be a list of at least one value, got [] (p.yaml, line 1, column 17)",
+        ),
+        (
+            f"parameters: {{x: [1, {{data: 3}}]}}\n{STAGE}",
+            "item 2 of 'x' has no key 'data' (p.yaml, line 1, column 22)",
+        ),
+        (
+            f"parameters: {{x: [1, null]}}\n{STAGE}",
+            "item 2 of 'x' must be a number, text, true, false, 'date: TEXT', 'timestamp: TEXT' or 'decimal: TEXT'",
+        ),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
         ("stages: [a]", "stage 1 must be a mapping with a name: 'begin: NAME', 'next: NAME', …, got 'a' (p.yaml, col"),
         (

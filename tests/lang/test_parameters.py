@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -21,6 +22,8 @@ from cepheid.lang.sql.tokens import Kind, tokenize
 from cepheid.lang.stages.pattern import Pattern
 
 ANY = Pattern.begin("a")
+EXPECTED = "a number, text, True or False, a date, a datetime or a list of these is expected"
+ITEM_EXPECTED = "a number, text, True or False, a date or a datetime is expected"
 NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 intentionally without a zone
 
 
@@ -68,18 +71,12 @@ def test_any_text_is_one_string(text: str) -> None:
     [
         ({"x": None}, ["a value is expected, got None (parameter 'x')"]),
         (
-            {"x": [1], "y": float("nan"), "z": Decimal("inf"), "t": timedelta(1)},
+            {"x": [[1]], "y": float("nan"), "z": Decimal("inf"), "t": timedelta(1)},
             [
-                "a number, text, True or False, a date or a datetime is expected, got list: [1] (parameter 'x')",
-                "a number, text, True or False, a date or a datetime is expected, got float: nan (parameter 'y')",
-                (
-                    "a number, text, True or False, a date or a datetime is expected, got Decimal: Decimal('Infinity')"
-                    " (parameter 'z')"
-                ),
-                (
-                    "a number, text, True or False, a date or a datetime is expected, got timedelta: "
-                    "datetime.timedelta(days=1) (parameter 't')"
-                ),
+                f"item 1: {ITEM_EXPECTED}, got list: [1] (parameter 'x')",
+                f"{EXPECTED}, got float: nan (parameter 'y')",
+                (f"{EXPECTED}, got Decimal: Decimal('Infinity') (parameter 'z')"),
+                (f"{EXPECTED}, got timedelta: datetime.timedelta(days=1) (parameter 't')"),
             ],
         ),
         ({"x": 10**38}, [f"{10**38} has more than 38 digits (parameter 'x')"]),
@@ -130,15 +127,83 @@ def test_nanoseconds_are_not_cut(value: Any) -> None:
     [
         (pd.NaT, "NaT is not a time"),
         (np.datetime64("NaT"), "NaT is not a time"),
-        (np.float64("nan"), "a number, text, True or False, a date or a datetime is expected, got float64"),
-        (np.timedelta64(1, "s"), "a number, text, True or False, a date or a datetime is expected, got timedelta64"),
-        (np.array([1, 2]), "a number, text, True or False, a date or a datetime is expected, got ndarray"),
+        (
+            np.float64("nan"),
+            f"{EXPECTED}, got float64",
+        ),
+        (
+            np.timedelta64(1, "s"),
+            f"{EXPECTED}, got timedelta64",
+        ),
+        (
+            np.array([[1, 2]]),
+            f"{EXPECTED}, got ndarray: a numpy.ndarray",
+        ),
+        (
+            pd.DataFrame({"a": [1]}),
+            f"{EXPECTED}, got DataFrame: a pandas.DataFrame of shape",
+        ),
+        ({"a": 1}, f"{EXPECTED}, got dict"),
+        (b"ab", f"{EXPECTED}, got bytes"),
+        ([], "the list is empty: IN takes at least one value"),
+        (["a", None], "item 2 is None: leave it out, as IN is never true for NULL"),
+        (
+            np.array([0.5, np.nan]),
+            f"item 2: {ITEM_EXPECTED}, got float64",
+        ),
     ],
 )
 def test_values_that_cannot_be_used(value: Any, message: str) -> None:
     """A value that is not a single value, or that no literal can express, is refused."""
     with pytest.raises(PatternError, match=message):
         make_parameter("x", value)
+
+
+@pytest.mark.parametrize(
+    ("values", "stored", "sql"),
+    [
+        (["it's", "b", "it's"], ("it's", "b"), r"'it\'s', 'b'"),
+        ((1, 1.0, True, Decimal("1.0")), (1, 1.0, True, Decimal("1.0")), "1, 1.0D, TRUE, 1.0BD"),
+        ({3, 1, 2}, (1, 2, 3), "1, 2, 3"),
+        (range(-1, 1), (-1, 0), "-1, 0"),
+        (np.array(["2026-01-31"], "datetime64[D]"), (date(2026, 1, 31),), "DATE '2026-01-31'"),
+        (pd.Series([NOON]), (NOON,), "TIMESTAMP_NTZ '2026-01-31 12:00:00'"),
+        (pa.chunked_array([["a"], ["b"]]), ("a", "b"), "'a', 'b'"),
+        (pl.Series(["a", "b"]), ("a", "b"), "'a', 'b'"),
+    ],
+)
+def test_lists(values: Any, stored: tuple[Any, ...], sql: str) -> None:
+    """A list, a set or a column of a table becomes the literals of its items; equal items count once."""
+    given = make_parameter("x", values)
+    assert (given.value, given.sql) == (stored, sql)
+    assert isinstance(given.value, tuple)
+    assert [*map(type, given.value)] == [*map(type, stored)]
+
+
+def test_a_list_is_the_values_of_in() -> None:
+    """The tree has the list's values where the list of IN or of LIKE ANY has its name, beside other items."""
+    values = tuple(Literal(value, pa.int32(), (0, 1)) for value in (5, 6))
+    found = parse_expression("a IN (1, $x)", {"x": values})
+    assert found == Call(
+        "in",
+        (
+            Name(("a",), ((0, 1),)),
+            Literal(1, pa.int32(), (6, 7)),
+            Literal(5, pa.int32(), (9, 11)),
+            Literal(6, pa.int32(), (9, 11)),
+        ),
+        (0, 12),
+    )
+
+
+@pytest.mark.parametrize("text", ["a = $x", "a IN ($x + 1)", "$x", "f($x)", "a IN (($x))", "a BETWEEN 1 AND $x"])
+def test_a_list_elsewhere_is_refused(text: str) -> None:
+    """A list stands alone between the parentheses and commas of a list of SQL."""
+    message = (
+        r"the parameter 'x' is a list, which is for IN only .*\n.*\n.*\nWrite it alone, as in `column IN \(\$x\)`\."
+    )
+    with pytest.raises(PatternError, match=message):
+        parse_expression(text, {"x": (Literal(5, pa.int32(), (0, 1)),)})
 
 
 def test_later_values_replace_earlier_ones() -> None:

@@ -101,7 +101,8 @@ GivenParameters = Annotated[
     typer.Option(
         "--parameter",
         metavar="NAME=VALUE",
-        help="A value for $NAME in the pattern: a number, true, false, text or DATE '2026-01-31'; repeat for several.",
+        help="A value for $NAME in the pattern: a number, true, false, text, DATE '2026-01-31', or a list: "
+        "[a, b]; repeat for several.",
     ),
 ]
 TimeZone = Annotated[str, typer.Option(help="The time zone of times that have none.")]

@@ -1,28 +1,36 @@
-"""Parameters of patterns: names written as `$name` in conditions and measures, each with one literal value.
+"""Parameters of patterns: names written as `$name` in conditions and measures, each with one value or a list of values.
 
 A value is never pasted into the text. It becomes a typed SQL literal, so text with quotes in it stays text. The parser
-puts this literal in place of the `$name`; in text that is sent to Spark, the literal's SQL replaces the name.
+puts this literal in place of the `$name`; in text that is sent to Spark, the literal's SQL replaces the name. A list
+becomes the literals of its items, between which are commas; it can stand only in a list of SQL, as that of IN.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
+
+import numpy as np
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import shown
 from cepheid.lang.literals import read_number
 from cepheid.lang.plain_value import plain_value
 
-ParameterValue: TypeAlias = bool | int | float | Decimal | str | date | datetime
+SingleValue: TypeAlias = bool | int | float | Decimal | str | date | datetime
+ParameterValue: TypeAlias = SingleValue | tuple[SingleValue, ...]
+GivenValue: TypeAlias = SingleValue | np.generic | Iterable[object]
+"""What a user may give; an Iterable is a list, a set or one column of a table."""
 
 NAME = r"[^\W\d]\w*"
-_EXPECTED = "a number, text, True or False, a date or a datetime"
+_EXPECTED = "a number, text, True or False, a date, a datetime or a list of these"
+_ITEM_EXPECTED = "a number, text, True or False, a date or a datetime"
 
 
 @dataclass(frozen=True)
@@ -33,12 +41,19 @@ class Parameter:
     value: ParameterValue | None
     """None: it must be given before the pattern is used. A datetime with a zone is stored in UTC."""
     sql: str | None
-    """The value as a SQL literal. It differs for values that are equal in Python: 1, 1.0 and True."""
+    """The value as a SQL literal, or the literals of a list. It differs for values that are equal in Python: 1, 1.0 and
+    True.
+    """
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self.value, tuple)
 
 
 def make_parameter(name: str, value: object) -> Parameter:
-    """The parameter with this name and value: a ParameterValue, its equivalent in NumPy or pandas, or None if the value
-    is not given yet.
+    """The parameter with this name and value: a GivenValue, or None if the value is not given yet.
+
+    A list keeps the first of equal items; a set is sorted.
 
     Raises:
         PatternError: the name or the value is not valid.
@@ -49,7 +64,7 @@ def make_parameter(name: str, value: object) -> Parameter:
     if value is None:
         return Parameter(name, None, None)
     try:
-        given, sql = _literal(value)
+        given, sql = _listed(value) if _is_list(value) else _literal(value, _EXPECTED)
     except ValueError as error:
         raise PatternError(Problem(str(error), f"parameter {name!r}")) from None
     return Parameter(name, given, sql)
@@ -76,14 +91,49 @@ def with_values(parameters: tuple[Parameter, ...], values: Mapping[str, object])
     return tuple(given.values())
 
 
-def _literal(value: object) -> tuple[ParameterValue, str]:
+def _is_list(value: object) -> TypeGuard[Iterable[object]]:
+    """Whether the value is a list, a set, or a column of a table."""
+    if isinstance(value, str | bytes | bytearray | Mapping | np.generic):
+        return False
+    try:
+        iter(value)  # type: ignore[call-overload] # a column of Spark has __iter__, which raises TypeError
+    except TypeError:
+        return False
+    return len(getattr(value, "shape", (0,))) == 1  # a table is no list
+
+
+def _listed(values: Iterable[object]) -> tuple[tuple[SingleValue, ...], str]:
+    """The values of a list as they are stored, and their SQL; ValueError if one of them has no SQL literal."""
+    columns: Any = values
+    items = columns.to_pylist() if hasattr(values, "to_pylist") else [*values]
+    found: dict[str, SingleValue] = {}
+    for number, item in enumerate(items, 1):
+        if item is None:
+            raise ValueError(f"item {number} is None: leave it out, as IN is never true for NULL")
+        try:
+            value, sql = _literal(item, _ITEM_EXPECTED)
+        except ValueError as error:
+            raise ValueError(f"item {number}: {error}") from None
+        found.setdefault(sql, value)
+    if not found:
+        raise ValueError("the list is empty: IN takes at least one value")
+    ordered = sorted(found) if isinstance(values, AbstractSet) else [*found]
+    return tuple(found[sql] for sql in ordered), ", ".join(without_parentheses(sql) for sql in ordered)
+
+
+def without_parentheses(sql: str) -> str:
+    """The SQL of one value without the parentheses that protect it from what is next to it."""
+    return sql.removeprefix("(").removesuffix(")") if sql.startswith("(") else sql
+
+
+def _literal(value: object, expected: str) -> tuple[SingleValue, str]:
     """The value as it is stored, and its SQL; ValueError if it has no SQL literal."""
     given: Any = plain_value(value)
     if isinstance(given, datetime) and given.tzinfo is not None:
         given = given.astimezone(UTC)
     sql = _literal_sql(given)
     if sql is None:
-        raise ValueError(f"{_EXPECTED} is expected, got {shown(value)}")
+        raise ValueError(f"{expected} is expected, got {shown(value)}")
     if isinstance(given, int | Decimal) and not isinstance(given, bool):
         read_number(sql[1:-1])  # refuses too many digits
     return given, sql

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from cepheid.errors import PatternError
 from cepheid.lang.document.marked_text import MarkedText, Value
 from cepheid.lang.literals import read_date, read_timestamp
-from cepheid.lang.parameters import Parameter, ParameterValue, make_parameter
+from cepheid.lang.parameters import GivenValue, Parameter, SingleValue, make_parameter
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 # Parameters
@@ -19,7 +19,12 @@ from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 def parameter_of(name: str, given: Any) -> Parameter:
     """The parameter with the value that a document gives; PatternError if the value is not valid."""
-    value: ParameterValue | None = given
+    value: GivenValue | None = [_value_of(item) for item in given] if isinstance(given, list) else _value_of(given)
+    return make_parameter(name, value)
+
+
+def _value_of(given: Any) -> SingleValue | None:
+    value: SingleValue | None = given
     match given:
         case {"date": text}:
             value = _read("date", read_date, text)
@@ -27,7 +32,7 @@ def parameter_of(name: str, given: Any) -> Parameter:
             value = _read("timestamp", read_timestamp, text)
         case {"decimal": text}:
             value = _read("decimal", _decimal, text)
-    return make_parameter(name, value)
+    return value
 
 
 def parameters_of(document: dict[str, Any]) -> tuple[Parameter, ...]:
@@ -43,15 +48,20 @@ def parameters_document(parameters: Sequence[Parameter]) -> dict[str, Value]:
 
 def parameter_document(parameter: Parameter) -> Value:
     """The value from which `parameter_of` reads the parameter."""
-    match parameter.value:
+    if isinstance(parameter.value, tuple):
+        return [_value_document(item) for item in parameter.value]
+    return _value_document(parameter.value)
+
+
+def _value_document(value: SingleValue | None) -> Value:
+    match value:
         case datetime() as time:
             return {"timestamp": time.replace(tzinfo=None).isoformat(" ") + ("Z" if time.tzinfo else "")}
         case date() as day:
             return {"date": day.isoformat()}
         case Decimal() as number:
             return {"decimal": f"{number:f}"}
-        case value:
-            return value
+    return value
 
 
 def _read(kind: str, read: Any, text: str) -> Any:

@@ -31,7 +31,7 @@ from cepheid.lang.intervals.values import (
     relation_named,
     scope_named,
 )
-from cepheid.lang.parameters import Parameter, ParameterValue, string_literal, with_values
+from cepheid.lang.parameters import GivenValue, Parameter, string_literal, with_values
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.drawn import Drawn
 from cepheid.lang.semantic import SemanticFilter, check_knowledge
@@ -39,8 +39,6 @@ from cepheid.lang.sql.tokens import tokenize
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cepheid.knowledge.events.mapping import EventMapping
     from cepheid.knowledge.knowledge import Knowledge
 
@@ -171,7 +169,7 @@ class IntervalPattern(Drawn):
         check_knowledge(knowledge, mapping)
         return replace(self, knowledge=knowledge, mapping=mapping)
 
-    def with_parameters(self, /, **values: ParameterValue | np.generic) -> IntervalPattern:
+    def with_parameters(self, /, **values: GivenValue) -> IntervalPattern:
         """Gives each `$name` in conditions its value, as `Pattern.with_parameters` does."""
         return replace(self, parameters=with_values(self.parameters, values))
 

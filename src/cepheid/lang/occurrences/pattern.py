@@ -27,15 +27,13 @@ from cepheid.lang.occurrences.parser import parse_occurrences
 from cepheid.lang.occurrences.picture import picture_of
 from cepheid.lang.occurrences.printer import calls_text
 from cepheid.lang.occurrences.variables import variable_name
-from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.parameters import GivenValue, Parameter, with_values
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.drawn import Drawn
 from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from cepheid.knowledge.events.mapping import EventMapping
     from cepheid.knowledge.knowledge import Knowledge
 
@@ -133,7 +131,7 @@ class OccurrencePattern(Drawn):
         """Names the column that holds the type of each event, and gives for a type the types that it is a kind of."""
         return replace(self, types=make_taxonomy(column, kinds or {}))
 
-    def with_parameters(self, /, **values: ParameterValue | np.generic) -> OccurrencePattern:
+    def with_parameters(self, /, **values: GivenValue) -> OccurrencePattern:
         """Gives each `$name` in conditions and measures its value, as `Pattern.with_parameters` does."""
         return replace(self, parameters=with_values(self.parameters, values))
 

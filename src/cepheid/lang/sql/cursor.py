@@ -21,7 +21,7 @@ MAX_DEPTH = 50
 class Cursor:
     """`at` is the index of the next token. The last token is of kind END, and is never taken."""
 
-    def __init__(self, text: str, parameters: Mapping[str, Literal]) -> None:
+    def __init__(self, text: str, parameters: Mapping[str, Literal | tuple[Literal, ...]]) -> None:
         self.text = text
         self.parameters = parameters
         self.at = 0

@@ -36,12 +36,12 @@ MAX_OPERATORS = 100
 """The most operators in a row. Each adds a level to the tree, unlike AND and OR."""
 _SIGNS = {"-": "negate", "+": "positive", "~": "~"}
 _PREDICATES = ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
-_NO_PARAMETERS: Mapping[str, Literal] = MappingProxyType({})
+_NO_PARAMETERS: Mapping[str, Literal | tuple[Literal, ...]] = MappingProxyType({})
 
 
-def parse_expression(text: str, parameters: Mapping[str, Literal] = _NO_PARAMETERS) -> Expression:
-    """The expression in the text, with a literal in place of each `$name`; PatternError, with the place, if the text is
-    not an expression or has something that is refused.
+def parse_expression(text: str, parameters: Mapping[str, Literal | tuple[Literal, ...]] = _NO_PARAMETERS) -> Expression:
+    """The expression in the text, with a literal in place of each `$name`, several for a list; PatternError, with the
+    place, if the text is not an expression or has something that is refused.
     """
     try:
         cursor = Cursor(text, parameters)
@@ -126,11 +126,21 @@ def _predicate_arguments(cursor: Cursor) -> tuple[str, tuple[Expression, ...]]:
 
 def _rest_of_list(cursor: Cursor) -> tuple[Expression, ...]:
     """The items up to the closing parenthesis; the opening one is already taken."""
-    items = [cursor.nested(_expression)]
+    items = [*_list_items(cursor)]
     while cursor.accept(","):
-        items.append(cursor.nested(_expression))
+        items += _list_items(cursor)
     cursor.expect(")")
     return tuple(items)
+
+
+def _list_items(cursor: Cursor) -> tuple[Expression, ...]:
+    """The next item of a list; the values of a parameter that is itself a list."""
+    token = cursor.next
+    values = cursor.parameters.get(token.text.removeprefix("$")) if token.kind is Kind.PARAMETER else None
+    if not isinstance(values, tuple) or cursor.peek().text not in (",", ")"):
+        return (cursor.nested(_expression),)
+    cursor.take()
+    return tuple(replace(value, span=token.span) for value in values)
 
 
 def _is(cursor: Cursor, start: int, value: Expression) -> Expression:
@@ -238,7 +248,11 @@ def _parameter(cursor: Cursor) -> Expression:
     if name not in cursor.parameters:
         hint = did_you_mean(name, list(cursor.parameters))
         raise refused(f"no parameter named {name!r}", token.span, hint)
-    return replace(cursor.parameters[name], span=token.span)
+    value = cursor.parameters[name]
+    if isinstance(value, tuple):
+        hint = f"Write it alone, as in `column IN (${name})`."
+        raise refused(f"the parameter {name!r} is a list, which is for IN only", token.span, hint)
+    return replace(value, span=token.span)
 
 
 def _parenthesised(cursor: Cursor) -> Expression:

@@ -14,13 +14,11 @@ from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, SupportsIndex
 
-import numpy as np
-
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import pattern_name, shown, stage_name, times_of, times_or_more_of, version_text
 from cepheid.lang.duration import parse_duration, shorter
 from cepheid.lang.function import Function
-from cepheid.lang.parameters import Parameter, ParameterValue, with_values
+from cepheid.lang.parameters import GivenValue, Parameter, with_values
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.drawn import Drawn
 from cepheid.lang.semantic import check_knowledge
@@ -434,8 +432,9 @@ class Pattern(Drawn):
             raise PatternError(f"taxonomy: the pattern has one already, of column {self.types.column!r}")
         return replace(self, types=make_taxonomy(column, {} if kinds is None else kinds))
 
-    def with_parameters(self, /, **values: ParameterValue | np.generic) -> Pattern:
-        """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date or a datetime.
+    def with_parameters(self, /, **values: GivenValue) -> Pattern:
+        """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date, a datetime,
+        or a list of these, which stands for the values of `IN ($name)`: a list, a set or a column of a table.
 
         A new value replaces the one before. Text stays text whatever is in it. A float becomes a DOUBLE and a Decimal a
         DECIMAL; a datetime becomes a TIMESTAMP if it has a zone, otherwise a TIMESTAMP_NTZ. Values of NumPy and pandas

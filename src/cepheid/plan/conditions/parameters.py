@@ -14,12 +14,14 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, did_you_mean
-from cepheid.lang.expression import Expression, Literal
-from cepheid.lang.parameters import NAME, Parameter
+from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.parameters import NAME, Parameter, without_parentheses
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.lang.sql.tokens import Kind, Token, tokenize
 from cepheid.plan.conditions.resolve import Source
 
+_MOST_SHOWN = 200
+"""Letters of a list that are shown."""
 _GIVE = "Give it: with_parameters({0}=…), --parameter {0}=… on the command line, or a value in the pattern file."
 
 
@@ -44,8 +46,18 @@ def with_nulls(pattern: P) -> P:
 def described(parameters: Sequence[Parameter]) -> Iterator[str]:
     """One line per parameter, for people to read."""
     for parameter in parameters:
-        value = "must be given" if parameter.sql is None else parameter.sql.removeprefix("(").removesuffix(")")
-        yield f"Parameter: ${parameter.name} = {value}"
+        yield f"Parameter: ${parameter.name} = {_described_value(parameter)}"
+
+
+def _described_value(parameter: Parameter) -> str:
+    if parameter.sql is None:
+        return "must be given"
+    if not parameter.is_list:
+        return without_parentheses(parameter.sql)
+    if len(parameter.sql) <= _MOST_SHOWN:
+        return f"({parameter.sql})"
+    assert isinstance(parameter.value, tuple)
+    return f"({parameter.sql[:_MOST_SHOWN]}…), {len(parameter.value):,} values"
 
 
 class Parameters:
@@ -53,7 +65,7 @@ class Parameters:
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self._sql = {parameter.name: parameter.sql for parameter in parameters}
-        self._literals = {name: _literal(sql) for name, sql in self._sql.items() if sql is not None}
+        self._values = {one.name: _value(one.sql, is_list=one.is_list) for one in parameters if one.sql is not None}
         self._used: set[str] = set()
         self._reported: set[str] = set()
 
@@ -74,10 +86,11 @@ class Parameters:
             if sql is None:
                 found += self._missing(name, token, source)
             source.literals.append((token.span, sql or "NULL"))
-        unknown = dict.fromkeys((token.text.removeprefix("$") for token in written), Literal(None, pa.null(), (0, 0)))
+        null: Literal | tuple[Literal, ...] = Literal(None, pa.null(), (0, 0))
+        unknown = dict.fromkeys((token.text.removeprefix("$") for token in written), null)
         expression = None
         try:
-            expression = parse_expression(source.text, unknown | self._literals)
+            expression = parse_expression(source.text, unknown | self._values)
         except PatternError as error:
             found += [replace(problem, where=source.where) for problem in error.problems]
         problems += found
@@ -108,7 +121,10 @@ class Parameters:
                 yield Problem(message, f"parameter {name!r}", hint=hint)
 
 
-def _literal(sql: str) -> Literal:
-    literal = parse_expression(sql)
-    assert isinstance(literal, Literal), sql
-    return literal
+def _value(sql: str, *, is_list: bool) -> Literal | tuple[Literal, ...]:
+    """The literal of a value, or the literals of a list."""
+    parsed = parse_expression(f"NULL IN ({sql})" if is_list else sql)
+    literals = parsed.args[1:] if isinstance(parsed, Call) else (parsed,)
+    found = tuple(literal for literal in literals if isinstance(literal, Literal))
+    assert len(found) == len(literals), sql
+    return found if is_list else found[0]
