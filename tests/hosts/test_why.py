@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.searching import share
 
 import cepheid
-from cepheid import ConditionError, IntervalPattern, Limits, Pattern, SchemaError, Skip, why
+from cepheid import ConditionError, IntervalPattern, Limits, Pattern, SchemaError, Skip, detect, why
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 A = Pattern.begin("a").where("kind = 'a'")
+START = datetime(2026, 1, 1)  # noqa: DTZ001 the times have no zone
 OPTIONS = {"key": "k", "time": "at"}
 
 
 def events(kinds: str, *, minutes: list[int] | None = None) -> pa.Table:
     """Events of one key, by default one a minute; the kind of each is a letter."""
-    at = [pd.Timestamp("2026-01-01") + pd.Timedelta(minutes=m) for m in minutes or range(len(kinds))]
-    return pa.table({"k": ["x"] * len(kinds), "at": at, "kind": list(kinds)})
+    at = pa.array([START + timedelta(minutes=m) for m in minutes or range(len(kinds))], pa.timestamp("us"))
+    return pa.table({"k": pa.array(["x"] * len(kinds), "string"), "at": at, "kind": pa.array([*kinds], "string")})
 
 
 NEXT = A.next("b").where("kind = 'b'")
@@ -55,6 +60,22 @@ def test_the_fate_of_each_start(
     funnel = why(events(kinds, minutes=minutes), pattern, **OPTIONS).funnel
     assert [(one.fate, one.reached, one.by, one.starts) for one in funnel.stopped] == expected
     assert funnel.starts == kinds.count("a") == funnel.matched + sum(funnel.fates.values())
+
+
+PATTERNS = [NEXT, FOLLOWED, NOT, LOOP, UNTIL, FOLLOWED.within("3 minutes").skip(Skip.past_last_event())]
+
+
+@share(50)
+@given(st.sampled_from(PATTERNS), st.text("abncux", max_size=12), st.none() | st.integers(0, 12))
+def test_all_starts_are_accounted_for(pattern: Pattern, kinds: str, until: int | None) -> None:
+    """Each start is matched or has one fate, and the matched starts are those of the matches that detect finds."""
+    table = events(kinds)
+    as_of = None if until is None else f"2026-01-01T00:{until:02}:00"
+    funnel = why(table, pattern, **OPTIONS, as_of=as_of).funnel
+    matches = detect(table, pattern, **OPTIONS, as_of=as_of)
+    assert funnel.matched == len(set(matches.column("match_start").to_pylist()))
+    assert funnel.starts == funnel.matched + sum(one.starts for one in funnel.stopped)
+    assert funnel.starts == kinds[: None if until is None else until + 1].count("a") == funnel.reached["a"]
 
 
 def test_over_a_limit() -> None:
