@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.searching import share
 
 import cepheid
-from cepheid import IntervalPattern, Limits, Pattern, SchemaError, Skip, why
+from cepheid import ConditionError, IntervalPattern, Limits, Pattern, SchemaError, Skip, detect, why
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 A = Pattern.begin("a").where("kind = 'a'")
+START = datetime(2026, 1, 1)  # noqa: DTZ001 the times have no zone
 OPTIONS = {"key": "k", "time": "at"}
 
 
 def events(kinds: str, *, minutes: list[int] | None = None) -> pa.Table:
     """Events of one key, by default one a minute; the kind of each is a letter."""
-    at = [pd.Timestamp("2026-01-01") + pd.Timedelta(minutes=m) for m in minutes or range(len(kinds))]
-    return pa.table({"k": ["x"] * len(kinds), "at": at, "kind": list(kinds)})
+    at = pa.array([START + timedelta(minutes=m) for m in minutes or range(len(kinds))], pa.timestamp("us"))
+    return pa.table({"k": pa.array(["x"] * len(kinds), "string"), "at": at, "kind": pa.array([*kinds], "string")})
 
 
 NEXT = A.next("b").where("kind = 'b'")
@@ -50,6 +60,22 @@ def test_the_fate_of_each_start(
     funnel = why(events(kinds, minutes=minutes), pattern, **OPTIONS).funnel
     assert [(one.fate, one.reached, one.by, one.starts) for one in funnel.stopped] == expected
     assert funnel.starts == kinds.count("a") == funnel.matched + sum(funnel.fates.values())
+
+
+PATTERNS = [NEXT, FOLLOWED, NOT, LOOP, UNTIL, FOLLOWED.within("3 minutes").skip(Skip.past_last_event())]
+
+
+@share(50)
+@given(st.sampled_from(PATTERNS), st.text("abncux", max_size=12), st.none() | st.integers(0, 12))
+def test_all_starts_are_accounted_for(pattern: Pattern, kinds: str, until: int | None) -> None:
+    """Each start is matched or has one fate, and the matched starts are those of the matches that detect finds."""
+    table = events(kinds)
+    as_of = None if until is None else f"2026-01-01T00:{until:02}:00"
+    funnel = why(table, pattern, **OPTIONS, as_of=as_of).funnel
+    matches = detect(table, pattern, **OPTIONS, as_of=as_of)
+    assert funnel.matched == len(set(matches.column("match_start").to_pylist()))
+    assert funnel.starts == funnel.matched + sum(one.starts for one in funnel.stopped)
+    assert funnel.starts == kinds[: None if until is None else until + 1].count("a") == funnel.reached["a"]
 
 
 def test_over_a_limit() -> None:
@@ -113,6 +139,13 @@ def test_other_patterns(pattern: object, given: str) -> None:
         why(events("ab"), pattern, key="k", time=time)  # type: ignore[arg-type]
 
 
+@pytest.mark.spark
+def test_events_on_spark(spark: SparkSession) -> None:
+    """A DataFrame is refused, with how to collect a part of it."""
+    with pytest.raises(SchemaError, match=r"why reads events in process: give it some of them, as in .*toArrow\(\)"):
+        why(spark.range(1), FOLLOWED, key="id", time="at")
+
+
 def test_it_is_public() -> None:
     """`cepheid.why` is the function."""
     assert cepheid.why is why
@@ -160,6 +193,22 @@ def test_what_is_open_at_the_end_of_a_trace() -> None:
     """Without a key the trace is of all events; what is still open ends with them."""
     trace = why(events("ax"), FOLLOWED, time="at").trace()
     assert str(trace).splitlines()[-2:] == ["end of the events", "    a 00:00:00 → ends: still open"]
+
+
+def test_keys_are_given_as_values_or_texts() -> None:
+    """Categories are compared by their values, and a text stands for a number, as on the command line."""
+    frame = pd.DataFrame({"k": pd.Categorical(["x", "y"]), "n": [1, 2], "at": pd.to_datetime(["2026-01-01"] * 2)})
+    pattern = Pattern.begin("a").where("n > 0")
+    for value in (2, "2"):
+        steps = why(frame, pattern, key=["k", "n"], time="at").trace({"k": "y", "n": value}).steps
+        assert [step.outcome for step in steps] == ["taken by a, complete", "match"]
+
+
+def test_errors_are_those_of_detect() -> None:
+    """A condition that fails on an event is named, as in detect."""
+    pattern = A.next("b").where("1 / (minute(a.at) - minute(at) + 1) > 0")
+    with pytest.raises(ConditionError, match=r"division by zero in the condition of stage 'b' \(1 / "):
+        why(events("ab"), pattern, **OPTIONS)
 
 
 @pytest.mark.parametrize(

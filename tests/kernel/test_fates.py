@@ -20,7 +20,7 @@ from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
 from cepheid.kernel.stages.observed.fates import Fate
-from cepheid.kernel.stages.observed.kernel import ObservedKernel
+from cepheid.kernel.stages.observed.kernel import ObservedKernel, TracedKernel
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
@@ -31,8 +31,8 @@ LIMITS = st.sampled_from([Limits(), Limits(), Limits(3, 2, "drop")])
 @share(50)
 @given(plans(), st.lists(event_rows(8), min_size=1, max_size=3), st.none() | st.integers(0, 20), LIMITS)
 def test_each_start_has_one_fate(plan: Plan, keys: list[list[Row]], until: int | None, limits: Limits) -> None:
-    """An observed kernel emits what others emit. Each first event of a result is a start; the starts of matches are
-    matched, and each other start has one fate, which is of a kind that the pattern and its results allow.
+    """An observed kernel and a traced one emit what others emit. Each first event of a result is a start; the starts of
+    matches are matched, and each other start has one fate, which is of a kind that the pattern and its results allow.
     """
     plan = replace(plan, limits=limits)
     compiled = compile_plan(plan)
@@ -44,7 +44,8 @@ def test_each_start_has_one_fate(plan: Plan, keys: list[list[Row]], until: int |
     except (ConditionFailed, SkipError):
         return
     emitted = _run(observed, plan, keys, FOREVER if until is None else last + until)
-    assert [values.tolist() for values in vars(emitted).values()] == [v.tolist() for v in vars(expected).values()]
+    traced = _run(TracedKernel(compiled), plan, keys, FOREVER if until is None else last + until)
+    assert _values(emitted) == _values(traced) == _values(expected)
     first = {outcome: _first_events(emitted, outcome) for outcome in set(emitted.outcome.tolist())}
     starts = {start.position: start.end for start in observed.starts}
     assert len(starts) == len(observed.starts)
@@ -57,6 +58,10 @@ def test_each_start_has_one_fate(plan: Plan, keys: list[list[Row]], until: int |
     forbidden = {position for position, fate in fates.items() if fate is Fate.FORBIDDEN}
     assert forbidden <= set().union(*(first[outcome] for outcome in first if outcome >= NEGATED))
     assert Fate.OVER_LIMIT not in fates.values() or limits.on_limit == "drop"
+
+
+def _values(emitted: Emitted) -> list[list[int]]:
+    return [values.tolist() for values in vars(emitted).values()]
 
 
 def _bounds_edges(plan: Plan) -> bool:

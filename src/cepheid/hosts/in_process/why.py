@@ -83,6 +83,8 @@ def _events_of(events: pa.Table, request: Request, key: Mapping[str, Any]) -> pa
         raise SchemaError(f"trace: the key has {names}; give a value for each, as in trace({{'column': value}})")
     for name, value in key.items():
         column = events.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
         try:
             events = events.filter(pc.equal(column, pa.scalar(value).cast(column.type)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
