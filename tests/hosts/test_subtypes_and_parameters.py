@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from cepheid import Pattern, detect
+from cepheid import Pattern, detect, pattern_from_text
 from cepheid.events.batch import Schema
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.plan.stages.build import build_plan
@@ -77,6 +77,21 @@ def test_lists_in_process() -> None:
     measures = {"p": "one.n", "b": "two.n", "listed": "two.n IN ($sums, 1)"}
     assert sorted(row[-3:] for row in found(detect(EVENTS, WATCHED, time="at", measures=measures))) == sorted(expected)
     assert expected
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("occurrence: (?one:a; ?two:b)[one.n IN ($list) AND two.n + one.n IN ($sums, -1)]", "at"),
+        ("interval: EVENT SEQ(a one, b two) WHERE one.n IN ($list) AND two.n + one.n IN ($sums, -1)", ("at", "at")),
+    ],
+)
+def test_lists_in_other_kinds_of_patterns(text: str, time: str | tuple[str, str]) -> None:
+    """Patterns of occurrences and of intervals have lists, too."""
+    pattern = pattern_from_text(f"taxonomy: {{column: who}}\n{text}")
+    for sums, count in (([4], 1), ([3, 5], 0)):
+        matches = detect(EVENTS, pattern.with_parameters(list=[0, 7], sums=sums), time=time)
+        assert len(matches) == count
 
 
 def test_types_of_a_dictionary() -> None:
