@@ -85,6 +85,14 @@ def test_what_counts(change: Callable[[Pattern], Pattern]) -> None:
     assert pattern_fingerprint(change(BASE)) != pattern_fingerprint(BASE)
 
 
+def test_lists() -> None:
+    """The order of a list does not count, its values and their types do."""
+    lists = [[1, 2], [2, 1], [1], [1.0, 2], 1]
+    first, turned, *others = [pattern_fingerprint(BASE.with_parameters(limit=values)) for values in lists]
+    assert first == turned
+    assert len({first, *others}) == 4
+
+
 def test_types_count() -> None:
     """Another taxonomy changes it, as it may find other matches."""
     stage = Pattern.begin("a").subtype("x")

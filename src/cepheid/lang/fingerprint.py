@@ -32,6 +32,14 @@ def pattern_fingerprint(document: dict[str, Value]) -> str:
 
 
 def _canonical(document: dict[str, Value]) -> dict[str, Value]:
+    match document.get("parameters"):
+        case dict(values):
+            # IN has the same meaning whatever the order of its list.
+            given: dict[str, Value] = {
+                name: sorted(value, key=json.dumps) if isinstance(value, list) else value
+                for name, value in values.items()
+            }
+            document = document | {"parameters": given}
     match document.get("knowledge"):
         case {"ntriples": str(facts), **others}:
             # The order of facts does not count.
