@@ -52,6 +52,24 @@ def test_stage_columns(cepheid: Cepheid) -> None:
     assert sorted((m["low"]["price"], m["high"]["price"]) for m in matches) == [(5.0, 12.0), (7.0, 11.0)]
 
 
+def test_a_row_for_each_event(cepheid: Cepheid) -> None:
+    """With --rows-per event, each event of a match has a row, and the number of matches is still that of matches."""
+    done = cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS, "--rows-per", "event", "--json")
+    result = json.loads(done.stdout)
+    rows = sorted((row["symbol"], row["position"], row["stage"], row["price"]) for row in result["rows"])
+    assert rows == [("a", 1, "low", 5.0), ("a", 2, "high", 12.0), ("b", 1, "low", 7.0), ("b", 2, "high", 11.0)]
+    assert result["match_count"] == 2
+
+
+def test_several_workers(cepheid: Cepheid) -> None:
+    """--workers changes no row; what is no number of workers is refused."""
+    one, two = (cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--workers", n).stdout for n in ("1", "2"))
+    assert one == two
+    done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--workers", "many")
+    assert done.returncode == 1
+    assert done.stderr == "workers: a whole number from 1, or 'auto', is expected, got 'many'\n"
+
+
 def test_result_for_machines(cepheid: Cepheid) -> None:
     """--json prints one object: the matches, or the file that contains them."""
     result = json.loads(cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--json").stdout)

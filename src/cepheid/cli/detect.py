@@ -14,6 +14,7 @@ import typer
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 from cepheid.matchers.counts import ReadCounts
+from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
 from cepheid.requests.request import Nulls
 
@@ -34,6 +35,8 @@ class _Detection:
     events: o.EventOptions
     as_of: str | None
     nulls: Nulls
+    rows_per: RowsPer
+    workers: int | str
     output: Path | None
     as_json: bool
 
@@ -55,6 +58,10 @@ def detect(
         typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
     ] = None,
     nulls: o.OnNulls = "error",
+    rows_per: Annotated[
+        RowsPer, typer.Option(help="One row for each match, or for each event of each match.")
+    ] = "match",
+    workers: o.Workers = "1",
     output: Annotated[
         Path | None, typer.Option(help="A .parquet, .csv or .jsonl file. Default: a table, or JSON lines when piped.")
     ] = None,
@@ -66,7 +73,8 @@ def detect(
         raise typer.BadParameter(message, param_hint="--time")
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
-        _run(_Detection(pattern, parameters, options, as_of, nulls, output, as_json))
+        asked = (as_of, nulls, rows_per, o.workers_from(workers), output, as_json)
+        _run(_Detection(pattern, parameters, options, *asked))
 
 
 def _run(asked: _Detection) -> None:
@@ -97,6 +105,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
     report = Report()
     with opened_events(asked.events, errors) as events, doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
+        arguments |= {"rows_per": asked.rows_per, "workers": asked.workers}
         matches = find(events, pattern, **arguments)
         if asked.events.on == "spark":
             from cepheid.hosts.spark.failures import event_failures
@@ -119,7 +128,8 @@ def _show(rows: pa.Table, counts: ReadCounts, asked: _Detection, seconds: float)
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
 
-    output, what = asked.output, "matches" if asked.events.outputs is None else "rows"
+    plain = asked.events.outputs is None and asked.rows_per == "match"
+    output, what = asked.output, "matches" if plain else "rows"
     if asked.as_json:
         result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": counts.matches}
         result |= {"counts": _counts_asked(counts, asked)}

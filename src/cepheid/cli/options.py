@@ -110,6 +110,7 @@ OnNulls = Annotated[Nulls, typer.Option("--nulls", help="Events without a key or
 NullTexts = Annotated[
     list[str] | None, typer.Option("--null", help="A text that stands for NULL in CSV, such as NA; repeat for several.")
 ]
+Workers = Annotated[str, typer.Option(metavar="N", help="How many processes do the work; auto: as many as pay.")]
 On = Annotated[Host, typer.Option(help="In this process, or on a local Spark.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 MOST_MATCHES = Limits().max_matches_per_event
@@ -277,6 +278,11 @@ class EventOptions:
             "limits": self.limits,
             "time_zone": self.time_zone,
         }
+
+
+def workers_from(text: str) -> int | str:
+    """The number, if the text is one; any other text is for `checked_workers`."""
+    return int(text) if text.isdecimal() else text
 
 
 def limits_of(bounds: Bounds) -> Limits:

@@ -97,7 +97,7 @@ def run(
     with failures_reported(as_json=False, as_typed=_as_typed), ExitStack() as stack:
         reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
         opening = {"allow": allow or [], "retain": retain, "retain_rows": retain_rows}
-        opening |= {"workers": int(workers) if workers.isdecimal() else workers}
+        opening |= {"workers": o.workers_from(workers)}
         service = _opened(url_of(store), named, reading, opening, stack)
         figures = Figures(service, store_name(store), metrics)
         _on_signals(service.stop)
