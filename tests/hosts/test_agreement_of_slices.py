@@ -78,7 +78,11 @@ def task(number: int, *, certain: bool = False) -> Task:
     """The tasks have ten events each."""
     begin = 10 * number
     return Task(
-        0, begin, begin + 10, None, Slice(0, begin, begin, begin, is_last=False, hands_over=True, certain=certain)
+        0,
+        begin,
+        begin + 10,
+        None,
+        Slice(0, begin, begin, begin, entered=0, is_last=False, hands_over=True, certain=certain),
     )
 
 
