@@ -90,7 +90,7 @@ _PLACE = re.compile(
 
 
 def _without(head: str, message: str) -> str:
-    """A message about a text, of which a part at the beginning is not counted."""
+    """The message, with columns counted from the end of `head`, which the reader has put before the text."""
 
     def moved(found: re.Match[str]) -> str:
         columns = [str(max(1, int(one) - len(head))) for one in (found["from"], found["to"]) if one]

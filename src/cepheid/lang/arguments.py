@@ -40,7 +40,7 @@ def times_or_more_of(minimum: SupportsIndex) -> int:
 
 
 def whole_number(given: object) -> int | None:
-    """The whole number, also one of NumPy; None if it is none."""
+    """The value as an int if it is a whole number of Python or NumPy; otherwise None."""
     try:
         return index(given) if isinstance(given, SupportsIndex) and not isinstance(given, bool) else None
     except TypeError:  # arrays have the method, too

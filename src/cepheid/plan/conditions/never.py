@@ -37,7 +37,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 _UNKNOWN = NOT_NULL_FOR_NULL | {"case", "case_of", "if", "like_any", "like_all", "nullif", "lambda"}
-"""Calls of which nothing is known here, even if an argument is NULL."""
+"""Calls that may have any value, even if an argument is NULL."""
 _TAKES_NULL = _UNKNOWN | {"and", "or", "not", "is_null", "is_not_null", "<=>", "coalesce", "nvl", "ifnull"}
 """Calls that are not NULL because an argument is."""
 
@@ -149,7 +149,7 @@ def _is_null(value: _May) -> _May:
 
 
 def _in(values: Sequence[_May]) -> _May:
-    """Of a value, and of those that it may be equal to."""
+    """What `value IN (…)` may be; the value comes first."""
     return reduce(_or, (_compared(values[0], one) for one in values[1:]))
 
 

@@ -114,7 +114,7 @@ def _untied(plan: OccurrencePlan, side: Side) -> bool:
 
 
 def _merged(groups: Groups, operator: Operator, side: Side) -> Groups:
-    """The groups, of which some are one as the operator's equalities demand it."""
+    """The groups; those that the operator's equalities connect become one."""
     for value, variables in _equalities(operator):
         if value == side:
             same = [group for group in groups if group & {*variables}]

@@ -186,7 +186,7 @@ def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Itera
         if whole is not None and number < len(pattern.leaves):
             why = why_never_true(whole, Empty(number, pattern.leaves[number].name))
             whys = {} if why is None else {parts[0]: why}
-        # What is odd in a semantic filter is told by its own warnings.
+        # Semantic filters have warnings of their own.
         own = dict.fromkeys(why for part, why in whys.items() if not part.is_semantic)
         yield from (f"{label}: the condition is never true: {why}" for why in own)
 

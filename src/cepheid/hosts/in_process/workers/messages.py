@@ -44,7 +44,7 @@ class Done(NamedTuple):
     """For each pattern of the part, the file with its rows; None if the pattern has no rows."""
     counts: Mapping[str, int]
     open: Open | None = None
-    """Of slices that hand over what is open."""
+    """Which starts are open, if the slice hands them over."""
 
 
 class Failed(NamedTuple):
