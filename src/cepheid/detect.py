@@ -26,6 +26,7 @@ from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request
 from cepheid.requests.request_of import request_of
+from cepheid.requests.warnings import for_streams
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -290,6 +291,8 @@ def explain(
     rows_per: RowsPer = "match",
     limits: Limits | None = None,
     time_zone: str | None = None,
+    lateness: timedelta | str | None = None,
+    shards: int = SHARDS,
 ) -> Explanation:
     """What the pattern looks for and how, as `cepheid explain` prints it; with a picture in notebooks.
 
@@ -298,20 +301,28 @@ def explain(
         events: As for `detect`; only the columns are read. With events the explanation has the plan: the columns that
             the host's SQL engine computes, what is left to scripts, all types, and the events that are dropped.
         key: This and the other arguments are those of `detect`. Without events only `measures` may be given.
+        lateness, shards: If the events are finite, the explanation says that these are ignored.
 
     Raises:
         PatternError, SchemaError: as in `detect`; values of parameters that are not given yet are no error without
             events.
     """
-    plan = None
+    plan, ignored = None, list[str]()
     if events is None:
-        given = {"key": key, "sequence": sequence, "columns": columns, "outputs": outputs, "limits": limits}
-        named = [name for name, value in {**given, "time_zone": time_zone}.items() if value is not None]
-        named += [
-            name for name, is_given in {"time": time is not ..., "rows_per": rows_per != "match"}.items() if is_given
-        ]
+        given: dict[str, object] = {
+            "key": key,
+            "sequence": sequence,
+            "columns": columns,
+            "outputs": outputs,
+            "limits": limits,
+        }
+        given |= {"time_zone": time_zone, "lateness": lateness}
+        named = [name for name, value in given.items() if value is not None]
+        others = {"time": time is not ..., "rows_per": rows_per != "match", "shards": shards != SHARDS}
+        named += [name for name, is_given in others.items() if is_given]
         _check_alone(pattern, measures, named)
     else:
+        endless = is_spark(events) and events.isStreaming
         request = request_of(
             pattern,
             key=key,
@@ -323,11 +334,15 @@ def explain(
             rows_per=rows_per,
             limits=limits,
             time_zone=time_zone,
-            endless=is_spark(events) and events.isStreaming,
+            lateness=lateness,
+            shards=shards,
+            endless=endless,
         )
         _check_one(pattern)
         pattern, plan = request.only.pattern, plan_of(events, request)
-    return known_family_of(pattern).explain(pattern, plan)
+        ignored = [] if endless else [*for_streams(request)]
+    explained = known_family_of(pattern).explain(pattern, plan)
+    return replace(explained, text="".join([explained.text, *(f"Warning: {one}\n" for one in ignored)]))
 
 
 def _check_alone(pattern: Any, measures: Any, named: Sequence[str]) -> None:

@@ -90,15 +90,15 @@ def _run(asked: _Detection) -> None:
     if asked.output is not None:
         check_output(asked.output, [asked.pattern, *event_files(asked.events.files)])
     with opened.problems_located():
-        matches, counts = _matches(opened.pattern, asked, errors)
+        matches, report = _matches(opened.pattern, asked, errors)
     if asked.output is not None:
         with doing(f"Writing {asked.output}", errors):
             write_matches(matches, asked.output)
-    _say_dropped(counts)
-    _show(matches, counts, asked, perf_counter() - start)
+    _say_counted(report)
+    _show(matches, report, asked, perf_counter() - start)
 
 
-def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[pa.Table, ReadCounts]:
+def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[pa.Table, Report]:
     from cepheid.cli.events import doing, opened_events
     from cepheid.detect import detect as find
 
@@ -112,18 +112,24 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
 
             with event_failures():
                 matches = matches.toArrow()
-        return matches, report.counts
+        return matches, report
 
 
-def _say_dropped(counts: ReadCounts) -> None:
-    """Reports dropped events and matches, also in a pipe, as rows may be missing because of them."""
+def _say_counted(report: Report) -> None:
+    """Reports dropped events and matches, also in a pipe, as rows may be missing because of them; and matches that more
+    events may still take back.
+    """
+    counts = report.counts
     if counts.unusable:
         sys.stderr.write(f"dropped: {counts.unusable}, of {counts.events:,}\n")
     if counts.over_limits:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
+    if by_end := report.certain_by_end:
+        what = f"{by_end:,} of {counts.matches:,} matches are certain only because the input ended"
+        sys.stderr.write(f"{what}; --as-of leaves them out\n")
 
 
-def _show(rows: pa.Table, counts: ReadCounts, asked: _Detection, seconds: float) -> None:
+def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> None:
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
@@ -131,8 +137,8 @@ def _show(rows: pa.Table, counts: ReadCounts, asked: _Detection, seconds: float)
     plain = asked.events.outputs is None and asked.rows_per == "match"
     output, what = asked.output, "matches" if plain else "rows"
     if asked.as_json:
-        result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": counts.matches}
-        result |= {"counts": _counts_asked(counts, asked)}
+        result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": report.counts.matches}
+        result |= {"counts": _counts_asked(report.counts, asked), "certain_by_end": report.certain_by_end}
         result |= {"output": str(output)} if output else {what: list(plain_rows(rows))}
         print_json({**result, "seconds": round(seconds, 3)})
     elif output is not None:

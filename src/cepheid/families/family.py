@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cepheid.plan.division import TimeSlices
     from cepheid.plan.engine import SqlEngine
     from cepheid.plan.lifted import OutputName
+    from cepheid.plan.needed import NeededBit
     from cepheid.plan.pattern_request import PatternRequest, PlanOptions
     from cepheid.plan.plan_set import PlanSet, Words
     from cepheid.plan.tiers import Side, Tier
@@ -144,6 +145,13 @@ class Family(Protocol):
     def warnings(self, plan: Any) -> Iterable[str]:  # noqa: ARG002
         """Warnings about what works, but perhaps not as intended."""
         return ()
+
+    def needed_bits(self, plan: Any) -> Iterable[NeededBit]:
+        """The bits of single events without which there is no match, or no event for a stage."""
+
+    def ends_with_absence(self, pattern: Any) -> bool:  # noqa: ARG002
+        """Whether an event that comes after the last one of a match may forbid the match."""
+        return True
 
     def steps_in_words(self, pattern: Any) -> Iterable[StepInWords]:  # noqa: ARG002
         """What the pattern does at each kind of event; nothing where that is not said."""

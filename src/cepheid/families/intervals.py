@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cepheid.plan.engine import SqlEngine
     from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
     from cepheid.plan.lifted import OutputName
+    from cepheid.plan.needed import NeededBit
     from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 
@@ -82,7 +83,15 @@ class Intervals(Family):
         return write_document(pattern)
 
     def warnings(self, plan: IntervalPlan) -> Iterable[str]:
-        return plan.odd
+        from cepheid.plan.intervals.odd import interval_oddities
+
+        return interval_oddities(plan)
+
+    def needed_bits(self, plan: IntervalPlan) -> Iterable[NeededBit]:
+        from cepheid.plan.needed import NeededBit
+
+        variables = zip(plan.pattern.variables, plan.variable_bits[: plan.positives], strict=False)
+        return (NeededBit(f"event {variable!r}", bit) for variable, bit in variables)
 
     def growth(self, plan: IntervalPlan, late_by: LateBy) -> Iterable[str]:
         from cepheid.plan.intervals.growth import interval_growth
@@ -96,7 +105,6 @@ class Intervals(Family):
 
     def explain(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> Explanation:
         from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram
-        from cepheid.plan.intervals.growth import interval_warnings
         from cepheid.plan.intervals.slices import slices_text
 
         if plan is None:
@@ -106,13 +114,15 @@ class Intervals(Family):
             f"by start: cannot, because {_NO_COPIES}",
             slices_text(plan),
         ]
-        text = explain_intervals(plan, ways=ways, warnings=interval_warnings(pattern))
+        text = explain_intervals(plan, ways=ways, warnings=self.remarks(pattern, plan))
         return Explanation(f"{text}\n", join_diagram(plan), pattern.picture)
 
-    def remarks(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> list[str]:  # noqa: ARG002
+    def remarks(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> list[str]:
         from cepheid.plan.intervals.growth import interval_warnings
+        from cepheid.plan.nameless import nameless
 
-        return list(interval_warnings(pattern))
+        odd = nameless(pattern) if plan is None else self.warnings(plan)
+        return [*(f"{warning}." for warning in odd), *interval_warnings(pattern)]
 
     def compile(self, plans: IntervalPlans) -> CompiledIntervalPlans:
         from cepheid.compile.intervals.compiled import CompiledIntervalPlans

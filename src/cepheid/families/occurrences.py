@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.plan.engine import SqlEngine
     from cepheid.plan.lifted import OutputName
+    from cepheid.plan.needed import NeededBit
     from cepheid.plan.occurrences.plan import OccurrencePlan
     from cepheid.plan.occurrences.plans import OccurrencePlans
     from cepheid.plan.pattern_request import PatternRequest, PlanOptions
@@ -79,6 +80,11 @@ class Occurrences(Family):
     def warnings(self, plan: OccurrencePlan) -> Iterable[str]:
         return plan.warnings
 
+    def needed_bits(self, plan: OccurrencePlan) -> Iterable[NeededBit]:
+        from cepheid.plan.occurrences.needed import needed_bits
+
+        return needed_bits(plan)
+
     def growth(self, plan: OccurrencePlan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
         from cepheid.plan.occurrences.growth import occurrence_growth
 
@@ -97,9 +103,10 @@ class Occurrences(Family):
         return Explanation("\n".join([*lines, ""]), explain.occurrence_mermaid(plan), pattern.picture)
 
     def remarks(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> list[str]:
+        from cepheid.plan.nameless import nameless
         from cepheid.plan.occurrences.types import misread_types
 
-        return list(misread_types(pattern) if plan is None else plan.warnings)
+        return [*nameless(pattern), *misread_types(pattern)] if plan is None else list(plan.warnings)
 
     def compile(self, plans: OccurrencePlans) -> CompiledOccurrences:
         from cepheid.compile.occurrences.compiled import compile_occurrences

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cepheid.plan.division import TimeSlices
     from cepheid.plan.engine import SqlEngine
     from cepheid.plan.lifted import OutputName
+    from cepheid.plan.needed import NeededBit
     from cepheid.plan.pattern_request import PatternRequest, PlanOptions
     from cepheid.plan.stages.plan import Plan
     from cepheid.plan.stages.plans import Plans
@@ -74,6 +75,14 @@ class Stages(Family):
         from cepheid.plan.taxonomy import taxonomy_warnings
 
         return (*plan.odd, *taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern)))
+
+    def needed_bits(self, plan: Plan) -> Iterable[NeededBit]:
+        from cepheid.plan.stages.needed import needed_bits
+
+        return needed_bits(plan)
+
+    def ends_with_absence(self, pattern: Pattern) -> bool:
+        return pattern.leaves[-1].contiguity.negated
 
     def steps_in_words(self, pattern: Pattern) -> Iterable[StepInWords]:
         from cepheid.compile.stages.steps_in_words import steps_in_words

@@ -19,11 +19,13 @@ class Report:
     def __init__(self) -> None:
         self._read: Callable[[], ReadCounts] | None = None
         self._counts: ReadCounts | None = None
+        self._by_end: int | None = None
 
-    def set(self, read: Callable[[], ReadCounts], *, waits: bool = False) -> None:
+    def set(self, read: Callable[[], ReadCounts], *, waits: bool = False, by_end: int | None = None) -> None:
         """For hosts: sets the function that reads the counts. `waits`: whether it waits for work to be done."""
         self._read = read
         self._counts = None if waits else read()
+        self._by_end = by_end
 
     @property
     def counts(self) -> ReadCounts:
@@ -34,14 +36,23 @@ class Report:
             self._counts = self._read()
         return self._counts
 
+    @property
+    def certain_by_end(self) -> int | None:
+        """How many matches are certain only because the input ended: their deadline is after the last event, so an
+        event that forbids or continues them may not have come yet. `as_of` leaves them out. None on Spark and in
+        processing order, where they are not counted.
+        """
+        return self._by_end
+
     def __repr__(self) -> str:
-        return f"Report({self._counts or self._missing})"
+        return f"Report({self._counts or self._missing}{f', certain_by_end={self._by_end}' if self._by_end else ''})"
 
     def _repr_html_(self) -> str:
         """A table. Showing it never waits for Spark."""
         if self._counts is None:
             return text_html(repr(self))
-        rows = ((field.name.replace("_", " "), getattr(self._counts, field.name)) for field in fields(self._counts))
+        rows = [(field.name.replace("_", " "), getattr(self._counts, field.name)) for field in fields(self._counts)]
+        rows += [] if self._by_end is None else [("certain by end", self._by_end)]
         cells = "".join(f'<tr><td>{name}</td><td style="text-align:right">{count:,}</td></tr>' for name, count in rows)
         return f"<table>{cells}</table>"
 

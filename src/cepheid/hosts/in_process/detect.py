@@ -13,6 +13,7 @@ from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
+from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
     Read,
@@ -20,10 +21,10 @@ from cepheid.hosts.in_process.prepare import (
     as_batch,
     evaluated,
     in_order_of_arrival,
-    lifted,
     timed,
     usable,
 )
+from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
@@ -40,7 +41,6 @@ from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, releva
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of, planned, repeated_names
-from cepheid.requests.warnings import with_names
 
 PIECE = 1 << 18
 """The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from
@@ -70,12 +70,16 @@ class Prepared(NamedTuple):
     read: Read
     until: int | None
     engine: DuckDbEngine
+    warned: frozenset[str]
+    """The names of the patterns that were warned of."""
+    held: HeldBits
+    """The bits of all plans that were set for an event of the batches so far."""
 
     def batches(self, *, ordered: bool) -> Iterator[Batch]:
         """The events without those that matter to no pattern; if `ordered`, in the order of key, time and sequence."""
         relevant = relevant_to_any(self.compiled.relevant_to)
         batches = ordered_batches if ordered else batches_as_they_come
-        return prefetched(batches(self.events, self.plans, relevant, self.engine))
+        return prefetched(batches(self.events, self.plans, relevant, self.engine, self.held))
 
 
 def prepared(events: pa.Table, request: Request) -> Prepared:
@@ -92,11 +96,12 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     plans = plans_in_process(events.schema, request, engine)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
-    for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
+    warned = _warned(plans, family, events)
+    for warning in empty_sequences(events, request):
         warn(warning)
     given = with_numbers(events) if request.numbered else events
     usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
-    return Prepared(request, plans, compiled, events, usable_events, read, until, engine)
+    return Prepared(request, plans, compiled, events, usable_events, read, until, engine, warned, HeldBits())
 
 
 def detect_in_process(events: pa.Table, request: Request) -> Detected:
@@ -118,7 +123,10 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     with matcher_for(family, plans, compiled, size=size, division=division) as matcher:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
-    report(counts_of(family.counts, ready.read | matcher.counts), request)
+    by_end = None if until is not None else certain_by_end(plans, family, results, ready.events)
+    report(counts_of(family.counts, ready.read | matcher.counts), request, by_end)
+    if (unheld := unheld_warning(plans, family, ready.events.events, ready.held, ready.warned)) is not None:
+        warn(unheld)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
     rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
@@ -162,17 +170,30 @@ def _can_be_key(type_: pa.DataType) -> bool:
     return not (pa.types.is_interval(type_) or pa.types.is_decimal256(type_))
 
 
+def _warned(plans: PlanSet[Any], family: Family, events: pa.Table) -> frozenset[str]:
+    """Warns of what is odd in patterns. Returns the names of those patterns."""
+    warned = set()
+    for plan in plans.each:
+        found = [*family.warnings(plan), *_unseen(plan.pattern, family, events)]
+        for warning in found:
+            warn(f"pattern {plan.pattern.name!r}: {warning}" if plans.named else warning)
+            warned.add(plan.pattern.name)
+    return frozenset(warned)
+
+
 def _unseen(pattern: Any, family: Family, events: pa.Table) -> Iterable[str]:
     """Warnings for types of the pattern that no event has."""
     types = pattern.types
     return () if types is None else unseen_types(types, [*family.types(pattern)], events.column(types.column))
 
 
-def report(counts: ReadCounts, request: Request) -> None:
+def report(counts: ReadCounts, request: Request, by_end: ByEnd | None) -> None:
     """Puts the counts in the report. Without a report, warns of the counts that matter."""
     if request.report is not None:
-        request.report.set(lambda: counts)
+        request.report.set(lambda: counts, by_end=None if by_end is None else by_end.matches)
         return
+    if by_end is not None and by_end.warning is not None:
+        warn(by_end.warning)
     if what := counts.unusable:
         warn(f"{what} were dropped. Give a Report, as in detect(…, report=report), to have the counts in it instead")
     if what := counts.over_limits:
@@ -188,26 +209,30 @@ def warn_of_ties(ties: int, request: Request) -> None:
 
 
 def batches_as_they_come(
-    events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine
+    events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine, held: HeldBits
 ) -> Iterator[Batch]:
     """The events in pieces, with the lifted columns of all patterns. Events that have none of the `relevant` bits are
-    left out.
+    left out. The bits of all events are added to `held`.
     """
     for start in range(0, len(events), PIECE):
-        yield with_any(lifted(events.slice(start, start + PIECE), plans, engine), relevant)
+        piece = events.slice(start, start + PIECE)
+        computed = evaluated(piece, plans, engine)
+        held.add(computed.masks)
+        yield with_any(as_batch(piece, computed, plans, engine.time_zone), relevant)
 
 
 def ordered_batches(
-    events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine
+    events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine, held: HeldBits
 ) -> Iterator[Batch]:
     """The events in the order of key, time and sequence, in pieces, with the lifted columns of all patterns. Events
-    that have none of the `relevant` bits are left out.
+    that have none of the `relevant` bits are left out. The bits of all events are added to `held`.
     """
     ranked = Ranked.of(events, plans.schema)
     if is_ordered(ranked):
-        yield from batches_as_they_come(events, plans, relevant, engine)
+        yield from batches_as_they_come(events, plans, relevant, engine, held)
         return
     computed = evaluated(events, plans, engine)
+    held.add(computed.masks)
     rows = _ordered_rows(ranked, computed, relevant)
     events = events.in_one_piece()
     for start in range(0, len(rows), PIECE):

@@ -27,6 +27,7 @@ from cepheid.plan.conditions.resolve import Apply, Column, Node, Resolver, Shape
 from cepheid.plan.conditions.script import Script
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.measures import build_measures, measure_problems, resolve_measures, says_running
+from cepheid.plan.nameless import nameless
 from cepheid.plan.occurrences.check import (
     OUTPUT,
     check_depth,
@@ -136,6 +137,7 @@ def _plan_or_problems(
         answers=found.lifted.answers,
         by_operator=recent and not built.scripted,
         warnings=(
+            *nameless(pattern),
             *misread_types(pattern),
             *(found.semantic.warnings if pattern.knowledge is not None else never_true(found.own_conditions)),
             *(map(costly, built.scripted[:1]) if recent else ()),

@@ -25,6 +25,7 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName, PlannedCondition, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.measures import ResolvedMeasure, build_measures, measure_problems, resolve_measures
+from cepheid.plan.nameless import nameless
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts
 from cepheid.plan.problems import names_beside, refusal, schema_faults
@@ -170,7 +171,7 @@ def _resolved(
     of_open = resolve_measures(names, promoted, columns, parameters, problems, noun=PROMOTED)
     problems += parameters.unused()
     lifted = semantics.lifted
-    odd = (*lifted.texts.warnings, *_never_true(pattern, conditions))
+    odd = (*nameless(pattern), *lifted.texts.warnings, *_never_true(pattern, conditions))
     return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
 
 

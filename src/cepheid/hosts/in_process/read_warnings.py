@@ -1,0 +1,100 @@
+"""Warnings that need all events: of columns without values, of parts of conditions that held for no event, and of
+matches that are certain only because the input ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.families.family import Family
+from cepheid.hosts.in_process.held_bits import HeldBits
+from cepheid.hosts.in_process.prepare import TimedEvents
+from cepheid.output.common import MATCH
+from cepheid.plan.needed import NeededBit, unheld_parts
+from cepheid.plan.plan_set import PlanSet
+from cepheid.requests.request import Request
+
+_MOST_LISTED = 3
+
+
+def empty_sequences(events: pa.Table, request: Request) -> Iterator[str]:
+    """A warning for each column of the sequence that has only NULLs."""
+    for name in request.sequence:
+        if events.num_rows and events.column(name).null_count == events.num_rows:
+            yield (
+                f"sequence: {name!r} is NULL for every event, so it orders nothing: the content of events with equal "
+                "times orders them. Name a column with values, or leave it out"
+            )
+
+
+def unheld_warning(
+    plans: PlanSet[Any], family: Family, events: pa.Table, held: HeldBits, warned: Collection[str]
+) -> str | None:
+    """The warning of the parts of conditions that held for no event; None if there are events and each part held for
+    one. Patterns that were `warned` of before are left out: the reason is known then.
+    """
+    if not events.num_rows:
+        return None
+    found: list[str] = []
+    for plan, place in zip(plans.each, plans.places, strict=True):
+        if plan.pattern.name in warned:
+            continue
+        needed: list[NeededBit] = [one for one in family.needed_bits(plan) if place.bits[one.bit] not in held]
+        if needed:
+            parts = unheld_parts(needed, plan.bits, plan.pattern.types, lambda name: events.column(name).unique())
+            prefix = f"pattern {plan.pattern.name!r}, " if plans.named else ""
+            found += [prefix + part for part in parts]
+    if not found:
+        return None
+    more = f"; and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
+    advice = "; why(events, pattern, …) shows how far partial matches came" if family.explains_misses else ""
+    return f"{'; '.join(found[:_MOST_LISTED])}{more}. Compare that with the events' values{advice}"
+
+
+class ByEnd(NamedTuple):
+    """The matches that are certain only because the input ended."""
+
+    matches: int
+    warning: str | None
+    """Of those that an event to come may have forbidden."""
+
+
+def certain_by_end(
+    plans: PlanSet[Any], family: Family, results: Sequence[Sequence[pa.Table]], events: TimedEvents
+) -> ByEnd | None:
+    """The matches in the results, one table for each pattern, that were emitted because the input ended and not because
+    time had passed. None in processing order.
+    """
+    if plans.schema.time is None:
+        return None
+    last = pc.max(events.times[-1].cast(pa.int64())).as_py()
+    counted = [_counted([tables[number] for tables in results if tables], last) for number in range(len(plans.each))]
+    forbidden = [one for plan, one in zip(plans.each, counted, strict=True) if family.ends_with_absence(plan.pattern)]
+    late, found = (sum(column) for column in zip(*forbidden, strict=True)) if forbidden else (0, 0)
+    return ByEnd(sum(count for count, _ in counted), _of_absence(late, found, last) if late else None)
+
+
+def _counted(tables: Sequence[pa.Table], last: int | None) -> tuple[int, int]:
+    """How many matches in these rows are certain only after the `last` event (microseconds); and how many there are."""
+    late = found = 0
+    for table in tables:
+        matches = table.filter(pc.equal(table["kind"], MATCH)) if "kind" in table.schema.names else table
+        detected_at = matches["detected_at"].cast(pa.int64())
+        after = pc.sum(pc.greater(detected_at, pa.scalar(last, pa.int64()))).as_py() or 0
+        late, found = late + after + detected_at.null_count, found + matches.num_rows
+    return late, found
+
+
+def _of_absence(late: int, found: int, last: int | None) -> str:
+    assert last is not None, "without events there are no matches"
+    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=last)
+    return (
+        f"{late:,} of {found:,} matches are certain only because the input ended: an event that forbids them may not "
+        f"have come yet. Leave them out with as_of={at.isoformat(' ')!r}, the time of the last event, or give a "
+        "report, which counts them"
+    )

@@ -1,0 +1,216 @@
+"""Warnings that need all events: parts of conditions that held for none, types that none has, a sequence of NULLs, and
+matches that are certain only because the input ended.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid import CepheidWarning, OccurrencePattern, Pattern, Report, Skip, detect, explain
+from cepheid.intervals import interval_pattern
+
+START = datetime(2026, 3, 2, 8, tzinfo=UTC)
+HOURS = [START + timedelta(hours=hour) for hour in range(6)]
+EVENTS = pa.table(
+    {
+        "user": ["a", "a", "b", "b", "a", "b"],
+        "at": HOURS,
+        "until": [at + timedelta(minutes=30) for at in HOURS],
+        "kind": ["login", "pay", "login", "logout", "login", "pay"],
+        "amount": [1, 2, 3, 4, 5, 6],
+        "empty": pa.nulls(6, pa.int64()),
+    }
+)
+LOGIN = Pattern.begin("first_in").where("kind = 'login'")
+ADVICE = ". Compare that with the events' values; why(events, pattern, …) shows how far partial matches came"
+
+
+def warned(pattern: Any, events: pa.Table = EVENTS, **options: Any) -> list[str]:
+    """The warnings of a detection."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        detect(events, pattern, **{"key": "user", "time": "at", **options})
+    assert all(one.category is CepheidWarning for one in caught)
+    return [str(one.message) for one in caught]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "part"),
+    [
+        (LOGIN.followed_by("out").where("kind = 'Logout'"), "stage 'out': kind = 'Logout' held for no event"),
+        (
+            LOGIN.followed_by("up").where("amount > 100 AND amount > first_in.amount").optional(),
+            "stage 'up': amount > 100 held for no event",
+        ),
+        (
+            LOGIN.followed_by("out").where("kind = 'logout'").where("amount > 9"),
+            "stage 'out': (kind = 'logout') AND (amount > 9) held for no event",
+        ),
+        (
+            LOGIN.followed_by("back").subtype("refund").taxonomy("kind", {"login": [], "refund": []}),
+            "stage 'back': no event is of the type 'refund'",
+        ),
+        (
+            LOGIN.followed_by("back").subtype("back").where("amount > 0").taxonomy("kind", {"refund": "back"}),
+            "stage 'back': no event is of the type 'back', nor of one below it",
+        ),
+        (
+            {"one": LOGIN, "two": LOGIN.next("b").where("amount > 9")},
+            "pattern 'two', stage 'b': amount > 9 held for no event",
+        ),
+    ],
+)
+def test_a_part_that_held_for_no_event(pattern: Any, part: str) -> None:
+    """A part of a condition, or a type, of which there is no event is warned of once, with its stage."""
+    assert warned(pattern) == [part + ADVICE]
+
+
+def test_other_kinds_of_pattern() -> None:
+    """Occurrences and intervals warn of types that no event has."""
+    occurrences = OccurrencePattern.of("login ; refund").taxonomy("kind")
+    assert warned(occurrences) == ["no event is of the type 'refund'. Compare that with the events' values"]
+    intervals = interval_pattern("EVENT SEQ(login x, refund y) WITHIN 1 hour").taxonomy("kind")
+    found = warned(intervals, time=("at", "until"))
+    assert found == ["event 'y': no event is of the type 'refund'. Compare that with the events' values"]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        LOGIN,
+        LOGIN.followed_by("b").where("amount > 100").or_where("amount > 3"),
+        LOGIN.not_followed_by("out").where("kind = 'timeout'").followed_by("pay").where("kind = 'pay'"),
+        LOGIN.one_or_more().until("kind = 'timeout'"),
+        LOGIN.begin_without("out", within="1 hour", where="kind = 'timeout'"),
+        LOGIN.followed_by("b").where("amount > first_in.amount + 100"),
+        OccurrencePattern.of("login - refund").taxonomy("kind"),
+    ],
+)
+def test_what_is_not_warned_of(pattern: Any) -> None:
+    """Forbidden events, ends of loops and conditions across events may hold for no event."""
+    assert warned(pattern) == []
+
+
+def test_no_events() -> None:
+    """Without events nothing is said about them."""
+    assert warned(LOGIN, EVENTS[:0]) == []
+
+
+def test_one_warning_is_enough() -> None:
+    """What is never true, or probably misspelt, is warned of with its reason, and not again for want of events."""
+    assert len(warned(LOGIN.next("b").where("amount = NULL"))) == 1
+    assert len(warned(LOGIN.next("b").subtype("logni").taxonomy("kind"))) == 1
+
+
+def test_many_parts() -> None:
+    """Of many parts the first three are listed."""
+    patterns = {f"p{number}": LOGIN.next("b").where(f"amount = {number + 100}") for number in range(5)}
+    (warning,) = warned(patterns)
+    assert warning.count("held for no event") == 3
+    assert "pattern 'p2', stage 'b': amount = 102 held for no event; and 2 more. " in warning
+
+
+def test_events_that_are_out_of_order() -> None:
+    """Parts are known over all events, also where these must be sorted."""
+    assert warned(LOGIN, EVENTS.take([5, 0, 4, 1, 3, 2])) == []
+
+
+def test_a_sequence_of_nulls() -> None:
+    """A sequence without values is warned of, as nothing else would say that it orders nothing."""
+    (warning,) = warned(LOGIN, sequence="empty")
+    assert warning.startswith("sequence: 'empty' is NULL for every event, so it orders nothing")
+    assert warned(LOGIN, sequence="amount") == []
+
+
+# Matches that are certain because the input ended
+
+
+ABSENCE = LOGIN.not_followed_by("out").where("kind = 'logout'").within("2 hours")
+
+
+def test_absences_at_the_end() -> None:
+    """A match of absence whose time was not over is warned of, with the `as_of` that leaves it out, or counted."""
+    (warning,) = warned(ABSENCE)
+    assert warning.startswith("1 of 2 matches are certain only because the input ended: an event that forbids them may")
+    as_of = re.search(r"as_of='(.*?)'", warning)
+    assert as_of is not None
+    assert warned(ABSENCE, as_of=as_of[1]) == []
+    assert len(detect(EVENTS, ABSENCE, key="user", time="at", as_of=as_of[1])) == 1
+    report = Report()
+    assert warned(ABSENCE, report=report) == []
+    assert (report.certain_by_end, report.counts.matches) == (1, 2)
+    assert "certain_by_end=1" in repr(report)
+    assert "certain by end" in report._repr_html_()
+
+
+def test_loops_at_the_end() -> None:
+    """A loop that might have gone on is counted and not warned of: its match only might have been longer."""
+    loop, report = Pattern.begin("all").one_or_more().consecutive().longest(), Report()
+    assert warned(loop) == []
+    detect(EVENTS, loop, key="user", time="at", report=report)
+    assert report.certain_by_end == report.counts.matches == 6
+
+
+def test_processing_order_has_no_deadlines() -> None:
+    """In processing order no time passes, so it is not known what only the end made certain."""
+    report = Report()
+    detect(EVENTS, LOGIN, key="user", time=None, report=report)
+    assert report.certain_by_end is None
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 9), st.sampled_from("xyz")), min_size=1, max_size=12))
+@pytest.mark.filterwarnings("ignore::cepheid.CepheidWarning")
+def test_as_of_the_last_event_leaves_out_what_is_counted(rows: list[tuple[str, int, str]]) -> None:
+    """The count is that of the matches which `as_of` the last event leaves out."""
+    key, at, kind = zip(*rows, strict=True)
+    events = pa.table({"key": key, "at": [START + timedelta(hours=hour) for hour in at], "kind": kind})
+    absent = Pattern.begin("x").where("kind = 'x'").not_followed_by("y").where("kind = 'y'").within("3 hours")
+    longest = Pattern.begin("x").where("kind = 'x'").one_or_more().consecutive().longest()
+    for pattern in (absent, longest.skip(Skip.past_last_event())):
+        report = Report()
+        found = len(detect(events, pattern, key="key", time="at", report=report))
+        until = START + timedelta(hours=max(at))
+        assert len(detect(events, pattern, key="key", time="at", as_of=until)) == found - (report.certain_by_end or 0)
+
+
+# What the plan says
+
+
+def test_one_column_as_start_and_end() -> None:
+    """Intervals whose start is their end are warned of, and `explain` says it."""
+    pattern = interval_pattern("EVENT SEQ(login x, pay y) WITHIN 1 hour").taxonomy("kind")
+    (warning,) = warned(pattern, time=("at", "at"))
+    assert warning.startswith("time: the column 'at' is both start and end, so every event is an instant")
+    assert f"Warning: {warning}." in explain(pattern, events=EVENTS, key="user", time=("at", "at")).text
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        LOGIN,
+        OccurrencePattern.of("login").taxonomy("kind"),
+        interval_pattern("EVENT SEQ(login x, pay y) WITHIN 1 hour").taxonomy("kind"),
+    ],
+)
+def test_an_empty_name(pattern: Any) -> None:
+    """A pattern without a name is warned of, as its name is part of the ids of its matches."""
+    time = ("at", "until") if hasattr(pattern, "positives") else "at"
+    (warning,) = warned(pattern.named(""), time=time)
+    assert warning.startswith("the pattern's name is empty")
+    assert "the pattern's name is empty" in explain(pattern.named(""), events=EVENTS, key="user", time=time).text
+
+
+def test_arguments_for_streams_are_named_by_explain_alone() -> None:
+    """`lateness` and `shards` mean nothing for finite events: `explain` says so, and `detect` says nothing."""
+    assert warned(LOGIN, lateness="1 hour", shards=4) == []
+    text = explain(LOGIN, events=EVENTS, key="user", time="at", lateness="1 hour", shards=4).text
+    assert "Warning: lateness and shards: for streams; these events are finite" in text
+    assert "for streams" not in explain(LOGIN, events=EVENTS, key="user", time="at").text
