@@ -24,6 +24,7 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.explain import describe_pattern
+from cepheid.requests.report import Report
 
 MOST_MATCHES = 8
 """The number of missing, of unexpected and of other matches, or timeouts, that a failure lists."""
@@ -91,7 +92,15 @@ def assert_matches(
     as_of = EPOCH + timedelta(seconds=as_of) if isinstance(as_of, int | float) else as_of
     outputs: tuple[OutputName, ...] | None = None if timeouts is None else ("matches", "timeouts")
     found = detect(
-        table, pattern, key=key, time=time, sequence=sequence, outputs=outputs, as_of=as_of, time_zone=time_zone
+        table,
+        pattern,
+        key=key,
+        time=time,
+        sequence=sequence,
+        outputs=outputs,
+        as_of=as_of,
+        time_zone=time_zone,
+        report=None if is_spark(table) else Report(),  # examples need no warning of what they lack
     )
     got = _found(_arrow(found), pattern, ids)
     keys = _names(key)

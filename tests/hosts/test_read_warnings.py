@@ -118,6 +118,15 @@ def test_many_parts() -> None:
     assert "pattern 'p2', stage 'b': amount = 102 held for no event; and 2 more. " in warning
 
 
+def test_a_report_has_them() -> None:
+    """With a report, it has the parts, and there is no warning."""
+    report = Report()
+    assert warned(LOGIN.next("b").where("amount > 9"), report=report) == []
+    assert report.unheld == ("stage 'b': amount > 9 held for no event",)
+    assert "held for no event" in repr(report)
+    assert "held for no event" in report._repr_html_()
+
+
 def test_events_that_are_out_of_order() -> None:
     """Parts are known over all events, also where these must be sorted."""
     assert warned(LOGIN, EVENTS.take([5, 0, 4, 1, 3, 2])) == []

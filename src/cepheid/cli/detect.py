@@ -94,7 +94,7 @@ def _run(asked: _Detection) -> None:
     if asked.output is not None:
         with doing(f"Writing {asked.output}", errors):
             write_matches(matches, asked.output)
-    _say_counted(report)
+    _say_counted(report, opened.pattern)
     _show(matches, report, asked, perf_counter() - start)
 
 
@@ -115,16 +115,19 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
         return matches, report
 
 
-def _say_counted(report: Report) -> None:
-    """Reports dropped events and matches, also in a pipe, as rows may be missing because of them; and matches that more
-    events may still take back.
+def _say_counted(report: Report, pattern: AnyPattern) -> None:
+    """Reports dropped events and matches, also in a pipe, as rows may be missing because of them; and matches that an
+    event which has not come yet may forbid.
     """
+    from cepheid.families import known_family_of
+
     counts = report.counts
     if counts.unusable:
         sys.stderr.write(f"dropped: {counts.unusable}, of {counts.events:,}\n")
     if counts.over_limits:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
-    if by_end := report.certain_by_end:
+    sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)
+    if (by_end := report.certain_by_end) and known_family_of(pattern).ends_with_absence(pattern):
         what = f"{by_end:,} of {counts.matches:,} matches are certain only because the input ended"
         sys.stderr.write(f"{what}; --as-of leaves them out\n")
 
@@ -139,6 +142,7 @@ def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> 
     if asked.as_json:
         result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": report.counts.matches}
         result |= {"counts": _counts_asked(report.counts, asked), "certain_by_end": report.certain_by_end}
+        result["unheld"] = list(report.unheld)
         result |= {"output": str(output)} if output else {what: list(plain_rows(rows))}
         print_json({**result, "seconds": round(seconds, 3)})
     elif output is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from cepheid.lang.pictures.html import text_html
@@ -20,12 +20,20 @@ class Report:
         self._read: Callable[[], ReadCounts] | None = None
         self._counts: ReadCounts | None = None
         self._by_end: int | None = None
+        self._unheld: tuple[str, ...] = ()
 
-    def set(self, read: Callable[[], ReadCounts], *, waits: bool = False, by_end: int | None = None) -> None:
+    def set(
+        self,
+        read: Callable[[], ReadCounts],
+        *,
+        waits: bool = False,
+        certain_by_end: int | None = None,
+        unheld: Sequence[str] = (),
+    ) -> None:
         """For hosts: sets the function that reads the counts. `waits`: whether it waits for work to be done."""
         self._read = read
         self._counts = None if waits else read()
-        self._by_end = by_end
+        self._by_end, self._unheld = certain_by_end, tuple(unheld)
 
     @property
     def counts(self) -> ReadCounts:
@@ -44,8 +52,17 @@ class Report:
         """
         return self._by_end
 
+    @property
+    def unheld(self) -> tuple[str, ...]:
+        """The parts of conditions that held for no event, and the types that no event has, as sentences. Empty on
+        Spark, where that is not known.
+        """
+        return self._unheld
+
     def __repr__(self) -> str:
-        return f"Report({self._counts or self._missing}{f', certain_by_end={self._by_end}' if self._by_end else ''})"
+        more = f", certain_by_end={self._by_end}" if self._by_end else ""
+        more += f", unheld={self._unheld}" if self._unheld else ""
+        return f"Report({self._counts or self._missing}{more})"
 
     def _repr_html_(self) -> str:
         """A table. Showing it never waits for Spark."""
@@ -54,7 +71,7 @@ class Report:
         rows = [(field.name.replace("_", " "), getattr(self._counts, field.name)) for field in fields(self._counts)]
         rows += [] if self._by_end is None else [("certain by end", self._by_end)]
         cells = "".join(f'<tr><td>{name}</td><td style="text-align:right">{count:,}</td></tr>' for name, count in rows)
-        return f"<table>{cells}</table>"
+        return f"<table>{cells}</table>{''.join(map(text_html, self._unheld))}"
 
     @property
     def _missing(self) -> str:

@@ -24,7 +24,7 @@ from cepheid.hosts.in_process.prepare import (
     timed,
     usable,
 )
-from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld_warning
+from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
@@ -124,9 +124,8 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
     by_end = None if until is not None else certain_by_end(plans, family, results, ready.events)
-    report(counts_of(family.counts, ready.read | matcher.counts), request, by_end)
-    if (unheld := unheld_warning(plans, family, ready.events.events, ready.held, ready.warned)) is not None:
-        warn(unheld)
+    missing = unheld(plans, family, ready.events.events, ready.held, ready.warned)
+    report(counts_of(family.counts, ready.read | matcher.counts), request, by_end, missing)
     if family.ties_matter(plans):
         warn_of_ties(matcher.counts["ties"], request)
     rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
@@ -187,11 +186,16 @@ def _unseen(pattern: Any, family: Family, events: pa.Table) -> Iterable[str]:
     return () if types is None else unseen_types(types, [*family.types(pattern)], events.column(types.column))
 
 
-def report(counts: ReadCounts, request: Request, by_end: ByEnd | None) -> None:
-    """Puts the counts in the report. Without a report, warns of the counts that matter."""
+def report(counts: ReadCounts, request: Request, by_end: ByEnd | None, missing: Sequence[str]) -> None:
+    """Puts in the report what was counted, and the parts of conditions that are `missing` in the events. Without a
+    report, warns of what matters.
+    """
     if request.report is not None:
-        request.report.set(lambda: counts, by_end=None if by_end is None else by_end.matches)
+        number = None if by_end is None else by_end.matches
+        request.report.set(lambda: counts, certain_by_end=number, unheld=missing)
         return
+    if missing:
+        warn(unheld_warning(missing, request.family))
     if by_end is not None and by_end.warning is not None:
         warn(by_end.warning)
     if what := counts.unusable:

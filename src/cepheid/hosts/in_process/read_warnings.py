@@ -32,28 +32,27 @@ def empty_sequences(events: pa.Table, request: Request) -> Iterator[str]:
             )
 
 
-def unheld_warning(
-    plans: PlanSet[Any], family: Family, events: pa.Table, held: HeldBits, warned: Collection[str]
-) -> str | None:
-    """The warning of the parts of conditions that held for no event; None if there are events and each part held for
-    one. Patterns that were `warned` of before are left out: the reason is known then.
+def unheld(plans: PlanSet[Any], family: Family, events: pa.Table, held: HeldBits, warned: Collection[str]) -> list[str]:
+    """The parts of conditions that held for no event, each as a sentence without its end; none if there are no events.
+    Patterns that were `warned` of before are left out: the reason is known then.
     """
-    if not events.num_rows:
-        return None
     found: list[str] = []
     for plan, place in zip(plans.each, plans.places, strict=True):
-        if plan.pattern.name in warned:
+        if not events.num_rows or plan.pattern.name in warned:
             continue
         needed: list[NeededBit] = [one for one in family.needed_bits(plan) if place.bits[one.bit] not in held]
         if needed:
             parts = unheld_parts(needed, plan.bits, plan.pattern.types, lambda name: events.column(name).unique())
             prefix = f"pattern {plan.pattern.name!r}, " if plans.named else ""
             found += [prefix + part for part in parts]
-    if not found:
-        return None
-    more = f"; and {len(found) - _MOST_LISTED:,} more" if len(found) > _MOST_LISTED else ""
+    return found
+
+
+def unheld_warning(parts: Sequence[str], family: Family) -> str:
+    """The warning of these parts, of which there is one at least."""
+    more = f"; and {len(parts) - _MOST_LISTED:,} more" if len(parts) > _MOST_LISTED else ""
     advice = "; why(events, pattern, …) shows how far partial matches came" if family.explains_misses else ""
-    return f"{'; '.join(found[:_MOST_LISTED])}{more}. Compare that with the events' values{advice}"
+    return f"{'; '.join(parts[:_MOST_LISTED])}{more}. Compare that with the events' values{advice}"
 
 
 class ByEnd(NamedTuple):
