@@ -1,7 +1,6 @@
 """`why` beside `detect`, in process: what the funnel costs, for the patterns of the comparison with FlinkCEP.
 
-Both take turns, and the smallest processor time of the rounds counts. With --definition, the step that defines the
-funnel runs as well, over fewer events.
+Both take turns, and the smallest processor time of the rounds counts. Patterns with very many matches get fewer events.
 
 python benchmarks/why.py --rows 200000 --only P1 P8    # a quick look
 """
@@ -11,17 +10,23 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from typing import TypedDict
 
-import pyarrow as pa
 from flinkcep_workloads import KEYED, WITHOUT_KEY, Workload
 from measuring import machine, print_table, timed
 
 from cepheid import detect, why
-from cepheid.matchers.stages import observed
 
 KEYS = 1_000
-FEWER = 50_000
-"""Events for the step that defines the funnel."""
+LESS = {"P5": 20, "W4": 20}
+"""The workloads with very many matches, and by how much less events they get."""
+
+
+class Options(TypedDict):
+    """The arguments of both."""
+
+    key: str | None
+    time: str
 
 
 def least(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -35,7 +40,8 @@ def least(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, floa
 
 def compared(workload: Workload, rows: int, rounds: int) -> list[object]:
     """A row of the table."""
-    events, options = workload.events(rows, KEYS), {"key": workload.key, "time": "at"}
+    rows //= LESS.get(workload.name, 1)
+    events, options = workload.events(rows, KEYS), Options(key=workload.key, time="at")
     found = why(events, workload.pattern, **options).funnel  # also compiles the kernels, or loads them
     matches = detect(events, workload.pattern, **options).num_rows
     works = {
@@ -52,18 +58,6 @@ def compared(workload: Workload, rows: int, rounds: int) -> list[object]:
         rows / seconds["why"] / 1e6,
         seconds["why"] / seconds["detect"],
     ]
-
-
-def defined(workload: Workload, events: pa.Table) -> list[object]:
-    """A row for the step that defines the funnel."""
-    options = {"key": workload.key, "time": "at"}
-    observed._counting = lambda pattern, *, few: observed._StepByStep(pattern, few=True)  # noqa: ARG005, SLF001
-    works = {
-        "detect": lambda: detect(events, workload.pattern, **options),
-        "why": lambda: why(events, workload.pattern, **options),
-    }
-    seconds = least(works, 2)
-    return [workload.name, len(events) / seconds["why"] / 1e6, seconds["why"] / seconds["detect"]]
 
 
 def main() -> None:
