@@ -7,9 +7,9 @@ import numpy as np
 from cepheid.compile.arrays import Ints
 from cepheid.compile.instructions import SlotKind
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import Events
+from cepheid.kernel.arrays import Events, Flags
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.scripts.interpreter import sum_overflows
+from cepheid.kernel.scripts.interpreter import compare_doubles, sum_overflows
 from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
 from cepheid.kernel.stages.lookup.index import unplace
 
@@ -51,6 +51,15 @@ def take_into_slots(
             continue
         elif kind == SlotKind.COUNT:
             slots[i] += 1
+        elif kind == SlotKind.DISTINCT_I or kind == SlotKind.DISTINCT_F:
+            slots[i] += is_new(events.values[column], events.missing[column], partials, number, stage, event, kind)
+        elif kind == SlotKind.DEVIATIONS:
+            doubles = slots.view(np.float64)
+            delta = events.values[column].view(np.float64)[event] - doubles[source]
+            doubles[i] += delta * (delta - delta / slots[tables.slots[source].source])
+        elif kind == SlotKind.MEAN:
+            doubles = slots.view(np.float64)
+            doubles[i] += (events.values[column].view(np.float64)[event] - doubles[i]) / slots[source]
         elif kind == SlotKind.CARRY:
             value = events.values[column, event]
             if sum_overflows(slots[source], value):
@@ -63,6 +72,27 @@ def take_into_slots(
             slots.view(np.float64)[i] += np.float64(events.values[column, event])
         elif slots[i] < 0 or beats(events.values[column], event, slots[i], kind):
             slots[i] = event
+
+
+@kernel
+def is_new(
+    values: Ints, missing: Flags, partials: PartialMatches, number: int, stage: int, event: int, kind: int
+) -> bool:
+    """Whether no earlier event that the stage has taken has the value of the one that it has taken last."""
+    last = partials.rows[number].node
+    node = partials.nodes[last].parent if last >= 0 else last
+    doubles = values.view(np.float64)
+    while node >= 0:
+        entry = partials.nodes[node]
+        if entry.stage == stage and not missing[entry.event]:
+            if kind == SlotKind.DISTINCT_I:
+                same = values[entry.event] == values[event]
+            else:
+                same = compare_doubles(doubles[entry.event], doubles[event]) == 0
+            if same:
+                return False
+        node = entry.parent
+    return True
 
 
 @kernel

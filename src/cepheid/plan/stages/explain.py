@@ -20,6 +20,7 @@ from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
     CurrentValue,
+    Fold,
     FunctionValue,
     Operation,
     Operator,
@@ -242,6 +243,8 @@ def _slot(slot: Slot, plan: Plan) -> str:
     stage = _quoted(plan.pattern.leaves[slot.stage].name)
     if isinstance(slot, Aggregate):
         column = "" if slot.column is None else "." + _operand(plan.values[slot.column])
+        if slot.fold is Fold.DISTINCT:
+            return f"count(DISTINCT {stage}{column})"
         return f"{slot.fold.value}({stage}{column})"
     place = f"{stage}.{_operand(plan.values[slot.column])}"
     if slot.from_first:
