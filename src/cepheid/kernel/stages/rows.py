@@ -51,15 +51,6 @@ def take_into_slots(
             continue
         elif kind == SlotKind.COUNT:
             slots[i] += 1
-        elif kind == SlotKind.DISTINCT_I or kind == SlotKind.DISTINCT_F:
-            slots[i] += is_new(events.values[column], events.missing[column], partials, number, stage, event, kind)
-        elif kind == SlotKind.DEVIATIONS:
-            doubles = slots.view(np.float64)
-            delta = events.values[column].view(np.float64)[event] - doubles[source]
-            doubles[i] += delta * (delta - delta / slots[tables.slots[source].source])
-        elif kind == SlotKind.MEAN:
-            doubles = slots.view(np.float64)
-            doubles[i] += (events.values[column].view(np.float64)[event] - doubles[i]) / slots[source]
         elif kind == SlotKind.CARRY:
             value = events.values[column, event]
             if sum_overflows(slots[source], value):
@@ -70,8 +61,28 @@ def take_into_slots(
             slots.view(np.float64)[i] += events.values[column].view(np.float64)[event]
         elif kind == SlotKind.SUM_I_AS_F:
             slots.view(np.float64)[i] += np.float64(events.values[column, event])
+        elif kind < SlotKind.SUM_I:
+            take_into_fold(tables, events, partials, number, stage, event, i)
         elif slots[i] < 0 or beats(events.values[column], event, slots[i], kind):
             slots[i] = event
+
+
+@kernel
+def take_into_fold(
+    tables: Tables, events: Events, partials: PartialMatches, number: int, stage: int, event: int, place: int
+) -> None:
+    """The same for one slot of a variance or a number of different values. It is a function of its own, so that the
+    code for all other slots stays short.
+    """
+    slots, slot = partials.slots[number], tables.slots[place]
+    doubles, values = slots.view(np.float64), events.values[slot.column]
+    if slot.kind == SlotKind.MEAN:
+        doubles[place] += (values.view(np.float64)[event] - doubles[place]) / slots[slot.source]
+    elif slot.kind == SlotKind.DEVIATIONS:
+        delta = values.view(np.float64)[event] - doubles[slot.source]
+        doubles[place] += delta * (delta - delta / slots[tables.slots[slot.source].source])
+    else:
+        slots[place] += is_new(values, events.missing[slot.column], partials, number, stage, event, slot.kind)
 
 
 @kernel
