@@ -72,7 +72,7 @@ def test_all_lengths_and_counts() -> None:
     """Every length and count may be a parameter; a new value replaces the one before."""
     given = ALL.with_parameters(**VALUES)
     assert found(given) == found(PLAIN) != []
-    for change in ({"least": 3}, {"between": "1 s"}, {"whole": "1 s"}, {"gap": "1 s"}):
+    for change in ({"least": 3}, {"between": "1 s"}, {"whole": "4 minutes"}, {"gap": "1 s"}):
         assert found(given.with_parameters(**change)) == [], change
 
 
