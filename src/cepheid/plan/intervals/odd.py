@@ -15,6 +15,6 @@ def interval_oddities(plan: IntervalPlan) -> Iterator[str]:
     if plan.schema.time == plan.schema.end:
         yield (
             f"time: the column {plan.schema.time!r} is both start and end, so every event is an instant, which no "
-            "other event overlaps. Name the column of the ends, as in time=('start', 'end'). If instants are meant, give "
-            "the ends a column of their own"
+            "other event overlaps. Name the column of the ends, as in time=('start', 'end'). If instants are meant, "
+            "give the ends a column of their own"
         )
