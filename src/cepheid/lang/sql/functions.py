@@ -15,6 +15,7 @@ from cepheid.lang.sql.cursor import Cursor, Rule, refused
 from cepheid.lang.sql.names import name, type_name
 from cepheid.lang.sql.refused import DISTINCT, why_refused
 from cepheid.lang.sql.tokens import Kind, Token
+from cepheid.lang.sql.written import as_written, is_operator
 
 _UNIT_FUNCTIONS = frozenset(
     {"timestampdiff", "timestampadd", "datediff", "date_diff", "dateadd", "date_add", "timediff"}
@@ -39,7 +40,10 @@ _Application: TypeAlias = tuple[str, tuple[Expression, ...]]
 def function_call(cursor: Cursor, rules: Rules) -> Expression:
     """`name(arguments)`; PatternError for a function that is refused."""
     start = cursor.at
-    function = cursor.take().text.lower()
+    called = cursor.take()
+    function = called.text.lower()
+    if is_operator(function):
+        raise refused(f"there is no function {function}", called.span, f"Spark's SQL writes {as_written(function)}.")
     cursor.expect("(")
     function, args = _special(cursor, rules, function) or (function, _arguments(cursor, rules, function))
     call = Call(function, args, cursor.span(start))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from cepheid.errors import PatternError
 from cepheid.lang.expression import Literal, Name, Span
 from cepheid.lang.sql.cursor import Cursor, refused
 from cepheid.lang.sql.tokens import Kind, Token
@@ -28,13 +31,22 @@ def identifier(cursor: Cursor, expected: str) -> tuple[str, Span]:
 
 def name(cursor: Cursor) -> Name:
     if is_reserved(cursor.next):
-        raise cursor.unexpected("a value is expected")
+        raise _reserved(cursor)
     parts = [identifier(cursor, "a value is expected")]
     while cursor.accept("."):
         if cursor.sees("*"):
             raise refused("'*' is refused: name a column", cursor.span(cursor.at))
         parts.append(identifier(cursor, "a name is expected after the point"))
     return Name(tuple(part for part, _ in parts), tuple(span for _, span in parts))
+
+
+def _reserved(cursor: Cursor) -> PatternError:
+    error = cursor.unexpected("a value is expected")
+    if cursor.peek().text != ".":
+        return error
+    word = cursor.written(cursor.next.span)
+    hint = f"{word} is a word of SQL: a stage or column of this name is written in back-quotes, `{word}`."
+    return PatternError([replace(problem, hint=hint) for problem in error.problems])
 
 
 def type_name(cursor: Cursor) -> Literal:

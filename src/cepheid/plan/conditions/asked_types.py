@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.sql.written import in_words
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Apply, Node, Shape
@@ -78,5 +79,7 @@ def _collect(node: Node, asked: dict[Shape, _Asked]) -> frozenset[Shape]:
 
 def _placed(problem: Problem, node: Node) -> Problem:
     assert node.source is not None
-    span = problem.span or resolve.span_of(node)
-    return replace(problem, where=node.source.where, text=node.source.text, span=span)
+    span, message = problem.span or resolve.span_of(node), problem.message
+    if isinstance(node, Apply):
+        message = in_words(message, node.call.function, resolve.text_of(node))
+    return replace(problem, message=message, where=node.source.where, text=node.source.text, span=span)

@@ -19,13 +19,14 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.sql.written import as_written, in_words
 from cepheid.plan.conditions import resolve, script
 from cepheid.plan.conditions.absence import is_null_without_event
 from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
 from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.operations import OPERATIONS
 from cepheid.plan.conditions.raising import call_can_raise
-from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
+from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape, Source
 from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, fold_type, type_of_call
 from cepheid.plan.conditions.script import Fold, Operation, Operator, Script
 from cepheid.plan.conditions.types import is_decimal, is_float, sql_name
@@ -87,8 +88,10 @@ class Lifting:
     def _script_type(self, node: Apply) -> pa.DataType:
         function = node.call.function
         if function not in SCRIPT_FUNCTIONS:
-            hint = f"Known across events: {', '.join(SCRIPT_FUNCTIONS)}; any function of one event's columns."
-            raise problem_at(node, f"{function} cannot be applied across events", hint)
+            known = ", ".join(dict.fromkeys(map(as_written, SCRIPT_FUNCTIONS)))
+            hint = f"Known across events: {known}; any function of one event's columns."
+            message = f"{as_written(function, resolve.text_of(node))} cannot be applied across events"
+            raise problem_at(node, message, hint)
         types = [self.type_of(arg) for arg in node.args]
         try:
             return type_of_call(node.call, types)
@@ -206,7 +209,8 @@ class Lifting:
                 return self._checked_cast(node)
             if isinstance(node, Apply) and node.call.function not in _OPERATORS:
                 if not whole:
-                    message = f"{node.call.function} may give a value for an event that is not there"
+                    what = as_written(node.call.function, resolve.text_of(node))
+                    message = f"{what} may give a value for an event that is not there"
                     hint = "Write first(…) or last(…) around it: NULL when the stage has no such event."
                     raise problem_at(node, message, hint)
                 return self._leaf(node)
@@ -343,7 +347,14 @@ def _placed(error: PatternError, node: Node) -> PatternError:
     source = node.source
     if source is None:
         return error
-    return PatternError([p if p.text else replace(p, where=source.where, text=source.text) for p in error.problems])
+    return PatternError([p if p.text else _in_source(p, node, source) for p in error.problems])
+
+
+def _in_source(problem: Problem, node: Node, source: Source) -> Problem:
+    message = problem.message
+    if isinstance(node, Apply):
+        message = in_words(message, node.call.function, resolve.text_of(node))
+    return replace(problem, message=message, where=source.where, text=source.text)
 
 
 _LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))

@@ -111,7 +111,7 @@ def _applied(function: str, args: Sequence[Node], empty: int | None) -> _May:
         case "<=>":
             return _SOME
         case "coalesce" | "nvl" | "ifnull" | "least" | "greatest":
-            return reduce(operator.or_, values)
+            return reduce(operator.or_, values, _May(0)) or _ANY
         case "in":
             return _in(values)
         case "between":

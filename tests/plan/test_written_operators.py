@@ -1,0 +1,70 @@
+"""Messages name operators as users write them, and not by the names that these have in the tree."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+import pytest
+
+from cepheid import Pattern, PatternError, detect
+from cepheid.lang.sql.parser import parse_expression
+
+EVENTS = pa.table({"at": [datetime(2026, 3, 2)], "s": ["x"], "i": pa.array([1], pa.int32()), "b": [True]})  # noqa: DTZ001
+
+
+def problem(condition: str) -> str:
+    """The message about the condition of the second stage."""
+    with pytest.raises(PatternError) as raised:
+        detect(EVENTS, Pattern.begin("p").next("q").where(condition), time="at")
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("-p.s > s", "'-' cannot be applied to STRING"),
+        ("+p.s > s", "+ takes (INTEGER) or (DOUBLE), got (STRING)"),
+        ("p.s ILIKE ANY ('x', s)", "ILIKE ANY cannot be applied across events"),
+        ("trim(BOTH p.s FROM s) = 'x'", "trim(… FROM …) cannot be applied across events"),
+        ("p.i IS DISTINCT FROM s", "cannot compare INT with STRING"),
+        ("i IS TRUE", "'IS' needs values of one type, got INT, BOOLEAN"),
+        ("s LIKE ALL ('x')", "'LIKE ALL' is not available in process"),
+        ("overlay(s PLACING 'x' FROM 1) = 'x'", "'overlay(… PLACING …)' is not available in process"),
+    ],
+)
+def test_operators_as_written(condition: str, message: str) -> None:
+    """An operator or a function with words between its arguments is named as it is written."""
+    assert problem(condition).startswith(message)
+
+
+def test_what_is_known_across_events() -> None:
+    """The list of what is known across events has each operator once, as it is written."""
+    hint = problem("upper(concat(s, p.s)) = 'X'").splitlines()[-1]
+    assert hint.startswith("Known across events: AND, OR, NOT, =, ")
+    assert "IS NULL" in hint
+    assert "negate" not in hint
+    assert hint.count("CASE") == 1
+
+
+@pytest.mark.parametrize(
+    ("condition", "written"),
+    [("is_null(s)", "IS NULL"), ("negate(i) > 0", "-"), ("case_of(i, 1, 2) = 2", "CASE"), ("lambda(i)", "->")],
+)
+def test_names_in_the_tree_are_no_functions(condition: str, written: str) -> None:
+    """A call of an operator's name in the tree is refused, as Spark has no such function."""
+    with pytest.raises(PatternError, match="there is no function") as raised:
+        parse_expression(condition)
+    assert str(raised.value).endswith(f"Spark's SQL writes {written}.")
+
+
+def test_a_stage_with_the_name_of_a_word() -> None:
+    """A stage whose name is a word of SQL is written in back-quotes; the message says so."""
+    with pytest.raises(PatternError, match="in is a word of SQL") as raised:
+        parse_expression("amount > in.amount")
+    assert str(raised.value).endswith("a stage or column of this name is written in back-quotes, `in`.")
+
+
+def test_a_function_without_arguments() -> None:
+    """A function that needs arguments and has none is a problem of the pattern, as any other."""
+    assert "coalesce" in problem("coalesce() = 1")
