@@ -240,6 +240,8 @@ def leaf_types(
     Raises:
         As `detect`.
     """
+    if not isinstance(pattern, OccurrencePattern):
+        raise PatternError(f"leaf_types is about an OccurrencePattern, got {shown(pattern)}")
     names = [*named_types(pattern.expression), *(name for one in pattern.restricted for name in (one.name, one.base))]
     each = {name: replace(pattern, expression=event(name), chosen=Policy.UNRESTRICTED) for name in names}
     options: dict[str, Any] = {"sequence": sequence, "columns": columns, "time_zone": time_zone, "nulls": nulls}

@@ -118,7 +118,9 @@ def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
         PatternError: the pattern has conditions in Python, or is a pattern of occurrences with neither a taxonomy nor
             knowledge.
     """
-    documents = next(kind.documents for kind in _KINDS if isinstance(pattern, kind.pattern))
+    documents = next((kind.documents for kind in _KINDS if isinstance(pattern, kind.pattern)), None)
+    if documents is None:
+        raise PatternError(f"a pattern is expected, got {shown(pattern)}")
     return documents.write_document(pattern)
 
 

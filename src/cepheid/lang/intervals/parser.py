@@ -16,6 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError, closest
+from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
@@ -67,6 +68,8 @@ def interval_pattern(
         PatternError: the text is not a pattern; with the place.
     """
     check_knowledge(knowledge, mapping)
+    if not isinstance(text, str):
+        raise PatternError(f"a query is text, as in 'EVENT SEQ(Login a, Pay b)', got {shown(text)}")
     return replace(read(text, _query), knowledge=knowledge, mapping=mapping)
 
 
