@@ -32,6 +32,8 @@ from cepheid.lang.stages.pattern import Pattern, Skip
 from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
+from cepheid.plotting.picture import Picture
+from cepheid.plotting.plot import plot
 from cepheid.requests.report import Report
 from cepheid.streams import (
     Subscriber,
@@ -66,6 +68,7 @@ __all__ = [
     "Pattern",
     "PatternError",
     "PatternProgress",
+    "Picture",
     "Policy",
     "Problem",
     "Progress",
@@ -90,6 +93,7 @@ __all__ = [
     "pattern_from_text",
     "pattern_to_document",
     "pattern_to_yaml",
+    "plot",
     "progress",
     "progress_listener",
     "prometheus_text",
