@@ -141,9 +141,10 @@ def _is_pairs(type_: pa.DataType) -> bool:
 
 
 def _of_map(column: pa.Array) -> Iterator[_Part]:
-    pairs = pc.list_flatten(
-        column.cast(pa.list_(pa.struct([*column.type]))) if pa.types.is_map(column.type) else column
-    )
+    if pa.types.is_map(column.type):
+        pairs = pa.StructArray.from_arrays([column.keys, column.items], names=["stage", "events"])
+        column = pa.ListArray.from_arrays(column.offsets, pairs, mask=column.is_null())
+    pairs = column.flatten()
     parents, names, lists = _parents(column), pairs.field(0), pairs.field(1)
     for name in pc.unique(names).to_pylist():
         own = np.flatnonzero(np.asarray(pc.equal(names, name)))
