@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cepheid.cli import options as o
-from cepheid.cli.pictures.drawing import Drawing, check_drawing, draw_matches
 from cepheid.cli.failure import failures_reported, print_json
+from cepheid.cli.pictures.drawing import Drawing, check_drawing, draw_matches
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
