@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.matchers.stages.near import NearMatcher
     from cepheid.matchers.stages.observed import ObservedMatcher, TracedMatcher
     from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
+    from cepheid.plan.stages.near.changes import Change
 
 
 class Stages(Family):
@@ -127,6 +129,21 @@ class Stages(Family):
         from cepheid.matchers.stages.observed import TracedMatcher
 
         return TracedMatcher(compiled, until=until)
+
+    def changes(self, pattern: Pattern) -> Sequence[Change]:
+        from cepheid.plan.stages.near.changes import changes_of
+
+        return changes_of(pattern)
+
+    def near_patterns(self, pattern: Pattern, changes: Sequence[Change], *, complete: bool) -> list[Pattern]:
+        from cepheid.matchers.stages.near import asked_of
+
+        return asked_of(pattern, changes, complete=complete)
+
+    def near(self, plans: Plans, changes: Sequence[Change], until: int | None) -> NearMatcher:
+        from cepheid.matchers.stages.near import NearMatcher
+
+        return NearMatcher(plans, changes, until)
 
     def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
         from cepheid.matchers.stages.parts import parts_of_stages

@@ -77,8 +77,8 @@ class Prepared(NamedTuple):
         return prefetched(batches(self.events, self.plans, relevant, self.engine))
 
 
-def prepared(events: pa.Table, request: Request) -> Prepared:
-    """The request's patterns, compiled, and the events for them. Warns of what is odd.
+def prepared(events: pa.Table, request: Request, *, warns: bool = True) -> Prepared:
+    """The request's patterns, compiled, and the events for them. With `warns`, warns of what is odd in the patterns.
 
     Raises:
         PatternError, SchemaError, EventError: as `detect_in_process`.
@@ -91,8 +91,10 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     plans = plans_in_process(events.schema, request, engine)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
-    for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
-        warn(warning)
+    if warns:
+        odd = with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)])
+        for warning in odd:
+            warn(warning)
     given = with_numbers(events) if request.numbered else events
     usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine)

@@ -1,0 +1,89 @@
+"""A condition that was evaluated for one event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from cepheid.output.values import shown_value
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A value that a condition looked at."""
+
+    text: str
+    """As it stands in the condition."""
+    value: Any
+    """None: NULL. Times are in UTC."""
+    is_constant: bool = False
+    """Whether the text is the value."""
+
+    def __str__(self) -> str:
+        return f"{self.text} is NULL" if self.value is None else f"{self.text} = {shown_value(self.value)}"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A condition, or a part of one that is AND-ed, for one event."""
+
+    text: str
+    """As the user wrote it."""
+    result: bool | None
+    """None: unknown, because a value is NULL."""
+    operands: tuple[Operand, ...] = ()
+    """The two sides of a comparison, the three of BETWEEN; otherwise the values of events that are in it."""
+    operator: str | None = None
+    """The comparison, or "between"; None: the condition is neither."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The values by their text, without constants."""
+        return {one.text: one.value for one in self.operands if not one.is_constant}
+
+    @property
+    def values_text(self) -> str:
+        """The values in words."""
+        return ", ".join(str(one) for one in self.operands if not one.is_constant)
+
+    @property
+    def distance(self) -> float | None:
+        """How far the sides of a comparison are from each other, or a value from the bounds of BETWEEN: for numbers in
+        their unit, for times and lengths of time in minutes. None: there is no such distance.
+        """
+        gap = self._gap
+        return gap / timedelta(minutes=1) if isinstance(gap, timedelta) else gap
+
+    @property
+    def relative_distance(self) -> float:
+        """The distance as a part of the larger side, for times as a part of that and a day; 1 without a distance."""
+        gap, sides = self._gap, [one.value for one in self.operands]
+        if isinstance(gap, timedelta):
+            return gap / (gap + _DAY)
+        if gap is None:
+            return 1.0
+        largest = max(abs(float(side)) for side in sides)
+        return min(1.0, gap / largest) if largest else 0.0
+
+    @property
+    def _gap(self) -> float | timedelta | None:
+        values = [one.value for one in self.operands]
+        if self.operator is None or any(value is None for value in values):
+            return None
+        if all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values):
+            return _between([float(value) for value in values], 0.0)
+        for kind in (timedelta, datetime, date):
+            if all(isinstance(value, kind) for value in values):
+                return _between(values, timedelta(0))
+        return None
+
+
+def _between(values: list[Any], none: Any) -> Any:
+    """How far the first value is from the other one, or from the nearest of two bounds."""
+    value, low, high = values[0], values[1], values[-1]
+    return max(low - value, value - high, none)
