@@ -202,7 +202,7 @@ class Family(Protocol):
         raise AssertionError(f"{self.noun} is not traced")
 
     def changes(self, pattern: Any) -> Sequence[Any]:  # noqa: ARG002
-        """The changes that near misses are found with; `text` says each in words. Only for kinds that explain misses."""
+        """The changes with which near misses are found; `text` says each in words."""
         raise AssertionError(f"{self.noun} is not changed")
 
     def near_patterns(self, pattern: Any, changes: Sequence[Any], *, complete: bool) -> list[Any]:  # noqa: ARG002

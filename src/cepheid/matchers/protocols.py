@@ -204,11 +204,17 @@ class ObservedMatcher(FiniteMatcher, Protocol):
 
 
 class TracedMatcher(FiniteMatcher, Protocol):
-    """A FiniteMatcher that records each of its steps, for the events of one key."""
+    """A FiniteMatcher that records each of its steps, for the events of one key, which come with their numbers."""
 
     @property
-    def trace(self) -> Trace:
-        """After `finish`: all steps."""
+    def looked_at(self) -> Ints:
+        """After `finish`: the numbers of the events, in their order."""
+
+    def probes(self, engine: SqlEngine) -> LiftedFor:
+        """What must be lifted for these events."""
+
+    def trace(self, probes: Any, batch: Batch) -> Trace:
+        """After `finish`: all steps. `batch` has the events of `looked_at`, lifted for the probes."""
 
 
 class NearMatcher(Protocol):

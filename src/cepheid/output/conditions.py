@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from cepheid.output.values import shown_value
+from cepheid.output.values import plain_value, shown_value
 
 _DAY = timedelta(days=1)
 
@@ -76,14 +76,47 @@ class Evaluated:
         if self.operator is None or any(value is None for value in values):
             return None
         if all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values):
-            return _between([float(value) for value in values], 0.0)
+            numbers = [float(value) for value in values]
+            return max(numbers[1] - numbers[0], numbers[0] - numbers[-1], 0.0)
         for kind in (timedelta, datetime, date):
             if all(isinstance(value, kind) for value in values):
-                return _between(values, timedelta(0))
+                length: timedelta = max(values[1] - values[0], values[0] - values[-1], timedelta(0))
+                return length
         return None
 
 
-def _between(values: list[Any], none: Any) -> Any:
-    """How far the first value is from the other one, or from the nearest of two bounds."""
-    value, low, high = values[0], values[1], values[-1]
-    return max(low - value, value - high, none)
+@dataclass(frozen=True)
+class StageCondition:
+    """The whole condition of a stage, or one that ends a loop, for one event."""
+
+    of: str
+    """What has the condition, such as "legs" or "until of legs"."""
+    result: bool | None
+    """None: unknown, because a value is NULL."""
+    parts: tuple[Evaluated, ...] = ()
+    """Its AND-ed parts, as far as they can be evaluated on their own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The condition in values of JSON."""
+        parts = [
+            {"text": one.text, "result": one.result, "values": {t: plain_value(v) for t, v in one.values.items()}}
+            for one in self.parts
+        ]
+        return {"of": self.of, "result": self.result, "parts": parts}
+
+    def said(self, known: Collection[str] = ()) -> str:
+        """The condition and its result in words, with the values that are not among the `known` texts."""
+        if not self.parts:
+            return f"{self.of}: {result_text(self.result)}"
+        return f"{self.of}: {', '.join(_said(one, known) for one in self.parts)}"
+
+
+def result_text(result: bool | None) -> str:  # noqa: FBT001
+    """The result in words."""
+    return "unknown" if result is None else str(result).lower()
+
+
+def _said(part: Evaluated, known: Collection[str]) -> str:
+    shown = [one for one in part.operands if not one.is_constant and (one.value is None or one.text not in known)]
+    values = f" ({', '.join(str(one) for one in shown)})" if shown else ""
+    return f"{part.text}: {result_text(part.result)}{values}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.output.html_table import html_table
 from cepheid.output.values import plain_text, plain_value
 from cepheid.plan.reserved import ROW_NUMBER
 
@@ -55,12 +56,23 @@ class NearMisses:
             "near_misses": rows,
         }
 
+    def _repr_html_(self) -> str:
+        changes = [[one.change, f"{one.starts:,}", f"{one.lost:,}"] for one in self._by_starts]
+        nearest = [[start, change, f"{reason}{lost}"] for start, change, reason, lost in self._nearest()]
+        shown = [html_table(("change", "starts that would match", "then skipped"), changes)]
+        shown += [html_table(("nearest", "change", "reason"), nearest)] * bool(nearest)
+        return "".join(shown)
+
     def __str__(self) -> str:
-        return "\n".join([*self._summary(), *self._nearest()])
+        return "\n".join([*self._summary(), *self._nearest_lines()])
+
+    @property
+    def _by_starts(self) -> list[TriedChange]:
+        return sorted(self.changes, key=lambda one: -one.starts)
 
     def _summary(self) -> Iterable[str]:
         yield f"{'starts that would match with one change':<56}{self.starts:>12,}"
-        for one in sorted(self.changes, key=lambda one: -one.starts):
+        for one in self._by_starts:
             lost = f"  ({one.lost:,} then skipped)" if one.lost else ""
             yield f"  {one.change:<54}{one.starts:>12,}{lost}"
             if one.dropped:
@@ -68,11 +80,14 @@ class NearMisses:
         for change, why in self.failed.items():
             yield f"  {change}: could not be tried, {why}"
 
-    def _nearest(self) -> Iterable[str]:
-        nearest = self.table.slice(0, _SHOWN).to_pylist()
-        if nearest:
+    def _nearest_lines(self) -> Iterable[str]:
+        if self.table.num_rows:
             yield "nearest"
-        for row in nearest:
+        for start, change, reason, lost in self._nearest():
+            yield f"  {start}  {change}: {reason}{lost}"
+
+    def _nearest(self) -> Iterable[tuple[str, str, str, str]]:
+        """The first rows: the start, the change, the reason, and whether it is then skipped, in words."""
+        for row in self.table.slice(0, _SHOWN).to_pylist():
             start = [plain_text(value) for name, value in row.items() if name not in (*_ABOUT_IT, ROW_NUMBER)]
-            lost = ", but is then skipped" if row["lost"] else ""
-            yield f"  {' '.join(start)}  {row['change']}: {row['reason']}{lost}"
+            yield " ".join(start), row["change"], row["reason"], ", but is then skipped" if row["lost"] else ""

@@ -70,9 +70,11 @@ class Prepared(NamedTuple):
     until: int | None
     engine: DuckDbEngine
 
-    def batches(self, *, ordered: bool) -> Iterator[Batch]:
-        """The events without those that matter to no pattern; if `ordered`, in the order of key, time and sequence."""
-        relevant = relevant_to_any(self.compiled.relevant_to)
+    def batches(self, *, ordered: bool, every: bool = False) -> Iterator[Batch]:
+        """The events without those that matter to no pattern, or `every` event; if `ordered`, in the order of key, time
+        and sequence.
+        """
+        relevant = None if every else relevant_to_any(self.compiled.relevant_to)
         batches = ordered_batches if ordered else batches_as_they_come
         return prefetched(batches(self.events, self.plans, relevant, self.engine))
 

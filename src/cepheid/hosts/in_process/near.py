@@ -12,7 +12,7 @@ from cepheid.errors import ConditionError, LimitExceeded, PatternError, SchemaEr
 from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.detect import prepared
 from cepheid.hosts.in_process.given_types import Sources
-from cepheid.hosts.in_process.prepare import lifted, timed
+from cepheid.hosts.in_process.probed import probed
 from cepheid.output.near_misses import OWN_COLUMNS, NearMisses
 from cepheid.plan.pattern_request import PatternRequest
 from cepheid.plan.reserved import ROW_NUMBER
@@ -65,6 +65,5 @@ def _found(events: pa.Table, request: Request, changes: Sequence[Any], failed: M
     for batch in ready.batches(ordered=True):
         matcher.process(batch)
     matcher.finish()
-    probes = matcher.probes(ready.engine)
-    looked_at = timed(ready.source.take(pa.array(matcher.looked_at)), ready.request)
-    return matcher.misses(probes, lifted(looked_at, probes, ready.engine), ready.source, failed)
+    probes, batch = probed(ready, pa.array(matcher.looked_at), matcher.probes(ready.engine))
+    return matcher.misses(probes, batch, ready.source, failed)

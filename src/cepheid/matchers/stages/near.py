@@ -67,12 +67,12 @@ class NearMatcher:
     def process(self, batch: Batch) -> None:
         """Takes events in the order of key, time and sequence; raises as a SortedMatcher."""
         for matcher, own, parts in zip(self._matchers, self._own, self._parts, strict=True):
-            parts += matcher.process(own.of(batch))
+            parts.extend(matcher.process(own.of(batch)))
 
     def finish(self) -> None:
         """Ends the input."""
         for matcher, parts in zip(self._matchers, self._parts, strict=True):
-            parts += matcher.finish()
+            parts.extend(matcher.finish())
 
     @cached_property
     def found(self) -> list[NearMatches]:
@@ -159,7 +159,8 @@ def _taken(parts: Sequence[pa.Table]) -> Taken:
     """All matches, in the order of emission."""
     table = pa.concat_tables([_MATCHES.empty_table(), *parts])
     events, stages = (pa.concat_arrays([pa.array([], f.type), *table.column(f.name).chunks]) for f in _MATCHES)
-    return Taken(np.cumsum(pc.list_value_length(events).to_numpy()), events.flatten().to_numpy(), stages.flatten().to_numpy())
+    ends = np.cumsum(pc.list_value_length(events).to_numpy())
+    return Taken(ends, events.flatten().to_numpy(), stages.flatten().to_numpy())
 
 
 def _of_other_starts(taken: Taken, starts: Ints) -> Taken:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.compiled_plans import CompiledPlans
-from cepheid.events.batch import Batch
+from cepheid.events.batch import NUMBER, Batch
 from cepheid.kernel.stages.observed.kernel import ObservedKernel, TracedKernel
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.matchers.finite import SortedMatcher
@@ -17,7 +19,8 @@ from cepheid.output.funnel import Funnel
 from cepheid.output.stages.funnel import funnel_of
 from cepheid.output.stages.trace import trace_of
 from cepheid.output.trace import Trace
-from cepheid.plan.used_columns import lifted_columns
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.stages.near.probes import Probes, probes_of
 
 
 class _MatcherOn:
@@ -58,7 +61,9 @@ class ObservedMatcher(_MatcherOn):
 
 
 class TracedMatcher(_MatcherOn):
-    """A FiniteMatcher of one pattern over the events of one key. After `finish`, `trace` has its steps."""
+    """A FiniteMatcher of one pattern over the events of one key. After `finish`, `trace` gives
+    its steps. Events come with their numbers.
+    """
 
     def __init__(self, patterns: CompiledPlans, *, until: int | None = None) -> None:
         (pattern,) = patterns.each
@@ -66,6 +71,14 @@ class TracedMatcher(_MatcherOn):
         super().__init__(pattern, self._kernel, until)
 
     @property
-    def trace(self) -> Trace:
-        """All steps."""
-        return trace_of(self.plan.pattern, self._kernel.steps, self._kernel.batches, lifted_columns(self.plan))
+    def looked_at(self) -> Ints:
+        """The numbers of the events, in their order."""
+        return np.concatenate([np.empty(0, np.int64), *(one.column(NUMBER).to_numpy() for one in self._kernel.batches)])
+
+    def probes(self, engine: SqlEngine) -> Probes:
+        """What must be lifted for the events of `looked_at`."""
+        return probes_of(self.plan, engine)
+
+    def trace(self, probes: Probes, batch: Batch) -> Trace:
+        """All steps. `batch` has the events of `looked_at`, lifted for the probes."""
+        return trace_of(self.plan, self._kernel.steps, self._kernel.batches, probes, batch)

@@ -30,7 +30,8 @@ class Taken(NamedTuple):
     @property
     def starts(self) -> Ints:
         """(matches,) the number of each match's first event."""
-        return self.event[np.append(0, self.end)[:-1]]
+        first: Ints = self.event[np.append(0, self.end)[:-1]]
+        return first
 
     @property
     def each(self) -> Iterator[Events]:

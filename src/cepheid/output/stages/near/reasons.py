@@ -48,8 +48,12 @@ class Reason:
 class Reasons:
     """Finds the reasons for the matches of changed patterns."""
 
-    def __init__(self, pattern: CompiledPattern, probes: Probes, order: EventOrder, events: Mapping[int, Event]) -> None:
-        """`pattern` is the unchanged one. `events` has the events that `looked_at` has named, by number, with the values of the probes."""
+    def __init__(
+        self, pattern: CompiledPattern, probes: Probes, order: EventOrder, events: Mapping[int, Event]
+    ) -> None:
+        """`pattern` is the unchanged one. `events` has the events of `looked_at` by number, with the values of the
+        probes.
+        """
         self._plan = pattern.plan
         self._automaton = pattern.automaton
         self._probes = probes
@@ -195,7 +199,7 @@ def _steps(change: Change, match: Events) -> Iterator[int]:
         if after not in change.stages:
             continue
         inside = before in change.stages
-        if change.kind is Kind.GAP and not change.in_loop or inside == change.in_loop:
+        if (change.kind is Kind.GAP and not change.in_loop) or inside == change.in_loop:
             yield place
 
 

@@ -26,9 +26,9 @@ class _Miss(NamedTuple):
     """The place of the start in the order of the events."""
 
     @property
-    def order(self) -> tuple[int, bool, float, int]:
+    def order(self) -> tuple[int, bool, float, bool, int]:
         """The sort key: those that reach most first, then those that are nearest; NULLs after others."""
-        return -self.reason.reached, self.reason.is_null, self.reason.far, self.place
+        return -self.reason.reached, self.reason.is_null, self.reason.far, self.lost, self.place
 
 
 def near_misses_of(

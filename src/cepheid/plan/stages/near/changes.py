@@ -82,9 +82,7 @@ def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:
     """
     if not complete:
         return pattern.skip(Skip.no_skip())
-    stages = tuple(
-        replace(stage, quantifier=replace(stage.quantifier, longest=False)) for stage in pattern.stages
-    )
+    stages = tuple(replace(stage, quantifier=replace(stage.quantifier, longest=False)) for stage in pattern.stages)
     return replace(pattern, stages=stages, skip_strategy=Skip.to_next())
 
 

@@ -6,8 +6,8 @@ events, each conjunct is evaluated on its own, with SQL's three values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 import pyarrow as pa
@@ -15,13 +15,14 @@ import pyarrow as pa
 from cepheid.errors import PatternError, Problem
 from cepheid.events.batch import Schema
 from cepheid.knowledge.question import Question, with_answers
+from cepheid.lang.expression import Literal
 from cepheid.lang.function import Function
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.asked_types import ask_types
 from cepheid.plan.conditions.lift import Lifting, conjuncts
 from cepheid.plan.conditions.resolve import Apply, Column, Constant, Folded, Node, Pick
 from cepheid.plan.conditions.result_types import COMPARISONS
-from cepheid.plan.conditions.script import Script
+from cepheid.plan.conditions.script import Aggregate, CurrentValue, Operation, Script, StageValue
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.stages.build import Part, combined, resolved_texts
@@ -67,6 +68,30 @@ class Probes:
     columns: tuple[str, ...] = ()
     """The event columns that come along as they are."""
     bits: tuple[Lifted, ...] = field(default=())
+
+    def without(self, columns: Collection[int]) -> Probes:
+        """The probes without these of the lifted columns: what reads them cannot be evaluated."""
+        nothing = [
+            replace(one, sql="NULL", expression=Literal(None, pa.null(), (0, 0))) if number in columns else one
+            for number, one in enumerate(self.values)
+        ]
+        each = tuple(tuple(_without(probe, columns) for probe in probes) for probes in self.each)
+        return replace(self, each=each, values=tuple(nothing))
+
+
+def _without(probe: Probe, columns: Collection[int]) -> Probe:
+    scripts = [one for one in (probe.script, *(side.script for side in probe.sides)) if one is not None]
+    return Probe(probe.text, None) if any(_reads(one, columns) for one in scripts) else probe
+
+
+def _reads(script: Script, columns: Collection[int]) -> bool:
+    match script:
+        case Operation(operands=operands):
+            return any(_reads(operand, columns) for operand in operands)
+        case CurrentValue(column=column) | StageValue(column=column) | Aggregate(column=column):
+            return column in columns
+        case _:
+            return False
 
 
 def probes_of(plan: Plan, engine: SqlEngine) -> Probes:
