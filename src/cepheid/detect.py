@@ -69,6 +69,7 @@ def detect(
     shards: int = SHARDS,
     standbys: int = 0,
     workers: int | Literal["auto"] = 1,
+    worker_memory: int | str | None = None,
     slices: bool = False,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
@@ -112,6 +113,8 @@ def detect(
             input ignores it.
         workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
             many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
+        worker_memory: The memory that each of several workers may use for its part, as in "2 GB" or a number of bytes.
+            None: as much as there is.
         slices: For batches on Spark: whether the events of each key are divided by time, for a few keys that have most
             of the events. Without a key they are, where the pattern allows it.
         show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
@@ -133,8 +136,9 @@ def detect(
         EventError: events cannot be ordered, as they have no key, no time, or an ambiguous local time.
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
-        LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows.
-        WorkerFailed: a worker process ended.
+        LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows; or
+            a worker needs more than `worker_memory`.
+        WorkerFailed: a worker process ended, also because a library could allocate no more within `worker_memory`.
     """
     if family_of(events) is not None:
         raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
@@ -156,6 +160,7 @@ def detect(
         shards=shards,
         standbys=standbys,
         workers=workers,
+        worker_memory=worker_memory,
         slices=slices,
         show_keys=show_keys,
         checkpoint=checkpoint,
