@@ -61,12 +61,14 @@ class Evaluated:
 
     @property
     def relative_distance(self) -> float:
-        """The distance as a part of the larger side, for times as a part of that and a day; 1 without a distance."""
+        """The distance as a part of the larger side, for times as a part of that and a day. One half without a
+        distance, and where values have to be equal: those of names, for example, are neither near nor far.
+        """
         gap, sides = self._gap, [one.value for one in self.operands]
+        if gap is None or self.operator in ("=", "<=>", "!="):
+            return 0.5
         if isinstance(gap, timedelta):
             return gap / (gap + _DAY)
-        if gap is None:
-            return 1.0
         largest = max(abs(float(side)) for side in sides)
         return min(1.0, gap / largest) if largest else 0.0
 

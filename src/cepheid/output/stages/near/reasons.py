@@ -22,6 +22,8 @@ from cepheid.plan.stages.near.probes import Probes
 from cepheid.plan.stages.plan import Plan
 
 _MINUTE = 60_000_000
+_SOME_BETWEEN = 4
+"""So many events between are neither near nor far."""
 _MOST_LOOKED_AT = 20
 """The most events that are looked at for the one that a NOT forbids."""
 
@@ -89,7 +91,7 @@ class Reasons:
             if reached is None:
                 return None
             if found is None:
-                return Reason(reached, number, "it is not met", None, 1.0)
+                return Reason(reached, number, "it is not met", None, 0.5)
             words, far = found.values_text or "it is not met", found.relative_distance
             return Reason(reached, number, words, found.distance, far, found.result is None)
         return self._somehow(match)
@@ -132,7 +134,7 @@ class Reasons:
                 first = int(self._order.number[before + 1])
                 many = "1 event" if between == 1 else f"{between} events"
                 text = f"{many} between, {'' if between == 1 else 'the first '}at {self._clock(first)}"
-                return Reason(match[place - 1][0], first, text, float(between), between / (between + 1))
+                return Reason(match[place - 1][0], first, text, float(between), between / (between + _SOME_BETWEEN))
         return self._somehow(match)
 
     def _of_negation(self, change: Change, match: Events) -> Reason | None:
