@@ -244,3 +244,14 @@ def test_functions_are_conditions_too() -> None:
     """A condition in Python can be left out; the reason has no values."""
     pattern = A.next("b").where(lambda event, _: event["v"] > 10, name="is_much")
     assert nearest(shop("ab", v=[0, 8]), pattern) == [("a", "b: without is_much", "it is not met", None)]
+
+
+def test_parameters_keep_their_values() -> None:
+    """Lengths and values that parameters give are those of the changed patterns too."""
+    pattern = A.followed_by("b").where("v > $least AND kind = $kind").within("$w")
+    pattern = pattern.with_parameters(least=10, kind="b", w="5 minutes")
+    table = pa.concat_tables([shop("ab", v=[0, 8]), shop("ab", minutes=[20, 28], v=[0, 11])])
+    assert nearest(table, pattern) == [
+        ("a", "b: without v > $least", "v = 8, $least = 10", 2.0),
+        ("a", "within longer than 5 minutes", "8 minutes, 3 minutes too long", 3.0),
+    ]

@@ -14,9 +14,11 @@ from cepheid.lang.duration import LONGEST, format_duration
 from cepheid.lang.parameters import NAME
 from cepheid.lang.stages.conditions import Condition
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
+from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.names import always_one
 from cepheid.plan.stages.near.conjuncts import conjuncts_of, without
+from cepheid.plan.stages.parameters import with_values
 
 LONGER = 10
 """How many times as long a window or a gap is tried."""
@@ -71,6 +73,7 @@ class _Changed:
 
 def changes_of(pattern: Pattern) -> tuple[Change, ...]:
     """All changes of the pattern that give a valid one."""
+    pattern = _settled(pattern)
     every = [one for one in (*_of_stages(pattern), *_of_whole(pattern)) if not _does_nothing(one, pattern)]
     used = [replace(one, pattern=_with_used_parameters(one.pattern)) for one in every]
     return tuple(one for one in used if not check_pattern(one.pattern))
@@ -187,6 +190,18 @@ def _longer_text(call: str, length: timedelta) -> str:
 
 def _named(stage: Stage) -> str:
     return stage.name or stage.label
+
+
+def _settled(pattern: Pattern) -> Pattern:
+    """The pattern with its lengths and counts as values, where parameters give them."""
+    pattern = with_values(pattern, Parameters(pattern.parameters), [])
+    without_ = None if pattern.without is None else replace(pattern.without, parametric=())
+    return replace(pattern, stages=tuple(map(_settled_stage, pattern.stages)), without=without_, parametric=())
+
+
+def _settled_stage(stage: Stage) -> Stage:
+    quantifier, group = replace(stage.quantifier, parametric=()), tuple(map(_settled_stage, stage.group))
+    return replace(stage, quantifier=quantifier, group=group, parametric=())
 
 
 def _with_used_parameters(pattern: Pattern) -> Pattern:

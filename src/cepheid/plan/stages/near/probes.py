@@ -20,6 +20,7 @@ from cepheid.lang.function import Function
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.asked_types import ask_types
 from cepheid.plan.conditions.lift import Lifting, conjuncts
+from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Column, Constant, Folded, Node, Pick
 from cepheid.plan.conditions.result_types import COMPARISONS
 from cepheid.plan.conditions.script import Aggregate, CurrentValue, Operation, Script, StageValue
@@ -28,6 +29,7 @@ from cepheid.plan.lifted import Lifted
 from cepheid.plan.stages.build import Part, combined, resolved_texts
 from cepheid.plan.stages.names import names_of
 from cepheid.plan.stages.near.conjuncts import Conjunct, conjuncts_of
+from cepheid.plan.stages.parameters import with_values
 from cepheid.plan.stages.plan import Plan
 
 
@@ -97,8 +99,9 @@ def _reads(script: Script, columns: Collection[int]) -> bool:
 def probes_of(plan: Plan, engine: SqlEngine) -> Probes:
     """The probes of the plan's conditions."""
     problems: list[Problem] = []
-    pattern = plan.pattern
-    found = resolved_texts(pattern, {}, {}, plan.schema.columns, problems)
+    parameters = Parameters(plan.pattern.parameters)
+    pattern = with_values(plan.pattern, parameters, problems)
+    found = resolved_texts(pattern, {}, {}, plan.schema.columns, problems, parameters=parameters)
     nodes = [part.node for parts in found.conditions for part in parts]
     types = ask_types(engine, nodes, with_answers(plan.schema.columns, found.questions), problems)
     assert not problems, "the plan has been built"
