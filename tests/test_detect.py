@@ -224,12 +224,11 @@ def test_dropped_events_are_not_silent() -> None:
     events = pa.table({"k": ["p", None, "p", None], "at": pa.array([T, T, None, None]), "x": [1, 2, 3, 4]})
     with pytest.warns(CepheidWarning) as caught:
         detect(events, PAIR, **OPTIONS, nulls="drop")
-    assert [str(one.message) for one in caught][:1] == [
-        (
-            "2 events without key and 1 without time were dropped. Give a Report, as in detect(…, report=report), "
-            "to have the counts in it instead"
-        )
-    ]
+    dropped = (
+        "2 events without key and 1 without time were dropped. Give a Report, as in detect(…, report=report), "
+        "to have the counts in it instead"
+    )
+    assert [str(one.message) for one in caught].count(dropped) == 1
     report = Report()
     detect(events, PAIR, **OPTIONS, nulls="drop", report=report)
     assert (report.counts.null_keys, report.counts.null_times) == (2, 1)

@@ -67,7 +67,7 @@ def test_several_workers(cepheid: Cepheid) -> None:
     assert one == two
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--workers", "many")
     assert done.returncode == 1
-    assert done.stderr == "workers: a whole number from 1, or 'auto', is expected, got 'many'\n"
+    assert done.stderr == "workers: a whole number from 1 to 256, or 'auto', is expected, got 'many'\n"
 
 
 def test_result_for_machines(cepheid: Cepheid) -> None:
