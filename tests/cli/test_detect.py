@@ -134,7 +134,7 @@ def test_warnings_are_one_line(folder: Path, process: Cepheid) -> None:
     """A warning is printed as its message, without the source line that raised it."""
     (folder / "ties.csv").write_text("symbol,at,price\na,2024-05-01T10:00:00,5\na,2024-05-01T10:00:00,6\n")
     done = process("detect", "rising.yaml", "ties.csv", *OPTIONS)
-    unheld, ties = done.stderr.splitlines()
+    ties, unheld = done.stderr.splitlines()
     assert unheld.startswith("warning: stage ")
     assert ties.startswith("warning: 2 events agree in key and time with another")
 
