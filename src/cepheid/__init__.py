@@ -33,6 +33,7 @@ from cepheid.matcher import Matcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
+from cepheid.requests.row_order import ROW_ORDER
 from cepheid.streams import (
     Subscriber,
     copy_hot_keys,
@@ -45,6 +46,7 @@ from cepheid.streams import (
 )
 
 __all__ = [
+    "ROW_ORDER",
     "Advice",
     "CepheidWarning",
     "ConditionError",

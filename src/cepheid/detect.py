@@ -26,8 +26,9 @@ from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
-from cepheid.requests.request import SHARDS, Nulls, Request
+from cepheid.requests.request import SHARDS, Nulls, Request, Resolution
 from cepheid.requests.request_of import request_of
+from cepheid.requests.row_order import RowOrder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +56,7 @@ def detect(
     *,
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str] | EllipsisType | None = ...,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
@@ -63,6 +64,7 @@ def detect(
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
+    time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
     report: Report | None = None,
     lateness: timedelta | str | None = None,
@@ -83,9 +85,10 @@ def detect(
             patterns' own names.
         key: Column or columns; the events of each key are a separate sequence. None: all events are one sequence.
         time: The column of event times; for intervals the columns of start and end, as in ("opened", "closed"). Times
-            without a zone are read in `time_zone`. None: processing order; events have the order of `sequence` or, in
-            process, of the rows, and no time passes.
-        sequence: Column or columns that order events of equal time; without one their content does.
+            without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
+            the order of `sequence` or, in process, of the rows, and no time passes.
+        sequence: Column or columns that order events of equal time; without one their content does. For a table in
+            process also `cepheid.ROW_ORDER`: they are in the order of their rows.
         columns: Event column or columns to include in the output (default: all).
         measures: Output column → SQL over the match, as in {"legs": "count(legs)"}, in place of the events. With
             several patterns, the measures of each by its name: {"late": {"legs": "count(legs)"}}.
@@ -100,6 +103,8 @@ def detect(
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
             Without it the input is complete: every deadline expires, and open partial matches end.
         time_zone: The zone of times without one, including `as_of` (default: the Spark session's; in process UTC).
+        time_resolution: "us": times in nanoseconds are cut to microseconds, and what is cut orders events of the same
+            microsecond. None: such times are an error if they are no whole number of microseconds.
         nulls: What happens to events without key or time, and to those that end before they start: "error" or "drop".
             Dropped events are counted in `report`; without a report, in a warning.
         report: Is filled with the counts of events read and dropped, and of matches and timeouts.
@@ -150,6 +155,7 @@ def detect(
         limits=limits,
         as_of=as_of,
         time_zone=time_zone,
+        time_resolution=time_resolution,
         nulls=nulls,
         report=report,
         lateness=lateness,
@@ -171,11 +177,12 @@ def why(
     *,
     key: str | Sequence[str] | None = None,
     time: str | EllipsisType | None = ...,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
+    time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
 ) -> Why:
     """Why events did not match a pattern of stages: how far its partial matches came, and what ended those that became
@@ -187,7 +194,7 @@ def why(
     Args:
         events: A table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C stream interface.
         pattern: One pattern of stages.
-        key, time, sequence, columns, limits, as_of, time_zone, nulls: As for `detect`.
+        key, time, sequence, columns, limits, as_of, time_zone, time_resolution, nulls: As for `detect`.
 
     Returns:
         A `Why`: printed, it is a readable text; `funnel` has its numbers, and `trace` shows one key step by step.
@@ -205,6 +212,7 @@ def why(
         limits=limits,
         as_of=as_of,
         time_zone=time_zone,
+        time_resolution=time_resolution,
         nulls=nulls,
     )
     if is_spark(events):
@@ -220,7 +228,7 @@ def leaf_types(
     *,
     key: str | Sequence[str] | None = None,
     time: str,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     time_zone: str | None = None,
     nulls: Nulls = "error",
@@ -277,7 +285,7 @@ def explain(
     events: object = None,
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str] | EllipsisType | None = ...,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.events.identity import key_names
-from cepheid.events.order import Ordered, Ordering
+from cepheid.events.order import Ordered, ordering_of
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Visits
 from cepheid.matchers.protocols import Detector
 
@@ -79,7 +79,7 @@ class SortedMatcher(OrderedMatcher):
 
     def __init__(self, detector: Detector, *, until: int | None = None) -> None:
         super().__init__(detector, until=until)
-        self._ordering = Ordering()
+        self._ordering = ordering_of(detector.plan.schema)
 
     def process(self, batch: Batch) -> list[pa.Table]:
         """For each pattern, the rows that these events make certain, in the order of keys and emission.

@@ -13,6 +13,7 @@ from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
+from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
     Read,
@@ -45,6 +46,10 @@ PIECE = 1 << 18
 """The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from
 them stays in the processor's cache.
 """
+
+
+PIECE_BYTES = 1 << 28
+"""The most bytes of a piece, about: pieces of wide events have fewer rows, as a column of texts holds at most 2 GB."""
 
 
 class Detected(NamedTuple):
@@ -89,8 +94,9 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plans = plans_in_process(events.schema, request, engine)
-    compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
+    plans = with_nanoseconds(plans, events)
+    compiled = family.compile(plans)
     for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
         warn(warning)
     given = with_numbers(events) if request.numbered else events
@@ -182,7 +188,7 @@ def warn_of_ties(ties: int, request: Request) -> None:
     if ties and not request.sequence:
         each = ", counted for each pattern" if len(request.patterns) > 1 else ""
         message = f"{ties} events agree in key and time with another{each}; their content orders them"
-        warn(f"{message}. Name a sequence column")
+        warn(f"{message}. Name a sequence column, or give sequence=cepheid.ROW_ORDER if the rows are in order")
 
 
 def batches_as_they_come(
@@ -191,8 +197,9 @@ def batches_as_they_come(
     """The events in pieces, with the lifted columns of all patterns. Events that have none of the `relevant` bits are
     left out.
     """
-    for start in range(0, len(events), PIECE):
-        yield with_any(lifted(events.slice(start, start + PIECE), plans, engine), relevant)
+    rows = _rows_of_piece(events)
+    for start in range(0, len(events), rows):
+        yield with_any(lifted(events.slice(start, start + rows), plans, engine), relevant)
 
 
 def ordered_batches(
@@ -207,10 +214,17 @@ def ordered_batches(
         return
     computed = evaluated(events, plans, engine)
     rows = _ordered_rows(ranked, computed, relevant)
+    count = _rows_of_piece(events)
     events = events.in_one_piece()
-    for start in range(0, len(rows), PIECE):
-        piece = rows.slice(start, PIECE)
+    for start in range(0, len(rows), count):
+        piece = rows.slice(start, count)
         yield as_batch(events.take(piece), computed.take(piece), plans, engine.time_zone)
+
+
+def _rows_of_piece(events: TimedEvents) -> int:
+    """How many events are processed at once."""
+    width = max(1, int(events.events.nbytes) // max(1, len(events)))
+    return max(1, min(PIECE, PIECE_BYTES // width))
 
 
 def _ordered_rows(events: Ranked, computed: Evaluated, relevant: Words | None) -> pa.Array:

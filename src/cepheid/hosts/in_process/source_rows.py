@@ -11,6 +11,8 @@ import pyarrow as pa
 from cepheid.errors import SchemaError
 from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.prepare import whole, wide
+from cepheid.matchers.working_set import widest
+from cepheid.output.common import MOST_BYTES
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import Request
 
@@ -37,6 +39,13 @@ def with_source_columns(rows: pa.Table, events: pa.Table, names: Iterable[str]) 
     """The rows with these columns of their events, after the events' numbers."""
     numbers = whole(rows.column(ROW_NUMBER))
     for place, name in enumerate(names, start=rows.schema.names.index(ROW_NUMBER) + 1):
-        column = whole(wide(events.column(name))).take(numbers)
+        column = _taken(whole(wide(events.column(name))), numbers)
         rows = rows.add_column(place, pa.field(name, column.type), column)
     return rows
+
+
+def _taken(column: pa.Array, rows: pa.Array) -> pa.ChunkedArray:
+    """These rows of the column, in parts that a column of texts can hold."""
+    count = max(1, MOST_BYTES // widest(column))
+    parts = [column.take(rows.slice(start, count)) for start in range(0, len(rows), count)]
+    return pa.chunked_array(parts, column.type)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.given_types import in_types_of
+from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import repeated_names
 
@@ -216,6 +217,8 @@ def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
         column = table.column(name)
         if column.null_count and column.type in nullable:
             frame[name] = column.to_pandas(types_mapper=nullable.get)
+        if pa.types.is_nested(column.type) and has_nanoseconds(column.type):  # pandas would have them as integers
+            frame[name] = pd.Series(column.to_pylist(), frame.index, dtype=object)
     for name, type_ in there.items():
         if name in frame and name not in numbers:
             with suppress(TypeError, ValueError):  # NULLs where the events have none, as in rows of other patterns
@@ -278,9 +281,11 @@ def fitted(events: pa.Table, columns: pa.Schema, whose: str = "the matcher") -> 
         raise SchemaError("\n".join(faults))
     events = without_views(events.select(columns.names))
     for i, (found, field) in enumerate(zip(plain_schema(events.schema), plain_schema(columns), strict=True)):
-        if pa.types.is_null(found.type) or (_is_instant(found.type) and _is_instant(field.type)):
-            # An empty pandas column has no type, and an instant is the same in any zone.
+        if pa.types.is_null(found.type):  # an empty pandas column has no type
             events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
+        elif _is_instant(found.type) and _is_instant(field.type):  # an instant is the same in any zone
+            type_ = pa.timestamp(events.schema.field(i).type.unit, field.type.tz)
+            events = events.set_column(i, field.with_type(type_), events.column(i).cast(type_))
         elif found.type != field.type:
             fault = f"column {field.name!r} is of type {found.type}; {whose} was made for {field.type}"
             faults.append(fault + (_FLOATS_ADVICE if _has_lost_integers(events.column(i), field.type) else ""))
