@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, c
 from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of, known_family_of
 from cepheid.families.family import Explanation
-from cepheid.knowledge.column import AnswerColumn
 from cepheid.lang.arguments import shown
 from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -21,7 +20,6 @@ from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.expression import leaf_types as named_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern
-from cepheid.plan.conditions.parameters import with_nulls
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.patterns import Measures, asked_patterns
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cepheid.hosts.in_process.why import Why
+    from cepheid.knowledge.column import AnswerColumn
 
 Events = TypeVar("Events")
 
@@ -71,6 +70,7 @@ def detect(
     shards: int = SHARDS,
     standbys: int = 0,
     workers: int | Literal["auto"] = 1,
+    worker_memory: int | str | None = None,
     slices: bool = False,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
@@ -117,6 +117,8 @@ def detect(
             input ignores it.
         workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
             many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
+        worker_memory: The memory that each of several workers may use for its part, as in "2 GB" or a number of bytes.
+            None: as much as there is.
         slices: For batches on Spark: whether the events of each key are divided by time, for a few keys that have most
             of the events. Without a key they are, where the pattern allows it.
         show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
@@ -138,8 +140,9 @@ def detect(
         EventError: events cannot be ordered, as they have no key, no time, or an ambiguous local time.
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
-        LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows.
-        WorkerFailed: a worker process ended.
+        LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows; or
+            a worker needs more than `worker_memory`.
+        WorkerFailed: a worker process ended, also because a library could allocate no more within `worker_memory`.
     """
     if family_of(events) is not None:
         raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
@@ -162,6 +165,7 @@ def detect(
         shards=shards,
         standbys=standbys,
         workers=workers,
+        worker_memory=worker_memory,
         slices=slices,
         show_keys=show_keys,
         checkpoint=checkpoint,
@@ -268,6 +272,8 @@ def add_column(events: Events, column: AnswerColumn, *, name: str | None = None)
         SchemaError: the events have a column of the name, or not the columns that the answers depend on.
         KnowledgeError: the answers are of several types.
     """
+    from cepheid.knowledge.column import AnswerColumn
+
     if not isinstance(column, AnswerColumn):
         raise SchemaError(f"column: a column that knowledge.column(…) makes is expected, got {shown(column)}")
     if is_spark(events):
@@ -334,6 +340,8 @@ def explain(
 
 def _check_alone(pattern: Any, measures: Any, named: Sequence[str]) -> None:
     """Raises PatternError or SchemaError for what is wrong with a pattern without events."""
+    from cepheid.plan.conditions.parameters import with_nulls
+
     faults = [f"{name}: it is about events; give events=… with it, or leave it out" for name in named]
     (asked, *_) = asked_patterns(pattern, measures, faults)
     _check_one(pattern)

@@ -8,27 +8,27 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-import pyarrow as pa
-
 from cepheid.errors import Problem
-from cepheid.events.batch import Schema
-from cepheid.lang.consistency import Consistency
-from cepheid.lang.document.marked_text import Value
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.html import html_of, text_html
-from cepheid.matchers.counts import ReadCounts
-from cepheid.plan.division import TimeSlices
-from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lifted import OutputName
-from cepheid.plan.pattern_request import PatternRequest, PlanOptions
-from cepheid.plan.plan_set import PlanSet, Words
-from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cepheid.compile.step_in_words import StepInWords
+    from cepheid.events.batch import Schema
+    from cepheid.lang.consistency import Consistency
+    from cepheid.lang.document.marked_text import Value
+    from cepheid.matchers.counts import ReadCounts
     from cepheid.matchers.parts import Part
     from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher, TracedMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.plan.division import TimeSlices
+    from cepheid.plan.engine import SqlEngine
+    from cepheid.plan.lifted import OutputName
+    from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+    from cepheid.plan.plan_set import PlanSet, Words
+    from cepheid.plan.tiers import Side, Tier
 
 LateBy: TypeAlias = Literal["start", "end"]
 """The time of an event that decides whether it is late; "start" for an event with a single time."""

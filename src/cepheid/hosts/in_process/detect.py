@@ -29,6 +29,7 @@ from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
+from cepheid.hosts.in_process.workers.division import Division
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
@@ -119,7 +120,8 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
     batches = ready.batches(ordered=family.in_order or workers > 1)
     size = ready.events.events.nbytes
-    with matcher_for(family, plans, compiled, size=size, until=until, workers=workers) as matcher:
+    division = Division(workers, until, memory=request.worker_memory)
+    with matcher_for(family, plans, compiled, size=size, division=division) as matcher:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
     report(counts_of(family.counts, ready.read | matcher.counts), request)
