@@ -7,7 +7,7 @@ first use (`__getattr__`), as a program needs only some of them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cepheid.detect import add_column, detect, explain, leaf_types, why
+from cepheid.detect import add_column, detect, explain, leaf_types, match_events, why
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -97,6 +97,7 @@ __all__ = [
     "event",
     "explain",
     "leaf_types",
+    "match_events",
     "partial_matches",
     "pattern_from_text",
     "pattern_to_document",

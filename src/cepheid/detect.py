@@ -60,6 +60,7 @@ def detect(
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
     rows_per: RowsPer = "match",
+    unmatched: bool = False,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
@@ -99,6 +100,8 @@ def detect(
         rows_per: "match": one row per match. "event": one row per event of each match, with its stage, its position in
             the match and among the events of the stage, its columns, and the measures, which are running unless FINAL
             comes before them. In process it has the number of its row in the table; in pandas, its index.
+        unmatched: With rows_per="event", for a table in process: events that are in no row have one, too, in which the
+            columns about a match and the measures are NULL.
         limits: Bounds on what one key may have open and on what one event may complete.
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
             Without it the input is complete: every deadline expires, and open partial matches end.
@@ -155,6 +158,7 @@ def detect(
         measures=measures,
         outputs=outputs,
         rows_per=rows_per,
+        unmatched=unmatched,
         limits=limits,
         as_of=as_of,
         time_zone=time_zone,
@@ -224,6 +228,33 @@ def why(
     from cepheid.hosts.in_process.why import why_in_process
 
     return why_in_process(arrow_table(events), request)
+
+
+def match_events(matches: Events, *, time: str | None = None) -> Events:
+    """The events of matches that are there already, with one row for each: their stage columns, unnested.
+
+    `detect(…, rows_per="event")` gives more: the events' own types, the numbers of their rows, and running measures.
+
+    Args:
+        matches: What `detect` has returned for patterns of stages or intervals, with the events of the stages.
+        time: The column of event times among those of the events, which orders the events of a match. None: they are in
+            the order of the stages' columns, as they are in time unless a group is a loop.
+
+    Returns:
+        A table of the same kind: the columns of the matches without those of stages, `stage`, `position` and
+        `stage_position` (from 1), and the columns of the events.
+
+    Raises:
+        SchemaError: these are no matches of a table in process, or they have no events, as with measures.
+    """
+    if is_spark(matches):
+        raise SchemaError("match_events is for tables in process: find the matches with rows_per='event' on Spark")
+    from cepheid.hosts.in_process.tables import to_arrow
+    from cepheid.hosts.in_process.unnest import match_events_of
+
+    table, from_arrow = to_arrow(matches)
+    rows = match_events_of(table, time)
+    return cast("Events", from_arrow(rows, {name: name for name in table.column_names if name in rows.column_names}))
 
 
 def leaf_types(
@@ -368,13 +399,19 @@ def plan_of(events: object, request: Request) -> Any:
         return plans_on_spark(events, request).each[0]
     from cepheid.hosts.duckdb.engine import DuckDbEngine
     from cepheid.hosts.in_process.detect import plans_in_process
+    from cepheid.hosts.in_process.tables import columns_of
 
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
-    return plans_in_process(arrow_table(events).schema, request, engine).each[0]
+    return plans_in_process(columns_of(events), request, engine).each[0]
 
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if request.unmatched:
+            raise SchemaError(
+                "unmatched: it is for tables in process. On Spark join the events with the rows (left_anti) by what "
+                "identifies them"
+            )
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
@@ -389,8 +426,11 @@ def _run(events: object, request: Request) -> object:
     if request.slices:
         raise SchemaError("slices: they are for batches on Spark; workers=n divides large keys in process")
     from cepheid.hosts.in_process.detect import detect_in_process
+    from cepheid.hosts.in_process.lazy import detect_lazily, is_lazy
     from cepheid.hosts.in_process.tables import to_arrow
 
+    if is_lazy(events):
+        return detect_lazily(events, request)
     table, from_arrow = to_arrow(events)
     return from_arrow(*detect_in_process(table, request))
 

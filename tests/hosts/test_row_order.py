@@ -106,6 +106,8 @@ def test_contexts_of_occurrences_take_the_order_of_rows() -> None:
         events = table([(0, 0, first), (0, 0, second), (0, 1, 2)]).append_column("type", pa.array(["A", "A", "B"]))
         (row,) = detect(events, oldest, time="at", sequence=ROW_ORDER).to_pylist()
         assert [event["n"] for event in row["events"]] == [first, 2]
+        both = detect(events, {"one": oldest, "other": oldest}, time="at", sequence=ROW_ORDER).to_pylist()
+        assert [row["events"][0]["n"] for row in both] == [first] * 2
 
 
 def test_where_there_is_no_order_of_rows() -> None:

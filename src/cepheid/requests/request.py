@@ -73,6 +73,8 @@ class Request:
     """Whether rows say which kind they are."""
     limits: Limits = field(default_factory=Limits)
     rows_per: RowsPer = "match"
+    unmatched: bool = False
+    """Whether events that are in no row of events have a row, too."""
     numbered: bool = False
     """Whether rows of events have the events' numbers, with which the host finds their columns."""
     in_row_order: bool = False

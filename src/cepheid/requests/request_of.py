@@ -50,6 +50,7 @@ def request_of(
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
     rows_per: RowsPer = "match",
+    unmatched: bool = False,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
@@ -96,6 +97,7 @@ def request_of(
         outputs=asked,
         in_one_table=in_one_table,
         rows_per=checked_rows_per(rows_per, faults),
+        unmatched=checked_flag("unmatched", unmatched, faults),
         limits=Limits() if limits is None else checked_limits(limits, faults),
         as_of=None if as_of is None else checked_as_of(as_of, faults),
         time_zone=checked_zone(time_zone, faults),
@@ -115,6 +117,8 @@ def request_of(
     )
     if worker_memory is not None and request.workers == 1:
         faults.append("worker_memory: it bounds several workers, as with workers=2; leave it out")
+    if unmatched and rows_per != "event":
+        faults.append("unmatched: rows of matches have no events without one; give rows_per='event' with it")
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):

@@ -26,7 +26,7 @@ from cepheid.hosts.in_process.prepare import (
     usable,
 )
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
-from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
+from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns, with_unmatched
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.hosts.in_process.workers.division import Division
@@ -83,8 +83,9 @@ class Prepared(NamedTuple):
         return prefetched(batches(self.events, self.plans, relevant, self.engine))
 
 
-def prepared(events: pa.Table, request: Request) -> Prepared:
-    """The request's patterns, compiled, and the events for them. Warns of what is odd.
+def prepared(events: pa.Table, request: Request, *, fixed_types: bool = False) -> Prepared:
+    """The request's patterns, compiled, and the events for them. Warns of what is odd. With `fixed_types` the types of
+    the rows do not depend on the events: nanoseconds are an error in all columns.
 
     Raises:
         PatternError, SchemaError, EventError: as `detect_in_process`.
@@ -96,7 +97,7 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     engine = DuckDbEngine(time_zone=zone)
     plans = plans_in_process(events.schema, request, engine)
     events = without_views(events.select(used_columns(plans)))
-    plans = with_nanoseconds(plans, events)
+    plans = plans if fixed_types else with_nanoseconds(plans, events)
     compiled = family.compile(plans)
     for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
         warn(warning)
@@ -105,16 +106,32 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine)
 
 
-def detect_in_process(events: pa.Table, request: Request) -> Detected:
+def nothing_found(events: pa.Table, request: Request) -> Detected:
+    """What `detect_in_process` returns for no events with the columns of `events`. Nothing is compiled.
+
+    Raises:
+        PatternError, SchemaError: the pattern, the names or the types are wrong.
+    """
+    events, request = in_order_of_arrival(events.slice(0, 0), request)
+    request = by_number(events.schema, request)
+    engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    plans = plans_in_process(events.schema, request, engine)
+    rows = _output(plans, request, [], engine)
+    if request.numbered:
+        rows = with_source_columns(rows, without_views(events), own_columns(plans.each[0]))
+    return Detected(rows, sources(plans))
+
+
+def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool = False) -> Detected:
     """The matches in `events`, as rows in the order of patterns, key and emission. For interval patterns, rows are in
-    the order of patterns and time.
+    the order of patterns and time. `fixed_types` is as in `prepared`.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
         EventError: events without key or times (`nulls="error"`), a local time that is ambiguous or does not exist.
         ConditionError: a condition fails on an event.
     """
-    ready = prepared(events, request)
+    ready = prepared(events, request, fixed_types=fixed_types)
     request, plans, compiled, until = ready.request, ready.plans, ready.compiled, ready.until
     family = request.family
     workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
@@ -130,6 +147,8 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
     if request.numbered:
         rows = with_source_columns(rows, ready.source, own_columns(plans.each[0]))
+    if request.unmatched:
+        rows = with_unmatched(rows, ready.source)
     return Detected(rows, sources(plans))
 
 

@@ -52,7 +52,7 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
     Raises:
         SchemaError: the kind of table is not known.
     """
-    kind = f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
+    kind = kind_of(events)
     match kind:
         case "pandas.DataFrame":
             return _from_pandas(events), partial(_to_pandas, events)
@@ -64,7 +64,7 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
             return _from_polars(frame), lambda table, sources: _to_polars(frame, table, sources).lazy()
         case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
             table = pa.table(events)
-            return table, partial(_to_relation, table.schema)
+            return table, partial(_to_relation, events, table.schema)
     if isinstance(events, pa.Table):
         return events, partial(in_types_of, events.schema)
     if isinstance(events, ArrowStream):
@@ -74,6 +74,25 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
         f"events are a {kind}; detect takes a Spark DataFrame, or a pandas, polars or pyarrow table, "
         "a DuckDB relation, or anything with the Arrow C stream interface"
     )
+
+
+def kind_of(events: object) -> str:
+    """The package and the name of the type, as "polars.DataFrame"."""
+    return f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
+
+
+def columns_of(events: object) -> pa.Schema:
+    """The columns of a table of any kind. The events of a lazy frame are not read.
+
+    Raises:
+        SchemaError: the kind of table is not known.
+    """
+    if kind_of(events) != "polars.LazyFrame":
+        return to_arrow(events)[0].schema
+    import polars as pl
+
+    lazy: Any = events
+    return _from_polars(pl.DataFrame(schema=lazy.collect_schema())).schema
 
 
 _FAULT = b"cepheid.unsupported"
@@ -251,10 +270,17 @@ def _without_views(type_: pa.DataType) -> pa.DataType:
     return _nested(type_, _without_views) if pa.types.is_nested(type_) else type_
 
 
-def _to_relation(events: pa.Schema, table: pa.Table, sources: Mapping[str, str]) -> Any:
+def _to_relation(events: Any, columns: pa.Schema, table: pa.Table, sources: Mapping[str, str]) -> Any:
+    """The table as a relation of the events' own connection, so that the two can be joined. If the connection may not
+    read Python's variables, it is a relation of DuckDB's default connection.
+    """
     import duckdb
 
-    return duckdb.from_arrow(in_types_of(events, table, sources))
+    cepheid_rows_of_this_call = in_types_of(columns, table, sources)  # DuckDB finds the variable by its name
+    try:
+        return events.query("cepheid_events", "SELECT * FROM cepheid_rows_of_this_call")
+    except duckdb.CatalogException:
+        return duckdb.from_arrow(cepheid_rows_of_this_call)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
