@@ -186,8 +186,10 @@ class Family(Protocol):
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
 
-    def observed(self, compiled: Any, until: int | None) -> ObservedMatcher:  # noqa: ARG002
-        """The matcher for `why`; only for kinds that explain misses."""
+    def observed(self, compiled: Any, until: int | None, events: int | None = None) -> ObservedMatcher:  # noqa: ARG002
+        """The matcher for `why`; only for kinds that explain misses. `events` is the number of events to come, if it is
+        known.
+        """
         raise AssertionError(f"{self.noun} is not observed")
 
     def traced(self, compiled: Any, until: int | None) -> TracedMatcher:  # noqa: ARG002

@@ -131,10 +131,10 @@ class Stages(Family):
 
         return SortedMatchers(compiled, until=until)
 
-    def observed(self, compiled: CompiledPlans, until: int | None) -> ObservedMatcher:
+    def observed(self, compiled: CompiledPlans, until: int | None, events: int | None = None) -> ObservedMatcher:
         from cepheid.matchers.stages.observed import ObservedMatcher
 
-        return ObservedMatcher(compiled, until=until)
+        return ObservedMatcher(compiled, until=until, events=events)
 
     def traced(self, compiled: CompiledPlans, until: int | None) -> TracedMatcher:
         from cepheid.matchers.stages.observed import TracedMatcher

@@ -78,7 +78,34 @@ class Kernel(Protocol):
         """The state without the events. Events that nothing holds must have been forgotten before."""
 
 
-class Detector(Protocol):
+class Stepping(Protocol):
+    """What a matcher for finite input needs of a detector."""
+
+    @property
+    def schemas(self) -> list[pa.Schema]:
+        """The columns of each pattern's rows."""
+
+    @property
+    def reported(self) -> TimeoutLog:
+        """The log of reported timeouts, so that none is reported twice."""
+
+    @property
+    def found(self) -> Found: ...
+
+    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
+        """Visits keys one after the other. A visit processes the key's events, then advances its time, and may close
+        the key at the end. Returns a table for each pattern: the rows that this makes certain, in the order of
+        emission.
+
+        The events in `batch` are grouped by key, and within a key in order of time and sequence. `Visits.end` has
+        positions in `batch`.
+
+        Raises:
+            ConditionError, SkipError, LimitExceeded: the detector cannot be used afterwards.
+        """
+
+
+class Detector(Stepping, Protocol):
     """Patterns over the same events of many keys: a kernel, the events that it holds, and the rows that it emits.
 
     `step` is called repeatedly with the events of some keys, in order. Between two calls the caller may inspect, copy
@@ -106,10 +133,6 @@ class Detector(Protocol):
         """Bits of the mask; an event with none of them does not matter. None: every event matters."""
 
     @property
-    def schemas(self) -> list[pa.Schema]:
-        """The columns of each pattern's rows."""
-
-    @property
     def kernel(self) -> Kernel: ...
 
     @property
@@ -117,24 +140,8 @@ class Detector(Protocol):
         """The events that the kernel holds, and others that have not been forgotten yet."""
 
     @property
-    def reported(self) -> TimeoutLog:
-        """The log of reported timeouts, so that none is reported twice."""
-
-    @property
     def rebinds(self) -> bool:
         """Whether a later event may change the content of a row but not its match_id."""
-
-    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
-        """Visits keys one after the other. A visit processes the key's events, then advances its time, and may close
-        the key at the end. Returns a table for each pattern: the rows that this makes certain, in the order of
-        emission.
-
-        The events in `batch` are grouped by key, and within a key in order of time and sequence. `Visits.end` has
-        positions in `batch`.
-
-        Raises:
-            ConditionError, SkipError, LimitExceeded: the detector cannot be used afterwards.
-        """
 
     def replaying(self, limits: Limits) -> AbstractContextManager[None]:
         """Within the block, `step` gets events that were processed before, and these limits replace the plan's. Results
@@ -148,9 +155,6 @@ class Detector(Protocol):
         """(k,) microseconds: the time from which all that is stored for the key is too old to matter; FOREVER if there
         is none.
         """
-
-    @property
-    def found(self) -> Found: ...
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
         """Within the block the detector has only these keys, which are open. They may be counted and listed, but not

@@ -59,7 +59,7 @@ def why_in_process(events: pa.Table, request: Request) -> Why:
         given = "several patterns" if request.named else family.noun
         raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     ready = prepared(events, request)
-    matcher = family.observed(ready.compiled, ready.until)
+    matcher = family.observed(ready.compiled, ready.until, len(ready.events))
     for batch in ready.batches(ordered=True):
         matcher.process(batch)
     matcher.finish()

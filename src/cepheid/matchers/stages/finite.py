@@ -21,7 +21,8 @@ class SortedMatchers:
         self._named = plans.named
         self._names = [plan.pattern.name for plan in plans.each]
         self._matchers = [
-            SortedMatcher(Detector(pattern), until=until, ordering=ordering_of(plans.schema)) for pattern in patterns.each
+            SortedMatcher(Detector(pattern), until=until, ordering=ordering_of(plans.schema))
+            for pattern in patterns.each
         ]
         self._own = events_of_each(plans, patterns.relevant_to)
 
