@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cepheid import Pattern, detect
+from cepheid import CepheidWarning, Pattern, detect
 from cepheid.events import identity
 from cepheid.events.identity import canonical_bytes, canonical_parts
 from cepheid.hosts.in_process import detect as in_process
@@ -59,3 +59,16 @@ def test_parts_have_the_bytes_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> N
     assert [value for part in canonical_parts(columns, 60, chosen) for value in part.to_pylist()] == [
         whole[row] for row in chosen
     ]
+
+
+def test_the_warning_of_ties_says_what_wide_events_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where much is hashed to order ties, fewer columns are the remedy."""
+    options: dict[str, Any] = {"key": "k", "time": "at"}
+    two = pa.concat_tables([table(9), table(9)])
+    with pytest.warns(CepheidWarning, match=r"if the rows are in order$"):
+        detect(two, LOOP, **options)
+    monkeypatch.setattr(in_process, "_MUCH", 900)
+    with pytest.warns(CepheidWarning, match=r"Events have \d+ bytes on average, .* choose columns=\[…\]$"):
+        detect(two, LOOP, **options)
+    with pytest.warns(CepheidWarning, match=r"if the rows are in order$"):
+        detect(two, LOOP, columns=["n"], **options)

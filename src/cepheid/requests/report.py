@@ -12,9 +12,9 @@ from cepheid.matchers.counts import ReadCounts
 class Report:
     """Filled by `detect`: the counts of events read and dropped, and of what was found.
 
-    In process the counts are available when `detect` returns, for a lazy frame of polars when the result is collected;
-    they are those of its latest collection. On Spark, work starts with an action on the result, and
-    `counts` waits for it.
+    In process the counts are available when `detect` returns, and for a lazy frame when the result has been collected;
+    they are those of the latest collection. On Spark, work starts with an action on the result, and `counts` waits for
+    it.
     """
 
     def __init__(self) -> None:

@@ -52,6 +52,9 @@ them stays in the processor's cache.
 PIECE_BYTES = 1 << 28
 """The most bytes of a piece, about: pieces of wide events have fewer rows, as a column of texts holds at most 2 GB."""
 
+_MUCH = 1 << 26
+"""So many bytes of events of equal time take a noticeable time to hash."""
+
 
 class Detected(NamedTuple):
     """The result of a detection."""
@@ -143,7 +146,7 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
         results.append(matcher.finish())
     report(counts_of(family.counts, ready.read | matcher.counts), request)
     if family.ties_matter(plans):
-        warn_of_ties(matcher.counts["ties"], request)
+        warn_of_ties(matcher.counts["ties"], request, width=_width(ready.events))
     rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
     if request.numbered:
         rows = with_source_columns(rows, ready.source, own_columns(plans.each[0]))
@@ -204,12 +207,17 @@ def report(counts: ReadCounts, request: Request) -> None:
         warn(f"{what} were over a limit and were dropped, because on_limit is 'drop'")
 
 
-def warn_of_ties(ties: int, request: Request) -> None:
-    """Warns of ties if there is no sequence to order them."""
+def warn_of_ties(ties: int, request: Request, *, width: int = 0) -> None:
+    """Warns of ties if there is no sequence to order them, and of what that costs if events have many bytes (`width`,
+    on average).
+    """
     if ties and not request.sequence:
         each = ", counted for each pattern" if len(request.patterns) > 1 else ""
         message = f"{ties} events agree in key and time with another{each}; their content orders them"
-        warn(f"{message}. Name a sequence column, or give sequence=cepheid.ROW_ORDER if the rows are in order")
+        advice = "Name a sequence column, or give sequence=cepheid.ROW_ORDER if the rows are in order"
+        if ties * width >= _MUCH:
+            advice += f". Events have {width:,} bytes on average, which take long to hash: choose columns=[…]"
+        warn(f"{message}. {advice}")
 
 
 def batches_as_they_come(
@@ -244,8 +252,12 @@ def ordered_batches(
 
 def _rows_of_piece(events: TimedEvents) -> int:
     """How many events are processed at once."""
-    width = max(1, int(events.events.nbytes) // max(1, len(events)))
-    return max(1, min(PIECE, PIECE_BYTES // width))
+    return max(1, min(PIECE, PIECE_BYTES // max(1, _width(events))))
+
+
+def _width(events: TimedEvents) -> int:
+    """The bytes of an event, on average."""
+    return int(events.events.nbytes) // max(1, len(events))
 
 
 def _ordered_rows(events: Ranked, computed: Evaluated, relevant: Words | None) -> pa.Array:
