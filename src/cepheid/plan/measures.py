@@ -37,8 +37,13 @@ class ResolvedMeasure(NamedTuple):
 
 
 def says_running(text: str) -> bool:
+    """Whether `RUNNING` comes before the measure or a part of it."""
     word = _WORD.match(text)
-    return (word is not None and word[1].upper() == "RUNNING") or any(_without_words(text)[1].values())
+    return (word is not None and _is_running(word)) or any(_without_words(text)[1].values())
+
+
+def _is_running(word: re.Match[str]) -> bool:
+    return word[1].upper() == "RUNNING"
 
 
 def _without_words(text: str) -> tuple[str, dict[int, bool]]:
@@ -101,7 +106,7 @@ def resolve_measures(
     for name, given in measures.items():
         word = _WORD.match(given)
         text, marks = _without_words(given[word.end() :] if word else given)
-        running = rows_per == "event" and (word is None or says_running(given))
+        running = rows_per == "event" and (word is None or _is_running(word))
         source = Source(text, f"{noun} {name!r}")
         found: list[Problem] = []
         expression = texts.parse(source, problems)

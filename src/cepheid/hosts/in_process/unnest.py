@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError, did_you_mean
 from cepheid.hosts.in_process.prepare import whole
-from cepheid.hosts.in_process.tables import column_faults
+from cepheid.hosts.in_process.tables import column_faults, without_views
 from cepheid.plan.reserved import OF_EVENTS, POSITION, STAGE, STAGE_POSITION
 
 _AFTER = "detected_at"
@@ -40,6 +40,7 @@ def match_events_of(matches: pa.Table, time: str | None) -> pa.Table:
     Raises:
         SchemaError: these are no matches, or they have no events, or no such time.
     """
+    matches = without_views(matches)
     stages = _stage_columns(matches)
     found = [one for order, name in enumerate(stages) for one in _events_of(matches, name, order)]
     events = pa.concat_tables([one.columns for one in found], promote_options="permissive")
