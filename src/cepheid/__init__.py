@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from cepheid.matcher import Matcher
     from cepheid.matchers.counts import EventCounts, MatcherCounts
     from cepheid.plan.limits import Limits
+    from cepheid.plotting.picture import Picture
+    from cepheid.plotting.plot import plot
     from cepheid.requests.report import Report
     from cepheid.requests.row_order import ROW_ORDER
     from cepheid.streams import (
@@ -77,6 +79,7 @@ __all__ = [
     "Pattern",
     "PatternError",
     "PatternProgress",
+    "Picture",
     "Policy",
     "Problem",
     "Progress",
@@ -102,6 +105,7 @@ __all__ = [
     "pattern_from_text",
     "pattern_to_document",
     "pattern_to_yaml",
+    "plot",
     "progress",
     "progress_listener",
     "prometheus_text",
@@ -127,6 +131,7 @@ _MODULES = {
     "OccurrencePattern": "cepheid.lang.occurrences.pattern",
     "Pattern": "cepheid.lang.stages.pattern",
     "PatternProgress": "cepheid.hosts.spark.stream.progress",
+    "Picture": "cepheid.plotting.picture",
     "Policy": "cepheid.lang.occurrences.pattern",
     "Progress": "cepheid.hosts.spark.stream.progress",
     "ROW_ORDER": "cepheid.requests.row_order",
@@ -143,6 +148,7 @@ _MODULES = {
     "pattern_from_text": "cepheid.lang.documents",
     "pattern_to_document": "cepheid.lang.documents",
     "pattern_to_yaml": "cepheid.lang.documents",
+    "plot": "cepheid.plotting.plot",
     "progress": "cepheid.streams",
     "progress_listener": "cepheid.streams",
     "prometheus_text": "cepheid.hosts.spark.stream.progress",
