@@ -194,6 +194,15 @@ def test_standbys() -> None:
         placed(stored, 4, {})
 
 
+def test_events_that_values_divide() -> None:
+    """Where equalities divide the events of a key further, a key is in several shards, whose number stays."""
+    made_for = {"pattern.name": "p", "shards": 4, "placement": "even", "divided by": ["`order_id`"]}
+    stored = CheckpointedPattern("checkpoint", 0, 3, 0, made_for, {"arguments": {"key": ["user"]}})
+    message = r"pattern 'p': its events are divided by values besides the key \(`order_id`\), which its stored state"
+    with pytest.raises(SnapshotError, match=message):
+        placed(stored, 5, {})
+
+
 def test_the_empty_micro_batch(tmp_path: Path) -> None:
     """It has the offsets of the last one and the watermark after it. It is planned once, also if that is repeated; if a
     query has planned it, it is refused.

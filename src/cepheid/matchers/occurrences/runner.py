@@ -40,6 +40,11 @@ class OccurrenceLiveMatcher(OrderedLiveMatcher):
     def due(self) -> int:
         return min(self.live.due, self._idle_from)
 
+    @property
+    def is_idle(self) -> bool:
+        """What the events of a key said is remembered also while no occurrence is open."""
+        return super().is_idle and not self.live.keys.number_of
+
 
 @dataclass(frozen=True)
 class OccurrencesRunner(OrderedRunner):

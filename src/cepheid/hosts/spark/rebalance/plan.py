@@ -204,12 +204,13 @@ def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, AnyPattern]) ->
             f"pattern {name!r}: the open state of {kind} cannot be divided by key, so its query keeps its "
             f"{stored.placement.shards} shards. Leave out shards: the number of partitions can change"
         )
+    if values := stored.made_for.get(DIVIDED_BY):
+        raise SnapshotError(
+            f"pattern {name!r}: its events are divided by values besides the key ({', '.join(values)}), which its "
+            f"stored state is not divided by, so its query keeps its {stored.placement.shards} shards. Leave out "
+            "shards: the number of partitions can change"
+        )
     if not asked["arguments"]["key"]:
-        if stored.made_for.get(DIVIDED_BY):
-            raise SnapshotError(
-                f"pattern {name!r} has no key: its events are divided by values that its partial matches do not have, "
-                "so its query keeps its shards. Leave out shards: the number of partitions can change"
-            )
         return None
     given = patterns.get(name)
     if given is not None:
