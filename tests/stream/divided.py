@@ -49,12 +49,13 @@ class Shards:
         for matcher in former:
             whole = matcher.snapshot({}, {})
             for number, piece in enumerate(pieces):
-                part = self._restored(whole)
+                part = self.restored(whole)
                 part.keep_only({_name(key) for key in keys if self.shard(key) == number})
                 piece.append(part.snapshot({}, {}))
-        self.shards = [self._restored(self.stream.runner.joined(piece)) for piece in pieces]
+        self.shards = [self.restored(self.stream.runner.joined(piece)) for piece in pieces]
 
-    def _restored(self, snapshot: bytes) -> LiveMatcher:
+    def restored(self, snapshot: bytes) -> LiveMatcher:
+        """A matcher that continues from the snapshot."""
         matcher, _ = self.stream.runner.restored(snapshot, {}, self.stream.matching.columns)
         return matcher  # type: ignore[no-any-return]
 

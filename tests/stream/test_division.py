@@ -24,11 +24,20 @@ from tests.occurrences.test_semantic_equals_reference import table as stated
 from tests.searching import share
 from tests.stream.divided import Shards
 from tests.stream.test_shard import Stream
-from tests.stream.test_shard_trees import OccurrenceStream, interval_stream, never_certain
+from tests.stream.test_shard_trees import (
+    OF_INTERVALS,
+    IntervalStream,
+    OccurrenceStream,
+    interval_stream,
+    never_certain,
+)
+from tests.stream.test_tree_streams import spans
 
 from cepheid import Occurrence, OccurrencePattern, Pattern, SnapshotError
+from cepheid.intervals import interval_pattern
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.snapshot import from_bytes, to_bytes
 
 pytestmark = [
@@ -161,6 +170,35 @@ def test_intervals(
     ]
     fed.append((rows.slice(0, 0), 1000 * SECOND))
     go_on(stream, fed, shards)
+
+
+def test_intervals_that_still_have_a_former_consistency() -> None:
+    """Where one shard has emitted its matches in real time, and another was not called since the pattern does so, the
+    joined one emits only the other's.
+    """
+    pattern = interval_pattern("EVENT PAL(A a before B b) WITHIN 20 seconds").taxonomy("type")
+    pairs = [spans([(1, "A", key, 0, 1), (2, "B", key, 8, 9)]) for key in "pq"]
+    former, now = (
+        Shards(IntervalStream(one.emitting(to), pairs[0].schema, OF_INTERVALS, timedelta(0), time="start"))
+        for one, to in ((pattern, "conservative"), (pattern, "realtime"))
+    )
+    snapshots = []
+    for pair in pairs:
+        shards = Shards(former.stream)
+        shards.feed(pair, 0)
+        assert not shards.rows
+        snapshots.append(shards.shards[0].snapshot({}, {}))
+    called = now.restored(snapshots[0])
+    assert [row["k"] for row in emitted_by(called)] == ["p"]
+    joined = now.restored(now.stream.runner.joined([called.snapshot({}, {}), snapshots[1]]))
+    assert [row["k"] for row in emitted_by(joined)] == ["q"]
+
+
+def emitted_by(matcher: LiveMatcher) -> list[dict[str, Any]]:
+    """The rows that result from the pattern's consistency."""
+    rows = matcher.renewed()
+    assert rows is not None
+    return rows.to_pylist()
 
 
 def test_shards_of_different_versions() -> None:
