@@ -62,8 +62,9 @@ def test_intervals(partitioned: SparkSession, tmp_path: Path) -> None:
         for i, start in enumerate(drawn.randrange(100) for _ in range(160))
     ]
     before, after = shuffled(rows, 4, 8, 12, 2)
-    before += [(1001, "A", "p", 80, 82), (1002, "B", "p", 88, 89)]
-    after += [(1003, "D", "p", 84, 130)]  # forbids these two
+    now = max(end for *_, end in before)
+    before += [(1001, "A", "p", now - 9, now - 7), (1002, "B", "p", now - 2, now)]
+    after += [(1003, "D", "p", now - 5, now + 30)]  # forbids these two
     sure = interval_pattern("EVENT PAL(A a before B b) WITHIN 20 seconds").taxonomy("type")
     patterns = {"sure": sure, "now": PAIR.emitting("realtime")}
     net, retracted = Counter[tuple[str, str]](), 0
