@@ -152,7 +152,7 @@ def test_parameters() -> None:
         "  a.user = $who AND start(b) > $since\n"
         "           ^^^^\n"
         "Names are case-sensitive, and 'Who' is there. Write $Who, or name it 'who'.\n"
-        "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')\n"
+        "the parameter 'spare' is not used: no condition, measure, length or count has $spare (parameter 'spare')\n"
         "Known here: Who, most, since, who"
     )
 

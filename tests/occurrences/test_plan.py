@@ -119,7 +119,7 @@ def test_problems_of_parameters() -> None:
     assert [str(problem).split("\n")[0] for problem in check_occurrences(pattern)] == [
         "no parameter is named 'least' (type 'T', column 11)",
         "no parameter is named 'Who' (condition, column 10)",
-        "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')",
+        "the parameter 'spare' is not used: no condition, measure, length or count has $spare (parameter 'spare')",
     ]
     (problem,) = check_occurrences(OccurrencePattern.of("T = Buy[price > $least] T").with_parameters(least=1))
     assert problem.where == "taxonomy"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
@@ -19,8 +19,10 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
-from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.report import Report
+
+if TYPE_CHECKING:
+    from cepheid.plan.plan_set import PlanSet
 
 ERROR, COUNTS = "_error", "_counts"
 """Columns that a Spark worker adds to the matcher's rows, for its messages to the driver."""
