@@ -245,7 +245,8 @@ def _slot(slot: Slot, plan: Plan) -> str:
         column = "" if slot.column is None else "." + _operand(plan.values[slot.column])
         if slot.fold is Fold.DISTINCT:
             return f"count(DISTINCT {stage}{column})"
-        return f"{slot.fold.value}({stage}{column})"
+        key = "" if slot.key is None else f", {stage}.{_operand(plan.values[slot.key])}"
+        return f"{slot.fold.value}({stage}{column}{key})"
     place = f"{stage}.{_operand(plan.values[slot.column])}"
     if slot.from_first:
         return f"first({place}{f', {slot.back}' if slot.back else ''})"
