@@ -194,7 +194,8 @@ def why(
         key, time, sequence, columns, limits, as_of, time_zone, nulls: As for `detect`.
 
     Returns:
-        A `Why`: printed, it is a readable text; `funnel` has its numbers, and `trace` shows one key step by step.
+        A `Why`: printed, it is a readable text; `funnel` has its numbers, `near_misses` are the starts that would match
+        with one change of the pattern, and `trace` shows one key step by step.
 
     Raises:
         PatternError, SchemaError, EventError, SkipError, ConditionError, LimitExceeded: as `detect`. SchemaError also
@@ -213,9 +214,11 @@ def why(
     )
     if is_spark(events):
         raise SchemaError("why reads events in process: give it some of them, as in events.where(…).toArrow()")
+    from cepheid.hosts.in_process.tables import to_arrow
     from cepheid.hosts.in_process.why import why_in_process
 
-    return why_in_process(arrow_table(events), request)
+    table, from_arrow = to_arrow(events)
+    return why_in_process(table, request, from_arrow)
 
 
 def leaf_types(
