@@ -19,7 +19,7 @@ CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql ontologies tasks-data conformance soak kafka brick datasets distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql chromium ontologies tasks-data conformance soak kafka brick datasets distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +48,7 @@ quick: $(READY) kernels ## style, types and all tests that need no Spark, but th
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 -m "not spark and not slow"
 
 # What tests need besides the environment, once a clone. Without the jars and the classes they still run.
-ready-to-test: jars classes kernels postgresql ontologies tasks-data
+ready-to-test: jars classes kernels postgresql chromium ontologies tasks-data
 
 jars: $(READY)
 	-@$(MAKE) --no-print-directory kafka
@@ -59,6 +59,10 @@ classes: kernels
 
 postgresql:
 	-@scripts/postgresql.sh
+
+# After PostgreSQL, as two installations at once would be in each other's way.
+chromium: postgresql
+	-@scripts/chromium.sh
 
 ontologies: $(READY)
 	-@$(MAKE) --no-print-directory brick
@@ -133,6 +137,7 @@ bench-brick: $(READY) brick ## measure the building of docs/how_to/building.md: 
 
 docs: $(READY) ## write the generated pages of docs/ anew
 	@$(BIN)/python scripts/build_docs.py
+	@$(BIN)/python -m scripts.pictures
 
 wheel: $(READY) ## build the wheel, and try it alone in a new environment, without Spark and Java
 	@$(BIN)/python scripts/check_wheel.py
