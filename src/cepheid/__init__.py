@@ -7,7 +7,7 @@ first use (`__getattr__`), as a program needs only some of them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cepheid.detect import add_column, detect, explain, leaf_types, why
+from cepheid.detect import add_column, detect, explain, leaf_types, match_events, why
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     from cepheid.matcher import Matcher
     from cepheid.matchers.counts import EventCounts, MatcherCounts
     from cepheid.plan.limits import Limits
+    from cepheid.plotting.picture import Picture
+    from cepheid.plotting.plot import plot
     from cepheid.requests.report import Report
+    from cepheid.requests.row_order import ROW_ORDER
     from cepheid.streams import (
         Subscriber,
         copy_hot_keys,
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ROW_ORDER",
     "Advice",
     "CepheidWarning",
     "ConditionError",
@@ -75,6 +79,7 @@ __all__ = [
     "Pattern",
     "PatternError",
     "PatternProgress",
+    "Picture",
     "Policy",
     "Problem",
     "Progress",
@@ -95,10 +100,12 @@ __all__ = [
     "event",
     "explain",
     "leaf_types",
+    "match_events",
     "partial_matches",
     "pattern_from_text",
     "pattern_to_document",
     "pattern_to_yaml",
+    "plot",
     "progress",
     "progress_listener",
     "prometheus_text",
@@ -124,8 +131,10 @@ _MODULES = {
     "OccurrencePattern": "cepheid.lang.occurrences.pattern",
     "Pattern": "cepheid.lang.stages.pattern",
     "PatternProgress": "cepheid.hosts.spark.stream.progress",
+    "Picture": "cepheid.plotting.picture",
     "Policy": "cepheid.lang.occurrences.pattern",
     "Progress": "cepheid.hosts.spark.stream.progress",
+    "ROW_ORDER": "cepheid.requests.row_order",
     "Refusal": "cepheid.hosts.spark.supervised.news",
     "Report": "cepheid.requests.report",
     "ShardProgress": "cepheid.hosts.spark.stream.load.shards",
@@ -139,6 +148,7 @@ _MODULES = {
     "pattern_from_text": "cepheid.lang.documents",
     "pattern_to_document": "cepheid.lang.documents",
     "pattern_to_yaml": "cepheid.lang.documents",
+    "plot": "cepheid.plotting.plot",
     "progress": "cepheid.streams",
     "progress_listener": "cepheid.streams",
     "prometheus_text": "cepheid.hosts.spark.stream.progress",

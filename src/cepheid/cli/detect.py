@@ -13,6 +13,7 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
+from cepheid.cli.pictures.drawing import Drawing, check_drawing, draw_matches
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
@@ -36,9 +37,11 @@ class _Detection:
     as_of: str | None
     nulls: Nulls
     rows_per: RowsPer
+    unmatched: bool
     workers: int | str
     output: Path | None
     as_json: bool
+    drawing: Drawing
 
 
 @o.spread
@@ -61,11 +64,15 @@ def detect(
     rows_per: Annotated[
         RowsPer, typer.Option(help="One row for each match, or for each event of each match.")
     ] = "match",
+    unmatched: Annotated[
+        bool, typer.Option("--unmatched", help="With --rows-per event: events in no match have a row, too.")
+    ] = False,
     workers: o.Workers = "1",
     output: Annotated[
         Path | None, typer.Option(help="A .parquet, .csv or .jsonl file. Default: a table, or JSON lines when piped.")
     ] = None,
     as_json: o.AsJson = False,
+    drawing: Drawing,
 ) -> None:
     """Find the matches of a pattern in events from files."""
     if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
@@ -73,7 +80,7 @@ def detect(
         raise typer.BadParameter(message, param_hint="--time")
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
-        asked = (as_of, nulls, rows_per, o.workers_from(workers), output, as_json)
+        asked = (as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)
         _run(_Detection(pattern, parameters, options, *asked))
 
 
@@ -87,6 +94,7 @@ def _run(asked: _Detection) -> None:
     errors = Console(stderr=True)
     start = perf_counter()
     opened = open_pattern(asked.pattern, asked.parameters, asked.events.type)
+    check_drawing(asked.drawing, asked.events)
     if asked.output is not None:
         check_output(asked.output, [asked.pattern, *event_files(asked.events.files)])
     with opened.problems_located():
@@ -105,13 +113,14 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
     report = Report()
     with opened_events(asked.events, errors) as events, doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
-        arguments |= {"rows_per": asked.rows_per, "workers": asked.workers}
+        arguments |= {"rows_per": asked.rows_per, "unmatched": asked.unmatched, "workers": asked.workers}
         matches = find(events, pattern, **arguments)
         if asked.events.on == "spark":
             from cepheid.hosts.spark.failures import event_failures
 
             with event_failures():
                 matches = matches.toArrow()
+        draw_matches(asked.drawing, asked.events, events, matches)
         return matches, report.counts
 
 
