@@ -165,3 +165,11 @@ def test_dates_and_times_of_formats(tmp_path: Path) -> None:
     path.write_text("a\n1 Feb 2024 10h\n")
     table = read_events([path], times=["a"], given=TextFormat(time_format="%-d %b %Y %Hh"))
     assert table.column("a").to_pylist() == [datetime(2024, 2, 1, 10)]  # noqa: DTZ001
+
+
+def test_why_reads_the_same_files(folder: Path, cepheid: Cepheid) -> None:
+    """`cepheid why` has the options of text files, too."""
+    (folder / "e.csv").write_bytes("Tag;price\n01.05.2024;5\n02.05.2024;8\n".encode("latin-1"))
+    options = ["--separator", ";", "--encoding", "latin-1", "--time", "Tag", "--time-format", "%d.%m.%Y"]
+    done = cepheid("why", "rising.yaml", "e.csv", *options, "--json")
+    assert (done.returncode, json.loads(done.stdout)["events"]) == (0, 2)

@@ -166,8 +166,8 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Options of commands that read files."""
+class Written:
+    """Options of commands that read files: how these are written, and how their events are ordered."""
 
     no_time: NoTime = False
     null_text: NullTexts = None
@@ -176,6 +176,12 @@ class Reading:
     time_format: TimeFormat = None
     row_order: InRowOrder = False
     time_resolution: TimeResolution = None
+
+
+@dataclass(frozen=True)
+class Reading(Written):
+    """Options of commands that read files for any host."""
+
     on: On = "process"
 
 
