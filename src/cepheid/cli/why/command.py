@@ -12,7 +12,11 @@ from cepheid.cli.failure import failures_reported, print_json
 from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cepheid.hosts.in_process.why import Why
+    from cepheid.hosts.spark.batch.why import WhyOnSpark
+    from cepheid.output.trace import Trace
 
 
 @o.spread
@@ -31,6 +35,7 @@ def why(
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
     null_text: o.NullTexts = None,
+    on: o.On = "process",
     bounds: o.Bounds,
     as_of: Annotated[
         str | None,
@@ -47,12 +52,12 @@ def why(
 ) -> None:
     """Say why events did not match: how far partial matches came, and what ended those that became no match.
 
-    The pattern must be one of stages. The slow definition of matching runs, some 20,000 events a second.
+    The pattern must be one of stages.
     """
     if time is None and not no_time:
         raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
     wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
-    reading = o.Reading(no_time=no_time, null_text=null_text)
+    reading = o.Reading(no_time=no_time, null_text=null_text, on=on)
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
     parameters, traced = o.parameters_from(parameter), o.named_sql(trace, "--trace")
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
@@ -60,15 +65,16 @@ def why(
 
         opened = open_pattern(pattern, parameters, type_)
         with opened.problems_located():
-            asked = _asked(opened.pattern, options, as_of, nulls)
-            found = asked if traced is None else asked.trace(traced)
+            found = _asked(opened.pattern, options, as_of, nulls, traced)
         if as_json:
             print_json({"ok": True, "exit_code": 0, **found.to_dict()})
         else:
             sys.stdout.write(f"{found}\n")
 
 
-def _asked(pattern: Any, options: o.EventOptions, as_of: str | None, nulls: Nulls) -> Why:
+def _asked(
+    pattern: Any, options: o.EventOptions, as_of: str | None, nulls: Nulls, traced: Mapping[str, str] | None
+) -> Why | WhyOnSpark | Trace:
     from rich.console import Console
 
     from cepheid.cli.events import doing, opened_events
@@ -77,4 +83,5 @@ def _asked(pattern: Any, options: o.EventOptions, as_of: str | None, nulls: Null
     errors = Console(stderr=True)
     asked = {name: value for name, value in options.asked().items() if name not in ("measures", "outputs")}
     with opened_events(options, errors) as events, doing(f"Looking for {pattern.name}", errors):
-        return ask(events, pattern, **asked, as_of=as_of, nulls=nulls)
+        found = ask(events, pattern, **asked, as_of=as_of, nulls=nulls)
+        return found if traced is None else found.trace(traced)
