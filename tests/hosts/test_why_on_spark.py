@@ -16,7 +16,7 @@ pytestmark = pytest.mark.spark
 
 OPTIONS: dict[str, Any] = {"key": "k", "time": "t", "as_of": "2024-03-01T04:00:00Z"}
 IN_SETS = (
-    Pattern.begin("a").where("n = 0").not_followed_by("x").where("n = 1").followed_by_any("b").where("s = 'a'")
+    Pattern.begin("a").where("n = 0").not_followed_by("no").where("n = 1").followed_by_any("b").where("s = 'a'")
 ).within("30 minutes")
 
 
@@ -31,7 +31,7 @@ def test_the_funnel_and_a_trace(spark: SparkSession) -> None:
             expected, found = why(events, pattern, **OPTIONS), why(frame, pattern, **OPTIONS)
         assert found.to_dict() == expected.to_dict()
         assert found.funnel.matched
-        assert len(found.funnel.stopped) > 2
+        assert len(found.funnel.stopped) >= 2
     trace = found.trace({"k": "k1"})
     assert str(trace) == str(expected.trace({"k": "k1"}))
     with pytest.raises(SchemaError, match="trace: no event has the key"):
