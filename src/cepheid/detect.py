@@ -195,7 +195,8 @@ def why(
         key, time, sequence, columns, limits, as_of, time_zone, nulls: As for `detect`.
 
     Returns:
-        A `Why`: printed, it is a readable text; `funnel` has its numbers, and `trace` shows one key step by step.
+        A `Why`: printed, it is a readable text; `funnel` has its numbers, `near_misses` are the starts that would match
+        with one change of the pattern, and `trace` shows one key step by step.
 
     Raises:
         PatternError, SchemaError, EventError, SkipError, ConditionError, LimitExceeded: as `detect`. SchemaError also
@@ -222,9 +223,11 @@ def why(
         from cepheid.hosts.spark.batch.why import why_on_spark
 
         return why_on_spark(events, request)
+    from cepheid.hosts.in_process.tables import to_arrow
     from cepheid.hosts.in_process.why import why_in_process
 
-    return why_in_process(arrow_table(events), request)
+    table, from_arrow = to_arrow(events)
+    return why_in_process(table, request, from_arrow)
 
 
 def leaf_types(

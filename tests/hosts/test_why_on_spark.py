@@ -36,6 +36,8 @@ def test_the_funnel_and_a_trace(spark: SparkSession) -> None:
     assert str(trace) == str(expected.trace({"k": "k1"}))
     with pytest.raises(SchemaError, match="trace: no event has the key"):
         found.trace({"k": "z"})
+    with pytest.raises(SchemaError, match="near misses are found in process"):
+        found.near_misses  # noqa: B018 - it raises
 
 
 def test_what_cannot_be_explained(spark: SparkSession) -> None:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
     from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.counts import ReadCounts
     from cepheid.matchers.parts import Part
-    from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher, TracedMatcher
+    from cepheid.matchers.protocols import (
+        FiniteMatcher,
+        NearMatcher,
+        ObservedMatcher,
+        PatternRunner,
+        ServiceMatcher,
+        TracedMatcher,
+    )
     from cepheid.matchers.shipped_events import ShippedEvents
     from cepheid.output.funnel import Funnel
     from cepheid.plan.division import TimeSlices
@@ -200,6 +207,18 @@ class Family(Protocol):
     def traced(self, compiled: Any, until: int | None) -> TracedMatcher:  # noqa: ARG002
         """The matcher for the steps of one key; only for kinds that explain misses."""
         raise AssertionError(f"{self.noun} is not traced")
+
+    def changes(self, pattern: Any) -> Sequence[Any]:  # noqa: ARG002
+        """The changes with which near misses are found; `text` says each in words."""
+        raise AssertionError(f"{self.noun} is not changed")
+
+    def near_patterns(self, pattern: Any, changes: Sequence[Any], *, complete: bool) -> list[Any]:  # noqa: ARG002
+        """The patterns that `near` runs for these changes. `complete`: the input is."""
+        raise AssertionError(f"{self.noun} has no near misses")
+
+    def near(self, plans: Any, changes: Sequence[Any], until: int | None) -> NearMatcher:  # noqa: ARG002
+        """The matcher that finds near misses, for the plans of `near_patterns`."""
+        raise AssertionError(f"{self.noun} has no near misses")
 
     def parts(self, compiled: Any) -> Sequence[Part]:
         """What `finite` does, in parts for several processes."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.matchers.stages.near import NearMatcher
     from cepheid.matchers.stages.observed import ObservedMatcher, TracedMatcher
     from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from cepheid.plan.engine import SqlEngine
     from cepheid.plan.lifted import OutputName
     from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+    from cepheid.plan.stages.near.changes import Change
     from cepheid.plan.stages.plan import Plan
     from cepheid.plan.stages.plans import Plans
     from cepheid.plan.tiers import Side, Tier
@@ -147,6 +149,21 @@ class Stages(Family):
         from cepheid.matchers.stages.observed import TracedMatcher
 
         return TracedMatcher(compiled, until=until)
+
+    def changes(self, pattern: Pattern) -> Sequence[Change]:
+        from cepheid.plan.stages.near.changes import changes_of
+
+        return changes_of(pattern)
+
+    def near_patterns(self, pattern: Pattern, changes: Sequence[Change], *, complete: bool) -> list[Pattern]:
+        from cepheid.matchers.stages.near import asked_of
+
+        return asked_of(pattern, changes, complete=complete)
+
+    def near(self, plans: Plans, changes: Sequence[Change], until: int | None) -> NearMatcher:
+        from cepheid.matchers.stages.near import NearMatcher
+
+        return NearMatcher(plans, changes, until)
 
     def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
         from cepheid.matchers.stages.parts import parts_of_stages

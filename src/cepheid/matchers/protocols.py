@@ -25,9 +25,11 @@ from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.funnel import Funnel
 from cepheid.output.ids import Ids
+from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
+from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan_set import PatternPlan
+from cepheid.plan.plan_set import LiftedFor, PatternPlan
 
 
 class Kernel(Protocol):
@@ -206,11 +208,39 @@ class ObservedMatcher(FiniteMatcher, Protocol):
 
 
 class TracedMatcher(FiniteMatcher, Protocol):
-    """A FiniteMatcher that records each of its steps, for the events of one key."""
+    """A FiniteMatcher that records each of its steps, for the events of one key, which come with their numbers."""
 
     @property
-    def trace(self) -> Trace:
-        """After `finish`: all steps."""
+    def looked_at(self) -> Ints:
+        """After `finish`: the numbers of the events, in their order."""
+
+    def probes(self, engine: SqlEngine) -> LiftedFor:
+        """What must be lifted for these events."""
+
+    def trace(self, probes: Any, batch: Batch) -> Trace:
+        """After `finish`: all steps. `batch` has the events of `looked_at`, lifted for the probes."""
+
+
+class NearMatcher(Protocol):
+    """Finds the starts that match with one change of the pattern. Events come with their numbers, in order."""
+
+    def process(self, batch: Batch) -> None:
+        """Takes events; raises as a FiniteMatcher."""
+
+    def finish(self) -> None:
+        """Ends the input."""
+
+    @property
+    def looked_at(self) -> Ints:
+        """After `finish`: the numbers of the events whose values say why a start does not match, ascending."""
+
+    def probes(self, engine: SqlEngine) -> LiftedFor:
+        """What must be lifted for these events."""
+
+    def misses(self, probes: Any, batch: Batch, source: pa.Table, failed: Mapping[str, str]) -> NearMisses:
+        """The near misses. `batch` has the events of `looked_at`, lifted for the probes; `source` has all events by
+        number; `failed` says why other changes could not be tried.
+        """
 
 
 class LiveMatcher(Protocol):

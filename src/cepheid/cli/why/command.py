@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from cepheid.hosts.in_process.why import Why
     from cepheid.hosts.spark.batch.why import WhyOnSpark
+    from cepheid.output.near_misses import NearMisses
     from cepheid.output.trace import Trace
 
 
@@ -48,6 +49,9 @@ def why(
             metavar="COLUMN=VALUE", help="Show one key step by step: its value; repeat for each column of the key."
         ),
     ] = None,
+    near: Annotated[
+        bool, typer.Option("--near", help="Add the starts that would match with one change of the pattern.")
+    ] = False,
     as_json: o.AsJson = False,
 ) -> None:
     """Say why events did not match: how far partial matches came, and what ended those that became no match.
@@ -65,23 +69,33 @@ def why(
 
         opened = open_pattern(pattern, parameters, type_)
         with opened.problems_located():
-            found = _asked(opened.pattern, options, as_of, nulls, traced)
+            found, changes = _asked(opened.pattern, options, _Asked(as_of, nulls, traced, near))
         if as_json:
-            print_json({"ok": True, "exit_code": 0, **found.to_dict()})
+            more = {} if changes is None else {"near": changes.to_dict()}
+            print_json({"ok": True, "exit_code": 0, **found.to_dict(), **more})
         else:
-            sys.stdout.write(f"{found}\n")
+            sys.stdout.write(f"{found}\n" if changes is None else f"{found}\n{changes}\n")
 
 
-def _asked(
-    pattern: Any, options: o.EventOptions, as_of: str | None, nulls: Nulls, traced: Mapping[str, str] | None
-) -> Why | WhyOnSpark | Trace:
+class _Asked(NamedTuple):
+    """What is asked about the events."""
+
+    as_of: str | None
+    nulls: Nulls
+    traced: Mapping[str, str] | None
+    """The key to trace; None: the funnel is asked for."""
+    near: bool
+
+
+def _asked(pattern: Any, options: o.EventOptions, asked: _Asked) -> tuple[Why | WhyOnSpark | Trace, NearMisses | None]:
     from rich.console import Console
 
     from cepheid.cli.events import doing, opened_events
     from cepheid.detect import why as ask
 
     errors = Console(stderr=True)
-    asked = {name: value for name, value in options.asked().items() if name not in ("measures", "outputs")}
+    given = {name: value for name, value in options.asked().items() if name not in ("measures", "outputs")}
     with opened_events(options, errors) as events, doing(f"Looking for {pattern.name}", errors):
-        found = ask(events, pattern, **asked, as_of=as_of, nulls=nulls)
-        return found if traced is None else found.trace(traced)
+        found = ask(events, pattern, **given, as_of=asked.as_of, nulls=asked.nulls)
+        changes = found.changes if asked.near else None
+        return found if asked.traced is None else found.trace(asked.traced), changes

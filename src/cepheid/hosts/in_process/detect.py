@@ -71,15 +71,17 @@ class Prepared(NamedTuple):
     until: int | None
     engine: DuckDbEngine
 
-    def batches(self, *, ordered: bool) -> Iterator[Batch]:
-        """The events without those that matter to no pattern; if `ordered`, in the order of key, time and sequence."""
-        relevant = relevant_to_any(self.compiled.relevant_to)
+    def batches(self, *, ordered: bool, every: bool = False) -> Iterator[Batch]:
+        """The events without those that matter to no pattern, or `every` event; if `ordered`, in the order of key, time
+        and sequence.
+        """
+        relevant = None if every else relevant_to_any(self.compiled.relevant_to)
         batches = ordered_batches if ordered else batches_as_they_come
         return prefetched(batches(self.events, self.plans, relevant, self.engine))
 
 
-def prepared(events: pa.Table, request: Request) -> Prepared:
-    """The request's patterns, compiled, and the events for them. Warns of what is odd.
+def prepared(events: pa.Table, request: Request, *, warns: bool = True) -> Prepared:
+    """The request's patterns, compiled, and the events for them. With `warns`, warns of what is odd in the patterns.
 
     Raises:
         PatternError, SchemaError, EventError: as `detect_in_process`.
@@ -92,8 +94,10 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     plans = plans_in_process(events.schema, request, engine)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
-    for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
-        warn(warning)
+    if warns:
+        odd = with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)])
+        for warning in odd:
+            warn(warning)
     given = with_numbers(events) if request.numbered else events
     usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine)

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.compile.stages.representation import choose_representation
 from cepheid.compile.stages.untils import untils_of
-from cepheid.events.batch import TIME, Batch
+from cepheid.events.batch import NUMBER, TIME, Batch
 from cepheid.kernel.arrays import Visits
 from cepheid.kernel.stages.emitted import NOTHING, Emitted
 from cepheid.kernel.stages.observed.classes.kernel import ClassKernel
@@ -30,7 +31,8 @@ from cepheid.output.stages.funnel import funnel_of
 from cepheid.output.stages.rows import row_schema
 from cepheid.output.stages.trace import trace_of
 from cepheid.output.trace import Trace
-from cepheid.plan.used_columns import lifted_columns
+from cepheid.plan.engine import SqlEngine
+from cepheid.plan.stages.near.probes import Probes, probes_of
 
 FEW_EVENTS = 20_000
 """With fewer events than this the reference step takes up to a second. To compile the counting kernel for the first
@@ -77,7 +79,9 @@ class ObservedMatcher(_MatcherOn):
 
 
 class TracedMatcher(_MatcherOn):
-    """A FiniteMatcher of one pattern over the events of one key. After `finish`, `trace` has its steps."""
+    """A FiniteMatcher of one pattern over the events of one key. After `finish`, `trace` gives
+    its steps. Events come with their numbers.
+    """
 
     def __init__(self, patterns: CompiledPlans, *, until: int | None = None) -> None:
         (pattern,) = patterns.each
@@ -85,9 +89,17 @@ class TracedMatcher(_MatcherOn):
         super().__init__(Detector(pattern, kernel_of=lambda _: self._kernel), until)
 
     @property
-    def trace(self) -> Trace:
-        """All steps."""
-        return trace_of(self._plan.pattern, self._kernel.steps, self._kernel.batches, lifted_columns(self._plan))
+    def looked_at(self) -> Ints:
+        """The numbers of the events, in their order."""
+        return np.concatenate([np.empty(0, np.int64), *(one.column(NUMBER).to_numpy() for one in self._kernel.batches)])
+
+    def probes(self, engine: SqlEngine) -> Probes:
+        """What must be lifted for the events of `looked_at`."""
+        return probes_of(self._plan, engine)
+
+    def trace(self, probes: Probes, batch: Batch) -> Trace:
+        """All steps. `batch` has the events of `looked_at`, lifted for the probes."""
+        return trace_of(self._plan, self._kernel.steps, self._kernel.batches, probes, batch)
 
 
 def _counting(pattern: CompiledPattern, *, few: bool) -> _StepByStep | _ByClass:

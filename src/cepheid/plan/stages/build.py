@@ -93,7 +93,7 @@ def plan_or_problems(
         problems += measure_problems(measures, [*own, *names_beside(schema, options)])
     problems += measure_problems(promoted or {}, [*RESERVED_OPEN, *schema.key], noun=PROMOTED)
     wanted = measures or {}, promoted or {}
-    found = _resolved(pattern, *wanted, schema.columns, problems, parameters=parameters, rows_per=options.rows_per)
+    found = resolved_texts(pattern, *wanted, schema.columns, problems, parameters=parameters, rows_per=options.rows_per)
     nodes = [part.node for parts in found.conditions for part in parts]
     nodes += [one.node for one in (*found.measures, *found.promoted)]
     types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
@@ -124,7 +124,7 @@ def plan_or_problems(
 
 def odd_in(pattern: Pattern) -> tuple[str, ...]:
     """What is probably not meant in a pattern without problems, as far as that does not depend on the events."""
-    return _resolved(pattern, {}, {}, None, [], parameters=Parameters(pattern.parameters)).odd
+    return resolved_texts(pattern, {}, {}, None, [], parameters=Parameters(pattern.parameters)).odd
 
 
 def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
@@ -133,11 +133,11 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
     pattern = with_values(pattern, parameters, problems)
     problems += pattern_problems(pattern, [])
     problems += measure_problems(measures or {}, RESERVED)
-    _resolved(pattern, measures or {}, {}, None, problems, parameters=parameters)
+    resolved_texts(pattern, measures or {}, {}, None, problems, parameters=parameters)
     return problems
 
 
-class _Resolved(NamedTuple):
+class ResolvedTexts(NamedTuple):
     """The texts of a pattern with names, types and parameters filled in."""
 
     conditions: list[list[Part]]
@@ -152,7 +152,7 @@ class _Resolved(NamedTuple):
     """What is asked because it has no SQL."""
 
 
-def _resolved(
+def resolved_texts(
     pattern: Pattern,
     measures: Mapping[str, str],
     promoted: Mapping[str, str],
@@ -161,7 +161,7 @@ def _resolved(
     *,
     parameters: Parameters,
     rows_per: RowsPer = "match",
-) -> _Resolved:
+) -> ResolvedTexts:
     """`columns` None: the columns are not known."""
     semantics = SemanticConditions.of(pattern, columns, problems)
     if pattern.knowledge is None:
@@ -178,7 +178,7 @@ def _resolved(
     problems += parameters.unused()
     lifted = semantics.lifted
     odd = (*lifted.texts.warnings, *_never_true(pattern, conditions))
-    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
+    return ResolvedTexts(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
 
 
 def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Iterator[str]:
@@ -189,7 +189,7 @@ def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Itera
         labels.append(pattern.without.label)
     for number, (label, parts) in enumerate(zip(labels, conditions, strict=True)):
         whys = {part: why for part in parts if (why := why_never_true(part.node)) is not None}
-        whole = None if whys else _combined(parts)
+        whole = None if whys else combined(parts)
         if whole is not None and number < len(pattern.leaves):
             why = why_never_true(whole, Empty(number, pattern.leaves[number].name))
             whys = {} if why is None else {parts[0]: why}
@@ -324,14 +324,14 @@ def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], proble
     try:
         for part in parts:
             check_boolean(lifting, part.node)
-        whole = _combined(parts)
+        whole = combined(parts)
         return PlannedCondition(None, None) if whole is None else lifting.condition(whole, stage)
     except PatternError as error:
         problems += error.problems
         return PlannedCondition(None, None)
 
 
-def _combined(parts: Sequence[Part]) -> Node | None:
+def combined(parts: Sequence[Part]) -> Node | None:
     """The whole condition: `where` is ANDed, and `or_where` ORed, with everything before it."""
     if not parts:
         return None

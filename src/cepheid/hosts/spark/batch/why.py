@@ -24,7 +24,9 @@ from cepheid.hosts.spark.batch.why_worker import FUNNEL, FUNNELS
 from cepheid.hosts.spark.failures import event_failures
 from cepheid.hosts.spark.lift import named, session_zone
 from cepheid.hosts.spark.shipping import mapped
+from cepheid.lang.pictures.html import text_html
 from cepheid.output.funnel import Funnel, total
+from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 from cepheid.requests.request import Request
 
@@ -32,6 +34,10 @@ WORK = "cepheid.hosts.spark.batch.why_worker.count_starts"
 
 MOST_TRACED = 100_000
 """The most events of a key that are collected. The definition of matching takes some seconds for them."""
+
+_NO_NEAR_MISSES = (
+    "near misses are found in process: ask about some of the events, as in why(events.where(…).toArrow(), …)"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,16 @@ class WhyOnSpark:
 
     _events: DataFrame = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
+
+    @property
+    def changes(self) -> NearMisses:
+        """Near misses are found in process only: raises SchemaError."""
+        raise SchemaError(_NO_NEAR_MISSES)
+
+    @property
+    def near_misses(self) -> Any:
+        """As `changes`."""
+        return self.changes
 
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
         """What each event of one key did to each partial match. The key's events are collected, and the definition of
@@ -71,6 +87,9 @@ class WhyOnSpark:
 
     def __str__(self) -> str:
         return str(self.funnel)
+
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The funnel in values of JSON."""
