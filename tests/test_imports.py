@@ -32,7 +32,19 @@ def test_import_loads_neither_spark_nor_the_compiler() -> None:
     """
     assert (
         loaded_by("import cepheid")
-        & {"pyspark", "py4j", "numba", "llvmlite", "pandas", "polars", "matplotlib", "duckdb", "sqlglot"}
+        & {
+            "pyspark",
+            "py4j",
+            "numba",
+            "llvmlite",
+            "pandas",
+            "polars",
+            "matplotlib",
+            "altair",
+            "vl_convert",
+            "duckdb",
+            "sqlglot",
+        }
         == set()
     )
 

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from cepheid.matcher import Matcher
     from cepheid.matchers.counts import EventCounts, MatcherCounts
     from cepheid.plan.limits import Limits
+    from cepheid.plotting.picture import Picture
+    from cepheid.plotting.plot import plot
     from cepheid.requests.report import Report
     from cepheid.streams import (
         Subscriber,
@@ -75,6 +77,7 @@ __all__ = [
     "Pattern",
     "PatternError",
     "PatternProgress",
+    "Picture",
     "Policy",
     "Problem",
     "Progress",
@@ -99,6 +102,7 @@ __all__ = [
     "pattern_from_text",
     "pattern_to_document",
     "pattern_to_yaml",
+    "plot",
     "progress",
     "progress_listener",
     "prometheus_text",
@@ -124,6 +128,7 @@ _MODULES = {
     "OccurrencePattern": "cepheid.lang.occurrences.pattern",
     "Pattern": "cepheid.lang.stages.pattern",
     "PatternProgress": "cepheid.hosts.spark.stream.progress",
+    "Picture": "cepheid.plotting.picture",
     "Policy": "cepheid.lang.occurrences.pattern",
     "Progress": "cepheid.hosts.spark.stream.progress",
     "Refusal": "cepheid.hosts.spark.supervised.news",
@@ -139,6 +144,7 @@ _MODULES = {
     "pattern_from_text": "cepheid.lang.documents",
     "pattern_to_document": "cepheid.lang.documents",
     "pattern_to_yaml": "cepheid.lang.documents",
+    "plot": "cepheid.plotting.plot",
     "progress": "cepheid.streams",
     "progress_listener": "cepheid.streams",
     "prometheus_text": "cepheid.hosts.spark.stream.progress",
