@@ -22,11 +22,14 @@ from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
-from cepheid.plan.conditions.types import is_string
+from cepheid.plan.calendar import Deadlines, deadlines_after
+from cepheid.plan.conditions.types import is_binary, is_string
 from cepheid.plan.plan_set import LiftedFor
 
 Mask: TypeAlias = npt.NDArray[np.int64]
 
+_LONGER = 4
+"""How much longer than the average of its column a list may be."""
 _LEAST = 64
 """The events that there is room for at first."""
 
@@ -56,6 +59,12 @@ class Compiled(Protocol):
     @property
     def orders_texts(self) -> bool:
         """Whether scripts compare strings by their order."""
+
+    @property
+    def deadlines(self) -> Deadlines | None:
+        """How deadlines follow from the times of events, if the window follows the calendar. They are a value of each
+        event, after the lifted ones.
+        """
 
 
 class WorkingSet:
@@ -97,6 +106,16 @@ class WorkingSet:
             self._parts, self._arrays = [], _Arrays(self._pattern)
             self.add(retained)
 
+    @property
+    def bytes(self) -> int:
+        """About the number of bytes of all events."""
+        return sum(part.data.nbytes for part in self._parts)
+
+    @property
+    def widest(self) -> int:
+        """The bytes of the longest text in a chosen column, or about those of a list; at least 1."""
+        return max([1, *(widest(column) for part in self._parts for column in part.chosen)])
+
     def shown(self, position: int) -> dict[str, Any]:
         """The chosen columns of an event, for a message."""
         return self.take(np.array([position], np.int32)).shown(0)
@@ -128,7 +147,7 @@ class _Arrays:
         self._pattern = pattern
         self._length = 0
         self._texts = _TextCodes(pattern)
-        self.events = _room(len(pattern.plan.values), 0)
+        self.events = _room(len(pattern.plan.values) + (pattern.deadlines is not None), 0)
 
     def add(self, batch: Batch) -> None:
         begin, end = self._length, self._length + len(batch)
@@ -137,6 +156,8 @@ class _Arrays:
         events = self.events
         events.time[begin:end] = batch.column(TIME).view(pa.int64()).to_numpy()
         events.mask[begin:end] = mask_of(batch)
+        if self._pattern.deadlines is not None:
+            events.values[-1, begin:end] = deadlines_after(events.time[begin:end], self._pattern.deadlines)
         if not self._pattern.script_columns:
             return
         values = batch.values
@@ -219,6 +240,15 @@ def rows_with_any(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequenc
         if bits:
             has_any |= mask & bits != 0
     return np.flatnonzero(has_any)
+
+
+def widest(column: pa.Array) -> int:
+    """The bytes of the longest text in the column, or about those of a list; at least 1."""
+    if pa.types.is_nested(column.type):
+        return int(_LONGER * column.nbytes // max(1, len(column)))
+    if is_string(column.type) or is_binary(column.type):
+        return int(pc.max(pc.binary_length(column)).as_py() or 1)
+    return 1
 
 
 def _room(columns: int, length: int) -> Events:

@@ -86,7 +86,7 @@ def _from_rows(table: pa.Table, key: Sequence[str], time: Sequence[str]) -> Matc
     nested = [
         field.name
         for field in table.schema
-        if field.name not in key and (field.name not in _NO_STAGES) and pa.types.is_nested(field.type)
+        if field.name not in key and field.name not in _NO_STAGES and _has_events(field.type)
     ]
     rows = table.select([name for name in table.schema.names if name not in {*nested, "event"} - {*key}])
     parts = [part for part in _parts(table, nested) if part.events.num_rows]
@@ -104,6 +104,15 @@ def _from_rows(table: pa.Table, key: Sequence[str], time: Sequence[str]) -> Matc
     return Matches(rows, match[order], [stages[place] for place in order], events)
 
 
+def _has_events(type_: pa.DataType) -> bool:
+    """Whether the values are events, or lists or maps of events; other nested columns are measures."""
+    if pa.types.is_struct(type_):
+        return True
+    if pa.types.is_map(type_):
+        return _has_events(type_.item_type)
+    return (pa.types.is_list(type_) or pa.types.is_large_list(type_)) and bool(pa.types.is_struct(type_.value_type))
+
+
 @dataclass(frozen=True)
 class _Part:
     """The events of one column."""
@@ -115,7 +124,7 @@ class _Part:
 
 def _parts(table: pa.Table, names: Sequence[str]) -> Iterator[_Part]:
     """The events of the columns, or of the column `events` of occurrences, which has all of them."""
-    for name in ["events"] if "events" in names else names:
+    for name in ["events"] if _has_all_events(table.schema, names) else names:
         column = table.column(name).combine_chunks()
         column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
         if pa.types.is_map(column.type) or _is_pairs(column.type):
@@ -123,8 +132,22 @@ def _parts(table: pa.Table, names: Sequence[str]) -> Iterator[_Part]:
         elif pa.types.is_struct(column.type):
             taken = np.flatnonzero(np.asarray(pc.is_valid(column)))
             yield _part(taken, name, column.take(pa.array(taken)))
-        elif pa.types.is_struct(column.type.value_type):
+        else:
             yield _part(_parents(column), name, column.flatten())
+
+
+def _has_all_events(columns: pa.Schema, names: Sequence[str]) -> bool:
+    """Whether these are rows of occurrences. Unlike a stage of the name `events`, the list of all events has other
+    parts than the columns beside it, as the type and the time come first.
+    """
+    parts = {name: _field_names(columns.field(name).type) for name in names}
+    return "events" in parts and all(parts["events"] != other for name, other in parts.items() if name != "events")
+
+
+def _field_names(type_: pa.DataType) -> list[str]:
+    """The fields of a struct, or of the structs in a list."""
+    inner = type_ if pa.types.is_struct(type_) or pa.types.is_map(type_) else type_.value_type
+    return [field.name for field in inner] if pa.types.is_struct(inner) else []
 
 
 def _is_pairs(type_: pa.DataType) -> bool:

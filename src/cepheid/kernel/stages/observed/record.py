@@ -21,7 +21,7 @@ from cepheid.kernel.stages.layout import (
     PartialMatches,
     Starts,
 )
-from cepheid.kernel.stages.lookup.deadline import later
+from cepheid.kernel.stages.lookup.deadline import end_of_window
 
 
 @inlined
@@ -74,10 +74,10 @@ def record_deadline(
     starts: Starts, tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int
 ) -> None:
     """The deadline of a partial match passes. If it is a match, nothing is recorded."""
-    row, window = partials.rows[number], tables.settings[0].window
+    row = partials.rows[number]
     state = tables.states[row.state]
     if row.whole >= 0 or not (state.complete or state.pending):
-        over = window >= 0 and later(events.time[row.start], window) == cursor.now
+        over = end_of_window(tables, events, partials, number) == cursor.now
         fate = FateCode.OUT_OF_TIME if over else FateCode.GAP
         record_end(starts, partials, row.start, row.node, fate, NONE)
 
