@@ -1,22 +1,25 @@
-"""Patterns without key on Spark: in time slices on all cores, and in one task.
+"""Patterns without key, and with a key that has most of the events, on Spark: in time slices on all cores, and not.
 
 Beside the seconds, which depend on what else the machine does, it measures the processor time of the busiest of Spark's
 Python workers: the matching. With slices it is shared.
+
+python benchmarks/spark_slices.py --case key    # nine in ten events have the same key
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from measuring import alternating, machine, print_table, rows_wanted
+from measuring import alternating, machine, print_table
 
 from cepheid import Limits, Pattern, Report, detect
 from cepheid.hosts.spark.session import local_session
@@ -26,8 +29,21 @@ if TYPE_CHECKING:
 
 PER_SECOND, SECOND = 10, 1_000_000
 ROUNDS = 3
-ONE_TASK = Limits(on_limit="drop")
-"""They count the partial matches of all starts together, so events are not divided."""
+
+
+class Case(NamedTuple):
+    """How events are detected in time slices, and without them."""
+
+    slices: dict[str, Any]
+    whole: dict[str, Any]
+    title: str
+
+
+CASES = {
+    # A limit counts the partial matches of all starts together, so events are not divided.
+    "none": Case({}, {"limits": Limits(on_limit="drop")}, "without key"),
+    "key": Case({"key": "sensor", "slices": True}, {"key": "sensor"}, "nine in ten events with the same key"),
+}
 PATTERNS = {
     "next, few open": Pattern.begin("a").where("price < 5").next("b").where("price > 95").within("10 minutes"),
     "300 open, by index": (
@@ -53,21 +69,22 @@ def make_events(rows: int) -> pa.Table:
     return pa.table(
         {
             "id": np.arange(rows),
+            "sensor": np.where(random.random(rows) < 0.9, 0, random.integers(1, 1_000, rows)),
             "at": pa.array(at).cast(pa.timestamp("us", "UTC")),
             "price": np.round(random.random(rows) * 100, 3),
         }
     )
 
 
-def find(events: DataFrame, pattern: Pattern, limits: Limits | None, report: Report | None = None) -> None:
-    found = detect(events, pattern, time="at", sequence="id", columns=["id"], limits=limits, report=report)
+def find(events: DataFrame, pattern: Pattern, options: dict[str, Any], report: Report | None = None) -> None:
+    found = detect(events, pattern, time="at", sequence="id", columns=["id"], report=report, **options)
     found.write.format("noop").mode("overwrite").save()
 
 
-def matches(events: DataFrame, pattern: Pattern, limits: Limits | None) -> int:
+def matches(events: DataFrame, pattern: Pattern, options: dict[str, Any]) -> int:
     """The number of matches. Warms up Spark's own code, and the workers load the kernel."""
     report = Report()
-    find(events, pattern, limits, report)
+    find(events, pattern, options, report)
     return report.counts.matches
 
 
@@ -97,26 +114,31 @@ def _processor_seconds() -> dict[int, float]:
 
 
 def main() -> None:
-    rows = rows_wanted(__doc__ or "", default=1_000_000)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="events to measure with (default 1,000,000)")
+    parser.add_argument("--case", choices=CASES, default="none")
+    wanted = parser.parse_args()
+    case = CASES[wanted.case]
     print(machine())
     session = local_session("benchmark", time_zone="UTC")
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
-        pq.write_table(make_events(rows), path, row_group_size=1 << 17)
+        pq.write_table(make_events(wanted.rows), path, row_group_size=1 << 17)
         events = session.read.parquet(str(path))
         for name, pattern in PATTERNS.items():
-            count = matches(events, pattern, None)
-            assert count == matches(events, pattern, ONE_TASK)
-            seconds = alternating(
-                {"slices": partial(find, events, pattern, None), "one": partial(find, events, pattern, ONE_TASK)},
-                rounds=ROUNDS,
-            )
-            one, slices = (busiest(partial(find, events, pattern, limits)) for limits in (ONE_TASK, None))
-            lines.append([name, count, seconds["one"], seconds["slices"], one, slices, one / slices])
+            count = matches(events, pattern, case.slices)
+            assert count == matches(events, pattern, case.whole)
+            ways = {
+                "slices": partial(find, events, pattern, case.slices),
+                "whole": partial(find, events, pattern, case.whole),
+            }
+            seconds = alternating(ways, rounds=ROUNDS)
+            whole, slices = (busiest(ways[way]) for way in ("whole", "slices"))
+            lines.append([name, count, seconds["whole"], seconds["slices"], whole, slices, whole / slices])
             print(lines[-1], flush=True)
-    head = ["", "matches", "one task, s", "slices, s", "busiest worker of one task, s", "of slices, s", "ratio"]
-    print_table(f"Spark batch without key, {rows:,} events", head, lines)
+    head = ["", "matches", "whole, s", "slices, s", "busiest worker of the whole, s", "of slices, s", "ratio"]
+    print_table(f"Spark batch, {case.title}, {wanted.rows:,} events", head, lines)
     session.stop()
 
 

@@ -2,10 +2,13 @@
 
 A test compares each part with the output of this program. The part of the demo, which runs on Spark for half a minute,
 has a test of its own.
+
+python scripts/build_docs.py "command line"    # only these parts
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import tempfile
@@ -35,10 +38,15 @@ _PART = re.compile(r"(<!-- generated: (?P<name>[a-z ]+) -->\n).*?(<!-- end -->)"
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(sorted(GENERATED))}; by default all")
+    parts = parser.parse_args().parts or [*GENERATED]
+    if unknown := {*parts} - {*GENERATED}:
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}; known are {', '.join(sorted(GENERATED))}")
     (ROOT / "docs" / "reference" / "functions.md").write_text(function_reference(), "utf-8")
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         before = page.read_text("utf-8")
-        after = filled(before, GENERATED)
+        after = filled(before, parts)
         if after != before:
             page.write_text(after, "utf-8")
             print(f"{page.relative_to(ROOT)} is written anew")

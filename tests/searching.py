@@ -12,4 +12,4 @@ KILLS = int(os.environ.get("CEPHEID_KILLS", "2"))
 
 def share(percent: int) -> settings:
     """Run only this percentage of the profile's examples, because each example takes longer than in other tests."""
-    return settings(max_examples=settings.default.max_examples * percent // 100)
+    return settings(max_examples=max(1, settings.default.max_examples * percent // 100))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, c
 from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of, known_family_of
 from cepheid.families.family import Explanation
-from cepheid.knowledge.column import AnswerColumn
 from cepheid.lang.arguments import shown
 from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -21,7 +20,6 @@ from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.expression import leaf_types as named_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern
-from cepheid.plan.conditions.parameters import with_nulls
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.patterns import Measures, asked_patterns
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cepheid.hosts.in_process.why import Why
+    from cepheid.knowledge.column import AnswerColumn
 
 Events = TypeVar("Events")
 
@@ -69,6 +68,7 @@ def detect(
     shards: int = SHARDS,
     standbys: int = 0,
     workers: int | Literal["auto"] = 1,
+    worker_memory: int | str | None = None,
     slices: bool = False,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
@@ -112,6 +112,8 @@ def detect(
             input ignores it.
         workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
             many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
+        worker_memory: The memory that each of several workers may use for its part, as in "2 GB" or a number of bytes.
+            None: as much as there is.
         slices: For batches on Spark: whether the events of each key are divided by time, for a few keys that have most
             of the events. Without a key they are, where the pattern allows it.
         show_keys: For a stream: whether `progress` names its hottest keys, which are often personal data. Otherwise it
@@ -133,8 +135,9 @@ def detect(
         EventError: events cannot be ordered, as they have no key, no time, or an ambiguous local time.
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
-        LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows.
-        WorkerFailed: a worker process ended.
+        LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows; or
+            a worker needs more than `worker_memory`.
+        WorkerFailed: a worker process ended, also because a library could allocate no more within `worker_memory`.
     """
     if family_of(events) is not None:
         raise PatternError("the events come first, then the pattern: write detect(events, pattern)")
@@ -156,6 +159,7 @@ def detect(
         shards=shards,
         standbys=standbys,
         workers=workers,
+        worker_memory=worker_memory,
         slices=slices,
         show_keys=show_keys,
         checkpoint=checkpoint,
@@ -190,7 +194,8 @@ def why(
         key, time, sequence, columns, limits, as_of, time_zone, nulls: As for `detect`.
 
     Returns:
-        A `Why`: printed, it is a readable text; `funnel` has its numbers, and `trace` shows one key step by step.
+        A `Why`: printed, it is a readable text; `funnel` has its numbers, `near_misses` are the starts that would match
+        with one change of the pattern, and `trace` shows one key step by step.
 
     Raises:
         PatternError, SchemaError, EventError, SkipError, ConditionError, LimitExceeded: as `detect`. SchemaError also
@@ -209,9 +214,11 @@ def why(
     )
     if is_spark(events):
         raise SchemaError("why reads events in process: give it some of them, as in events.where(…).toArrow()")
+    from cepheid.hosts.in_process.tables import to_arrow
     from cepheid.hosts.in_process.why import why_in_process
 
-    return why_in_process(arrow_table(events), request)
+    table, from_arrow = to_arrow(events)
+    return why_in_process(table, request, from_arrow)
 
 
 def leaf_types(
@@ -260,6 +267,8 @@ def add_column(events: Events, column: AnswerColumn, *, name: str | None = None)
         SchemaError: the events have a column of the name, or not the columns that the answers depend on.
         KnowledgeError: the answers are of several types.
     """
+    from cepheid.knowledge.column import AnswerColumn
+
     if not isinstance(column, AnswerColumn):
         raise SchemaError(f"column: a column that knowledge.column(…) makes is expected, got {shown(column)}")
     if is_spark(events):
@@ -326,6 +335,8 @@ def explain(
 
 def _check_alone(pattern: Any, measures: Any, named: Sequence[str]) -> None:
     """Raises PatternError or SchemaError for what is wrong with a pattern without events."""
+    from cepheid.plan.conditions.parameters import with_nulls
+
     faults = [f"{name}: it is about events; give events=… with it, or leave it out" for name in named]
     (asked, *_) = asked_patterns(pattern, measures, faults)
     _check_one(pattern)

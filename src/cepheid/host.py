@@ -42,6 +42,7 @@ from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_lateness,
     checked_limits,
+    checked_memory,
     checked_name,
     checked_names,
     checked_nulls,
@@ -65,6 +66,7 @@ def open_host(
     retain: timedelta | str | None = None,
     retain_rows: int | None = None,
     workers: int | Literal["auto"] = 1,
+    worker_memory: int | str | None = None,
     allow: Iterable[str] | None = (),
     kafka_options: Mapping[str, str] | None = None,
 ) -> Host:
@@ -80,6 +82,8 @@ def open_host(
             outbox that a subscription has not delivered are always kept.
         workers: How many processes run the deployed patterns, each pattern in one of them. 1: this process alone;
             "auto": one for each core. This process feeds them, and does all that concerns the store.
+        worker_memory: The memory that each of several workers may use for its patterns, as in "2 GB" or a number of
+            bytes. A feed that needs more fails with LimitExceeded and changes nothing. None: as much as there is.
         allow: What subscriptions may reach: functions as "module:function", the origins of web hooks as
             "https://hooks.example.com", Kafka's servers as "kafka://host:port", other hosts by the URLs of their
             stores; and networks, as "10.0.0.0/8", if web hooks may be at addresses that are not public. None: accept
@@ -97,10 +101,13 @@ def open_host(
     faults: list[str] = []
     retention = _checked_retention(retain, retain_rows, faults)
     asked = checked_workers(workers, faults)
+    memory = None if worker_memory is None else checked_memory(worker_memory, faults)
+    if memory is not None and asked == 1:
+        faults.append("worker_memory: it bounds several workers, as with workers=2; leave it out")
     if faults:
         raise SchemaError("\n".join(faults))
     reach = Reach(allow, kafka_options or {}, open_host, own=url)
-    host = DurableHost(open_store(url), retention, places_for(cores() if asked == "auto" else asked))
+    host = DurableHost(open_store(url), retention, places_for(cores() if asked == "auto" else asked, memory))
     try:
         return Host(host, reach)
     except BaseException:

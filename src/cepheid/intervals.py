@@ -17,7 +17,6 @@ from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
-from cepheid.plan.intervals.explain import explain_intervals, join_diagram
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
 from cepheid.requests.request import Nulls
@@ -141,11 +140,15 @@ class IntervalMatcher:
 
     def explain(self) -> str:
         """The plan as text: conditions, and the order of joins."""
+        from cepheid.plan.intervals.explain import explain_intervals
+
         matcher = cast("IntervalServiceMatcher", self._host.matcher)
         return explain_intervals(matcher.plan_now, self._frequencies, warnings=matcher.warnings)
 
     def diagram(self) -> str:
         """The joins as a Mermaid flowchart."""
+        from cepheid.plan.intervals.explain import join_diagram
+
         return join_diagram(cast("IntervalPlan", self._host.plan), self._frequencies)
 
     def snapshot(self) -> bytes:

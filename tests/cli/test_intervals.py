@@ -64,7 +64,7 @@ def test_wrong_arguments(cepheid: Cepheid) -> None:
     assert done.stderr == "--start, --end: events of a Pattern have one time: name its column by --time\n"
     done = cepheid("check", "chain.yaml", "--parameter", "x=1")
     assert done.stderr == (
-        "the parameter 'x' is not used: no condition or measure has $x (parameter 'x')\n"
+        "the parameter 'x' is not used: no condition, measure, length or count has $x (parameter 'x')\n"
         "Nothing in the pattern is a parameter: leave it out.\n"
     )
 

@@ -73,7 +73,7 @@ def test_check_reports_all_at_once(cepheid: Cepheid) -> None:
         "                                         ^^^^^^^\n"
         "Give it: with_parameters(symbol=…), --parameter symbol=… on the command line, "
         "or a value in the pattern file.\n"
-        "the parameter 'limits' is not used: no condition or measure has $limits (parameter 'limits')\n"
+        "the parameter 'limits' is not used: no condition, measure, length or count has $limits (parameter 'limits')\n"
         "Did you mean 'limit'?\n"
     )
     assert cepheid("check", "asked.yaml", "--parameter", "symbol=it's").returncode == 0
@@ -103,7 +103,7 @@ def test_parameters_of_other_patterns(folder: Path, cepheid: Cepheid, text: str,
     problems = json.loads(done.stdout)["problems"]
     assert [(p["message"], p["line"]) for p in problems] == [
         ("the parameter 'who' has no value", line),
-        ("the parameter 'spare' is not used: no condition or measure has $spare", 1),
+        ("the parameter 'spare' is not used: no condition, measure, length or count has $spare", 1),
     ]
     assert problems[1]["column"] == spare
     (folder / "p.yaml").write_text(text.replace(", spare: 1", ""))
@@ -125,7 +125,7 @@ def test_problems_of_parameters_and_types_are_placed(folder: Path, cepheid: Ceph
     assert [(p["message"], p["line"], p["column"]) for p in problems] == [
         ("no type 'ani' in the taxonomy", 13, 14),
         ("no column named 'symbl', which holds the types", 8, 11),
-        ("the parameter 'spare' is not used: no condition or measure has $spare", 5, 3),
+        ("the parameter 'spare' is not used: no condition, measure, length or count has $spare", 5, 3),
     ]
 
 

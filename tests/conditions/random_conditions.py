@@ -11,7 +11,7 @@ _FORMS: dict[str, list[str]] = {
         *("<n>", "<n>", "<b>", "<b>", "<x>", "<x>", "<p>", "<f>"),
         *("0", "2", "-1", "1.5", "0.25", "1e2D", "9007199254740993L"),
         *("({number} + {number})", "({number} - {number})", "({number} * {number})", "({number} / {number})"),
-        *("({number} % {number})", "({number} div {number})", "(- {number})", "abs({number})"),
+        *("({number} % {number})", "({number} div {number})", "(- {number})", "abs({number})", "sqrt({number})"),
         *("coalesce({number}, {number})", "nullif({number}, {number})", "if({truth}, {number}, {number})"),
         "CASE WHEN {truth} THEN {number} WHEN {truth} THEN {number} ELSE {number} END",
         "CASE {number} WHEN {number} THEN {number} WHEN {number} THEN {number} END",

@@ -102,9 +102,35 @@ ACROSS: dict[str, Check] = {
     "min({s}.n) < n": lambda e, s: less(least(s, "n"), e["n"]),
     "max({s}.x) > x": lambda e, s: less(e["x"], greatest(s, "x")),
     "max({s}.kind) = kind": lambda e, s: equal(greatest(s, "kind"), e["kind"]),
+    "count(DISTINCT {s}.kind) < 2": lambda _, s: len({*present(s, "kind")}) < 2,
+    "count(DISTINCT {s}.x) > n": lambda e, s: less(e["n"], len({rank(x) for x in present(s, "x")})),
+    "x > avg({s}.x) + 2 * stddev({s}.x)": lambda e, s: less(_above(s, "x"), e["x"]),
+    "var_pop({s}.n) + 0.15D < n": lambda e, s: less(_spread(s, "n"), _float(e["n"])),
+    "sqrt({s}.x * x + 1) < x": lambda e, s: less(_root(nth(s, "x", -1), e["x"]), e["x"]),
     "min({s}.price) = price": lambda e, s: equal(least(s, "price"), e["price"]),
 }
 """Conditions on the current event and those of the stage that stands for {s}."""
+
+
+def _above(rows: Rows, column: str) -> float | None:
+    """Two deviations of a sample above the average."""
+    values = present(rows, column)
+    if len(values) < 2:
+        return None
+    mean = sum(values) / len(values)
+    return mean + 2 * math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _spread(rows: Rows, column: str) -> float | None:
+    values = present(rows, column)
+    if not values:
+        return None
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / len(values) + 0.15
+
+
+def _root(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else math.sqrt(left * right + 1)
 
 
 def _float(value: Any) -> float | None:

@@ -104,11 +104,13 @@ FOLDS = {
     "max(s0.price)": lambda taken: max(known(taken, "price"), default=None),
     "sum(s0.price)": lambda taken: sum(known(taken, "price")) if known(taken, "price") else None,
     "avg(s0.n)": lambda taken: sum(known(taken, "n")) / len(known(taken, "n")) if known(taken, "n") else None,
+    "count(DISTINCT s0.kind)": lambda taken: len({*known(taken, "kind")}),
     "s0.id": lambda taken: taken[-1]["id"] if taken else None,
     "first(s0.id)": lambda taken: taken[0]["id"] if taken else None,
     "last(s0.id, 1)": lambda taken: taken[-2]["id"] if len(taken) > 1 else None,
 }
-OF_MATCHES = [*FOLDS, "sum(s0.x)", "avg(s0.x)", "min(s0.x)", "max(s0.x)", "avg(s0.price)", "min(s0.kind)"]
+OF_MATCHES = [*FOLDS, "sum(s0.x)", "avg(s0.x)", "stddev(s0.x)", "var_pop(s0.n)", "count(DISTINCT s0.x)"]
+OF_MATCHES += ["min(s0.x)", "max(s0.x)", "avg(s0.price)", "min(s0.kind)"]
 
 
 def known(taken: Sequence[Row], name: str) -> list[Any]:

@@ -158,16 +158,18 @@ def test_one_key_step_by_step() -> None:
     table = pa.concat_tables([events("axab"), events("ab").set_column(0, "k", pa.array(["y", "y"]))])
     pattern = FOLLOWED.where("at > a.at").within("2 minutes").skip(Skip.past_last_event())
     steps = why(table, pattern, **OPTIONS).trace({"k": "x"}).steps
-    a, b = "a: kind = 'a'", "b: kind = 'b' and at > a.at"
-    assert [(step.partial_match, step.outcome, dict(step.conditions)) for step in steps] == [
-        ((), "taken by a", {a: True}),
+    assert [(step.partial_match, step.outcome, {one.of: one.result for one in step.conditions}) for step in steps] == [
+        ((), "taken by a", {"a": True}),
+        (("a 00:00:00",), "ignored", {"b": False}),
+        ((), "starts nothing", {"a": False}),
         (("a 00:00:00",), "ends: out of time", {}),
-        ((), "taken by a", {a: True}),
-        (("a 00:02:00",), "taken by b, complete", {b: True}),
-        ((), "starts nothing", {a: False}),
+        ((), "taken by a", {"a": True}),
+        (("a 00:02:00",), "taken by b, complete", {"b": True}),
+        ((), "starts nothing", {"a": False}),
         (("a 00:02:00", "b 00:03:00"), "match", {}),
     ]
-    assert [None if step.event is None else step.event["kind"] for step in steps] == ["a", None, "a", "b", "b", None]
+    kinds = [None if step.event is None else step.event["kind"] for step in steps]
+    assert kinds == ["a", "x", "x", None, "a", "b", "b", None]
 
 
 def test_the_text_of_a_trace() -> None:
@@ -177,15 +179,17 @@ def test_the_text_of_a_trace() -> None:
         "2026-01-01 00:00:00  kind = a",
         "    - → taken by a  (a: kind = 'a': true)",
         "2026-01-01 00:01:00  kind = x",
-        "    a 00:00:00 → ends: broken  (b: kind = 'b': not true)",
-        "    - → starts nothing  (a: kind = 'a': not true)",
+        "    a 00:00:00 → ends: broken  (b: kind = 'b': false)",
+        "    - → starts nothing  (a: kind = 'a': false)",
     ]
     assert trace.to_dict()["steps"][0] == {
         "time": "2026-01-01 00:00:00+00:00",
         "event": {"kind": "a"},
         "partial_match": [],
         "outcome": "taken by a",
-        "conditions": {"a: kind = 'a'": True},
+        "conditions": [
+            {"of": "a", "result": True, "parts": [{"text": "kind = 'a'", "result": True, "values": {"kind": "a"}}]}
+        ],
     }
 
 
@@ -223,3 +227,48 @@ def test_keys_that_cannot_be_traced(key: dict[str, object], message: str) -> Non
     """A key that is not there, or not named in full, is refused with what to write."""
     with pytest.raises(SchemaError, match=message):
         why(events("ab"), FOLLOWED, **OPTIONS).trace(key)
+
+
+def test_conditions_of_a_step_have_three_values() -> None:
+    """Each part of a condition is true, false or unknown, and has the values that it compared; the text shows those
+    that are not among the event's columns, and NULLs.
+    """
+    table = pa.table(
+        {
+            "k": ["x"] * 3,
+            "at": [START + timedelta(minutes=m) for m in range(3)],
+            "v": pa.array([5, None, 3], pa.int64()),
+        }
+    )
+    pattern = Pattern.begin("a").where("v = 5").followed_by("b").where("v IS NOT NULL AND v > a.v - 1")
+    trace = why(table, pattern, **OPTIONS).trace({"k": "x"})
+    offered = [step.conditions[0] for step in trace.steps if step.partial_match and step.conditions]
+    assert [(one.of, one.result) for one in offered] == [("b", False), ("b", False)]
+    assert [[(part.result, dict(part.values)) for part in one.parts] for one in offered] == [
+        [(False, {"v": None}), (None, {"v": None, "a.v - 1": 4})],
+        [(True, {"v": 3}), (False, {"v": 3, "a.v - 1": 4})],
+    ]
+    assert "b: v IS NOT NULL: false (v is NULL), v > a.v - 1: unknown (v is NULL, a.v - 1 = 4)" in str(trace)
+    assert "b: v IS NOT NULL: true, v > a.v - 1: false (a.v - 1 = 4)" in str(trace)
+
+
+def test_a_condition_is_unknown() -> None:
+    """A condition is unknown if a part is unknown and none is false."""
+    table = pa.table({"at": [START], "v": pa.array([None], pa.int64())})
+    (step,) = why(table, Pattern.begin("a").where("v > 1"), time="at").trace().steps
+    assert (step.conditions[0].result, step.outcome) == (None, "starts nothing")
+
+
+def test_a_condition_that_another_part_guards() -> None:
+    """A part that fails on an event, where SQL would not evaluate it, has no result of its own."""
+    table = pa.table({"at": [START], "t": pa.array(["x"])})
+    pattern = Pattern.begin("a").where("t <> 'x' AND date_add(date'2026-01-01', cast(t AS INT)) > date'2026-01-01'")
+    (step,) = why(table, pattern, time="at").trace().steps
+    assert [part.text for part in step.conditions[0].parts] == ["t <> 'x'"]
+
+
+def test_a_trace_in_a_notebook() -> None:
+    """A notebook shows the steps in a table, without what an event could smuggle into it."""
+    shown = why(events("<"), A, **OPTIONS).trace({"k": "x"})._repr_html_()
+    assert "starts nothing" in shown
+    assert "kind = &lt;" in shown

@@ -23,6 +23,7 @@ from tests.searching import share
 from cepheid import (
     ConditionError,
     EventError,
+    LimitExceeded,
     Limits,
     OccurrencePattern,
     Pattern,
@@ -160,10 +161,10 @@ def test_auto_is_one_worker_for_few_events() -> None:
     assert detect(few, B, workers="auto", **KEYED).equals(detect(few, B, **KEYED))
 
 
-@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None, np.float64(2), np.array([2, 3])])
+@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None, np.float64(2), np.array([2, 3]), 1_000_000])
 def test_wrong_numbers(workers: Any) -> None:
-    """The number is whole and at least 1, or "auto"."""
-    with pytest.raises(SchemaError, match=r"workers: a whole number from 1, or 'auto', is expected, got "):
+    """The number is whole and from 1 to 256, or "auto"."""
+    with pytest.raises(SchemaError, match=r"workers: a whole number from 1 to 256, or 'auto', is expected, got "):
         detect(events_of(6), B, workers=workers, **KEYED)
 
 
@@ -231,6 +232,30 @@ def test_a_worker_that_is_killed() -> None:
     ):
         worker.ask(None)
     worker.end()
+
+
+def test_a_worker_that_needs_more_memory_than_it_may() -> None:
+    """It fails the call, which names the bound. The next call has no bound."""
+    numbers = np.arange(2_000_000)
+    at = pa.array(numbers, pa.timestamp("us", "UTC"))
+    table = pa.table({"key": numbers % 4, "at": at, "kind": pa.array(np.where(numbers < 1_999_000, "a", "b"))})
+    pattern = Pattern.begin("a").where("kind = 'a'").followed_by("b").where("kind = 'b' AND at > a.at")
+    with pytest.raises((LimitExceeded, WorkerFailed), match=r"256,000,000 bytes \(worker_memory\)"):
+        detect(table, pattern, workers=2, worker_memory="256 MB", **KEYED)
+    assert not len(detect(table[:1000], pattern, workers=2, **KEYED))
+
+
+@pytest.mark.parametrize("memory", [0, 1000, -5, 1.5, True, "much", "2 TB", "2", "255 MB"])
+def test_wrong_memory(memory: Any) -> None:
+    """A bound is a number of bytes, or has a unit, and a process can start within it."""
+    with pytest.raises(SchemaError, match=r"worker_memory: at least 256,000,000 bytes are expected.*, got "):
+        detect(events_of(6), B, workers=2, worker_memory=memory, **KEYED)
+
+
+def test_memory_of_one_worker() -> None:
+    """The calling process is not bounded, so the argument is refused."""
+    with pytest.raises(SchemaError, match="worker_memory: it bounds several workers, as with workers=2; leave it out"):
+        detect(events_of(6), B, worker_memory="1 GB", **KEYED)
 
 
 def test_a_worker_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:

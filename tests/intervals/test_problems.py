@@ -130,7 +130,7 @@ def test_problems_of_conditions_have_their_place() -> None:
     )
     assert "a condition must be BOOLEAN, this is BIGINT" in refused("EVENT PAL(A a, B b) WHERE a.n + b.n")
     assert (
-        "LIKE takes STRING, got BIGINT: not available in process; it is available on Spark (where, column 1)"
+        "LIKE takes STRING, got BIGINT (where, column 1)"
         in refused("EVENT PAL(A a, B b) WHERE a.n LIKE '1%'")
     )
     assert "a condition must be BOOLEAN" in refused("EVENT PAL(A a, B b) WHERE start(a) - start(b)")
@@ -152,7 +152,7 @@ def test_parameters() -> None:
         "  a.user = $who AND start(b) > $since\n"
         "           ^^^^\n"
         "Names are case-sensitive, and 'Who' is there. Write $Who, or name it 'who'.\n"
-        "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')\n"
+        "the parameter 'spare' is not used: no condition, measure, length or count has $spare (parameter 'spare')\n"
         "Known here: Who, most, since, who"
     )
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.compile.script import encode
 from cepheid.compile.stages.automaton import Action, Edge, build_automaton
-from cepheid.compile.stages.compiled import compile_plan
+from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
 from cepheid.compile.stages.tables import start_only_with
+from cepheid.compile.stages.untils import untils_of
 from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.failures import ConditionFailed
@@ -22,6 +23,8 @@ from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
 from cepheid.kernel.stages.layout import NEGATED, TIMED_OUT
+from cepheid.kernel.stages.observed.compiled import CountingKernel, CountingLookingBackKernel
+from cepheid.kernel.stages.observed.tally import Tally
 from cepheid.kernel.stages.reference import ReferenceMatcher, positions_of
 from cepheid.plan.stages.plan import Plan
 
@@ -121,6 +124,7 @@ def run_compiled(
     restored: bool = False,
     counts: list[tuple[int, int, int]] | None = None,
     only_marked: bool = False,
+    tallies: list[Tally] | None = None,
 ) -> Found | str:
     """The same from the compiled kernel. The rows that `batches` leave over are run last, and all keys are closed.
     After each batch, the number of withheld matches is appended to `withheld`, and the open partial matches to
@@ -129,7 +133,8 @@ def run_compiled(
     `indexed` says whether the kernel makes an index whenever it can, or never; None: when it pays. If `restored`, each
     batch goes to a kernel of its own, which restores the state of the one before it. At the end, how often a partial
     match was visited is appended to `counts`, and how many partial matches and matches were dropped. With
-    `only_marked`, only events with the bit `may_start` start partial matches.
+    `only_marked`, only events with the bit `may_start` start partial matches. With `tallies`, the kernel also counts
+    starts, and its counts are appended; it is not restored.
     """
     compiled = compile_plan(plan)
     if only_marked:
@@ -147,8 +152,7 @@ def run_compiled(
     )
     for number, text in compiled.string_constants.items():
         compiled.tables.constants[number] = texts.index(text)
-    kind = CompiledKernel if plan.pattern.without is None else LookingBackKernel
-    matcher = kind(compiled.tables, capacity=capacity)
+    matcher = _kernel(compiled, capacity, counting=tallies is not None)
     done, held = [0] * len(keys), list[int]()
     found = [Found([], set()) for _ in keys]
     key_of = np.repeat(np.arange(len(keys)), [len(key) for key in keys])
@@ -173,15 +177,30 @@ def run_compiled(
                 listed.append(listed_of(matcher.listed(working_set.time, NO_TIME, 1000), positions))
             held = [positions[i] for i in matcher.hold()]
             if restored:
-                state, matcher = matcher.state(), kind(compiled.tables, capacity=capacity)
+                state, matcher = matcher.state(), _kernel(compiled, capacity)
                 matcher.restore(state, held)  # type: ignore[arg-type]  # the kernel reads only how many are held
     except (ConditionFailed, SkipError):
         return "failed"
     if counts is not None:
         counts.append((int(matcher.cursor.visited), *matcher.dropped))
+    _add_tally(matcher, tallies)
     timeouts = {timeout for part in found for timeout in part.timeouts}
     matches = [match for part in found for match in part.matches]
     return Found(matches, timeouts, negated_of(matcher.negated), no_matches_of(found))
+
+
+def _kernel(compiled: CompiledPattern, capacity: int, *, counting: bool = False) -> CompiledKernel:
+    before = compiled.plan.pattern.without is not None
+    if counting:
+        kind = CountingLookingBackKernel if before else CountingKernel
+        return kind(compiled.tables, untils_of(compiled), capacity=capacity)
+    return (LookingBackKernel if before else CompiledKernel)(compiled.tables, capacity=capacity)
+
+
+def _add_tally(matcher: CompiledKernel, tallies: list[Tally] | None) -> None:
+    if isinstance(matcher, CountingKernel):
+        assert tallies is not None
+        tallies.append(matcher.tally())
 
 
 def no_matches_of(found: Iterable[Found]) -> Counter[tuple[Taken, int, int]]:

@@ -33,6 +33,7 @@ from cepheid.plan.stages.plan import Plan
 INT, DOUBLE, BOOL, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
 PRICE = pa.decimal128(6, 2)
 COLUMNS = (INT, DOUBLE, PRICE, STRING)
+VARIATIONS = [fold for fold in Fold if fold.varies]
 INT_COLUMN, DOUBLE_COLUMN, DECIMAL_COLUMN, STRING_COLUMN = range(4)
 
 times = st.sampled_from([None, None, Times(1, None), Times(2, None), Times(1, 3), Times(2, 2), Times(2, 4)])
@@ -171,6 +172,7 @@ def integers(stage: int) -> st.SearchStrategy[Script]:
         st.builds(
             lambda s, c: Aggregate(Fold.COUNT, s, c, INT), seen, st.sampled_from([None, INT_COLUMN, DOUBLE_COLUMN])
         ),
+        st.builds(lambda s, c: Aggregate(Fold.DISTINCT, s, c, INT), seen, st.integers(0, len(COLUMNS) - 1)),
     )
     binary = st.sampled_from(
         [
@@ -203,7 +205,7 @@ def doubles(stage: int) -> st.SearchStrategy[Script]:
         st.builds(lambda s, b: StageValue(s, DOUBLE_COLUMN, DOUBLE, b), seen, st.integers(0, 1)),
         st.builds(
             lambda fold, s: Aggregate(fold, s, DOUBLE_COLUMN, DOUBLE),
-            st.sampled_from([Fold.SUM, Fold.AVG, Fold.MIN, Fold.MAX]),
+            st.sampled_from([Fold.SUM, Fold.AVG, Fold.MIN, Fold.MAX, *VARIATIONS]),
             seen,
         ),
         st.builds(lambda s: Aggregate(Fold.AVG, s, INT_COLUMN, DOUBLE), seen),
@@ -219,9 +221,15 @@ def doubles(stage: int) -> st.SearchStrategy[Script]:
             Operator.REMAINDER,
             Operator.LEAST,
             Operator.GREATEST,
+            Operator.POWER,
         ]
     )
-    return leaves | st.builds(lambda o, a, b: Operation(o, (a, b), DOUBLE), binary, leaves, leaves)
+    unary = st.sampled_from([Operator.SQRT, Operator.EXP, Operator.LN, Operator.LOG10])
+    return st.one_of(
+        leaves,
+        st.builds(lambda o, a, b: Operation(o, (a, b), DOUBLE), binary, leaves, leaves),
+        st.builds(lambda o, a: Operation(o, (a,), DOUBLE), unary, leaves),
+    )
 
 
 @scripts_of

@@ -40,6 +40,7 @@ CHANGES = {
     "kernel/occurrences/layout.py": ("BOUND = 1", "BOUND = 9"),
     "kernel/intervals/layout.py": ("RETRACTION = 0, 1, -1", "RETRACTION = 0, -1, 1"),
     "kernel/stages/layout.py": ("GROWN = -1", "GROWN = -2"),
+    "kernel/stages/observed/classes/layout.py": ("NO_START = -1", "NO_START = -2"),
     "kernel/sets/layout.py": ("1 << 50", "1 << 51"),
     "kernel/jit.py": ("_nrt=False, forceinline=True", "_nrt=False"),
     "kernel/scripts/interpreter.py": ("2**53", "2**52"),

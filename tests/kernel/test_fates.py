@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as st
-from tests.kernel.running import Row
+from tests.kernel.running import Row, Visit, run_compiled
 from tests.kernel.running_python import rows_batch
 from tests.kernel.strategies import event_rows, plans
 from tests.searching import share
@@ -21,15 +21,21 @@ from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
 from cepheid.kernel.stages.observed.fates import Fate
 from cepheid.kernel.stages.observed.kernel import ObservedKernel, TracedKernel
+from cepheid.kernel.stages.observed.tally import Tally
 from cepheid.kernel.stages.python_kernel import PythonKernel
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
 
+KEYS = st.lists(event_rows(8), min_size=1, max_size=3)
+BATCHES = st.lists(
+    st.lists(st.builds(Visit, st.integers(0, 2), st.integers(0, 4), st.booleans()), max_size=4), max_size=4
+)
+UNTILS = st.none() | st.integers(0, 20)
 LIMITS = st.sampled_from([Limits(), Limits(), Limits(3, 2, "drop")])
 
 
 @share(50)
-@given(plans(), st.lists(event_rows(8), min_size=1, max_size=3), st.none() | st.integers(0, 20), LIMITS)
+@given(plans(), KEYS, UNTILS, LIMITS)
 def test_each_start_has_one_fate(plan: Plan, keys: list[list[Row]], until: int | None, limits: Limits) -> None:
     """An observed kernel and a traced one emit what others emit. Each first event of a result is a start; the starts of
     matches are matched, and each other start has one fate, which is of a kind that the pattern and its results allow.
@@ -58,6 +64,46 @@ def test_each_start_has_one_fate(plan: Plan, keys: list[list[Row]], until: int |
     forbidden = {position for position, fate in fates.items() if fate is Fate.FORBIDDEN}
     assert forbidden <= set().union(*(first[outcome] for outcome in first if outcome >= NEGATED))
     assert Fate.OVER_LIMIT not in fates.values() or limits.on_limit == "drop"
+
+
+@given(plans(scripted=False), KEYS, BATCHES, UNTILS, LIMITS)
+def test_compiled(
+    plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], until: int | None, limits: Limits
+) -> None:
+    """The compiled kernel counts the starts that are observed, for any visits."""
+    _assert_equal(replace(plan, limits=limits), keys, batches, until)
+
+
+@given(plans(), KEYS, BATCHES, UNTILS)
+def test_compiled_with_scripts(
+    plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], until: int | None
+) -> None:
+    """The same for patterns with conditions across events, unless one of them fails."""
+    _assert_equal(plan, keys, batches, until)
+
+
+def _assert_equal(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], until: int | None) -> None:
+    known = (1 << len(plan.bits)) - 1
+    keys = [[(time, mask & known, values) for time, mask, values in rows] for rows in keys]
+    batches = [[visit for visit in batch if visit.key < len(keys)] for batch in batches]
+    last = max((row[0] for rows in keys for row in rows), default=0)
+    end = None if until is None else last + until
+    try:
+        expected = observed_tally(plan, keys, FOREVER if end is None else end)
+    except (ConditionFailed, SkipError):
+        return
+    tallies: list[Tally] = []
+    if run_compiled(plan, keys, batches, end, tallies=tallies) == "failed":
+        return
+    note(f"expected {expected}\n     got {tallies[0]}")
+    assert tallies == [expected]
+
+
+def observed_tally(plan: Plan, keys: Sequence[Sequence[Row]], until: int) -> Tally:
+    """The counts of the reference."""
+    observed = ObservedKernel(compile_plan(plan))
+    _run(observed, plan, keys, until)
+    return observed.tally()
 
 
 def _values(emitted: Emitted) -> list[list[int]]:

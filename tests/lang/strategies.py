@@ -32,7 +32,7 @@ names = text.filter(bool)
 conditions = text.filter(lambda t: t.strip() != "") | st.sampled_from(["a > 1", "origin = late.origin", "x <> 'it''s'"])
 
 
-durations = st.integers(1, 10**12).map(lambda count: f"{count} microseconds")
+durations = st.integers(1, 10**12).map(lambda count: f"{count} microseconds") | st.just("$limit")
 ADD: list[Any] = [Pattern.next, Pattern.followed_by, Pattern.followed_by_any]
 NOT: list[Any] = [Pattern.not_next, Pattern.not_followed_by]
 FLAGS = [Pattern.optional, Pattern.greedy, Pattern.consecutive, Pattern.allow_combinations, Pattern.longest]
@@ -69,12 +69,14 @@ def quantified(draw: st.DrawFn, pattern: Pattern) -> Pattern:
     match kind:
         case "times":
             low, more = draw(st.integers(0, 5)), draw(st.none() | st.integers(0, 5))
-            counts = (max(low, 1), None) if more is None else (low, max(low + more, 1))
+            counts: tuple[Any, Any] = (max(low, 1), None) if more is None else (low, max(low + more, 1))
+            if draw(st.booleans()):
+                counts = draw(st.sampled_from([("$n", counts[1]), (counts[0], "$m"), ("$n", "$m"), ("$n", None)]))
             pattern = pattern.times(*counts, window=window)
         case "one_or_more":
             pattern = pattern.one_or_more(window=window)
         case "times_or_more":
-            pattern = pattern.times_or_more(draw(st.integers(1, 3)), window=window)
+            pattern = pattern.times_or_more(draw(st.integers(1, 3) | st.just("$n")), window=window)
     for flag in draw(st.lists(st.sampled_from(FLAGS), max_size=3)):
         pattern = flag(pattern)
     if draw(st.booleans()):

@@ -282,7 +282,8 @@ foo: 1
         "subtype, until, one_or_more,"
     )
     call = "times(n) with n at least 1, or times(a, b) with 0 <= a <= b and b at least 1"
-    times = "a whole number of at least 1, or a list [a, b] with 0 <= a <= b and b at least 1"
+    times = "a whole number of at least 1, a list [a, b] with 0 <= a <= b and b at least 1, or a parameter, '$NAME'"
+    least = "a whole number of at least 1, or a parameter, '$NAME'"
     units = "Write a whole number and a unit, as in '12 hours'; units: "
     units += "microseconds (us, µs), milliseconds (ms), seconds (s, sec), minutes (min), hours (h), days (d), weeks"
     length = f"a length of time: whole numbers with units ({units.partition('units: ')[2]}), as in '12 hours' or "
@@ -300,11 +301,11 @@ foo: 1
         f"item 2 of 'where' must be {item}, got 5 (p.yaml, line 9, column 20)",
         f"item 3 of 'where' must be {item}, got ' ' (p.yaml, line 9, column 23)",
         "'one_or_more' is left out where 'times' is given, as a stage has one quantifier (p.yaml, line 12, column 3)",
-        f"'window' must be {length}'1 minute 30 seconds', got 5 (p.yaml, line 15, column 27)",
+        f"'window' must be {length}'1 minute 30 seconds'; or a parameter, '$NAME', got 5 (p.yaml, line 15, column 27)",
         f"'begin' is for the first stage: a later one is {later} (p.yaml, line 16, column 5)",
         f"times(2, 1) is not possible: write {call} (p.yaml, line 17, column 20)",
         f"not a length of time: '3 ours'. {units} (p.yaml, line 17, column 36)",
-        "'times_or_more' must be a whole number of at least 1, got 1.5 (p.yaml, line 18, column 18)",
+        f"'times_or_more' must be {least}, got 1.5 (p.yaml, line 18, column 18)",
         '\'not_next\' must be text that is not empty, got [{"begin": "f"}] (p.yaml, line 19, column 13)',
         "a length of time must be positive, got '0 days' (p.yaml, line 20, column 20)",
         "'until' must be SQL text that is not empty, or 'semantic: FILTER', got [\"x\"] (p.yaml, line 21, column 10)",

@@ -135,7 +135,7 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
                 "Refer to earlier events by their stage."
             ),
         ),
-        ("count(distinct a.b)", "DISTINCT is refused in count(…) (column 7)\n  count(distinct a.b)\n        ^^^^^^^^"),
+        ("sum(distinct a.b)", "DISTINCT is refused in sum(…) (column 5)\n  sum(distinct a.b)\n      ^^^^^^^^"),
         (
             "count(*)",
             (
@@ -160,10 +160,10 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
             "explode() makes rows; a condition is one value per event (column 1)\n  explode(a)\n  ^^^^^^^^^^",
         ),
         (
-            "stddev(a.b)",
+            "median(a.b)",
             (
-                "stddev() is an aggregate; over a stage's events use first, last, count, sum, avg, min or max "
-                "(column 1)\n  stddev(a.b)\n  ^^^^^^^^^^^"
+                "median() is an aggregate; over a stage's events use first, last, count, sum, avg, min, max, stddev or "
+                "variance (column 1)\n  median(a.b)\n  ^^^^^^^^^^^"
             ),
         ),
         (

@@ -60,15 +60,16 @@ stages:
             "                    ^^^^^^\n" + GIVE.format("least")
         ),
         (
-            "the parameter 'limit' is not used: no condition or measure has $limit (parameter 'limit')\n"
+            "the parameter 'limit' is not used: no condition, measure, length or count has $limit (parameter 'limit')\n"
             "Did you mean 'limt'?"
         ),
         (
-            "the parameter 'spare' is not used: no condition or measure has $spare (parameter 'spare')\n"
+            "the parameter 'spare' is not used: no condition, measure, length or count has $spare (parameter 'spare')\n"
             "Known here: least, limt"
         ),
         (
-            "the parameter 'quoted' is not used: no condition or measure has $quoted (parameter 'quoted')\n"
+            "the parameter 'quoted' is not used: no condition, measure, length or count has $quoted "
+            "(parameter 'quoted')\n"
             "Known here: least, limt"
         ),
     ]

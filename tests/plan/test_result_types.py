@@ -12,7 +12,8 @@ from tests.plan.operator_engine import type_of_expression
 
 from cepheid.errors import PatternError
 from cepheid.lang.sql.parser import parse_expression
-from cepheid.plan.conditions.result_types import avg_type, sum_type
+from cepheid.plan.conditions.result_types import fold_type
+from cepheid.plan.conditions.script import Fold
 from cepheid.plan.conditions.types import sql_name
 
 if TYPE_CHECKING:
@@ -93,14 +94,18 @@ def test_refused(text: str, message: str, span: tuple[int, int]) -> None:
 
 
 def test_folds() -> None:
-    """Sums are BIGINT, DOUBLE or a decimal of 18 digits; averages are DOUBLE or a decimal with four more digits."""
-    assert [sum_type(t) for t in (pa.int8(), pa.float32(), pa.decimal128(4, 2))] == [
+    """Sums are BIGINT, DOUBLE or a decimal of 18 digits; averages are DOUBLE or a decimal with four more digits;
+    variances are DOUBLE.
+    """
+    assert [fold_type(Fold.SUM, t) for t in (pa.int8(), pa.float32(), pa.decimal128(4, 2))] == [
         pa.int64(),
         pa.float64(),
         pa.decimal128(18, 2),
     ]
-    assert [avg_type(t) for t in (pa.int64(), pa.decimal128(4, 2))] == [pa.float64(), pa.decimal128(8, 6)]
-    assert [sum_type(pa.string()), avg_type(pa.decimal128(15, 0))] == [None, None]
+    assert [fold_type(Fold.AVG, t) for t in (pa.int64(), pa.decimal128(4, 2))] == [pa.float64(), pa.decimal128(8, 6)]
+    assert [fold_type(Fold.SUM, pa.string()), fold_type(Fold.AVG, pa.decimal128(15, 0))] == [None, None]
+    assert [fold_type(Fold.STDDEV, t) for t in (pa.decimal128(38, 2), pa.string())] == [pa.float64(), None]
+    assert [fold_type(Fold.DISTINCT, t) for t in (pa.string(), pa.list_(pa.int8()))] == [pa.int64(), None]
 
 
 def _binary_texts() -> Iterator[str]:

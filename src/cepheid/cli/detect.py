@@ -13,6 +13,7 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
+from cepheid.cli.pictures.drawing import Drawing, check_drawing, draw_matches
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
@@ -39,6 +40,7 @@ class _Detection:
     workers: int | str
     output: Path | None
     as_json: bool
+    drawing: Drawing
 
 
 @o.spread
@@ -66,6 +68,7 @@ def detect(
         Path | None, typer.Option(help="A .parquet, .csv or .jsonl file. Default: a table, or JSON lines when piped.")
     ] = None,
     as_json: o.AsJson = False,
+    drawing: Drawing,
 ) -> None:
     """Find the matches of a pattern in events from files."""
     if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
@@ -73,7 +76,7 @@ def detect(
         raise typer.BadParameter(message, param_hint="--time")
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
-        asked = (as_of, nulls, rows_per, o.workers_from(workers), output, as_json)
+        asked = (as_of, nulls, rows_per, o.workers_from(workers), output, as_json, drawing)
         _run(_Detection(pattern, parameters, options, *asked))
 
 
@@ -87,6 +90,7 @@ def _run(asked: _Detection) -> None:
     errors = Console(stderr=True)
     start = perf_counter()
     opened = open_pattern(asked.pattern, asked.parameters, asked.events.type)
+    check_drawing(asked.drawing, asked.events)
     if asked.output is not None:
         check_output(asked.output, [asked.pattern, *event_files(asked.events.files)])
     with opened.problems_located():
@@ -112,6 +116,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
 
             with event_failures():
                 matches = matches.toArrow()
+        draw_matches(asked.drawing, asked.events, events, matches)
         return matches, report.counts
 
 

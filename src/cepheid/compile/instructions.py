@@ -20,6 +20,10 @@ class Op(IntEnum):
     """Push slot a, or NULL if the count in slot b is 0."""
     CHECK_SUM = 7
     """Fail if the sum that belongs to carry slot a no longer fits 64 bits."""
+    SAMPLE_VARIANCE = 8
+    """Push the sum in slot a divided by one less than the count in slot b; NULL if the divisor is not positive."""
+    POPULATION_VARIANCE = 9
+    """The same, divided by the count itself."""
     AVERAGE_F = 5
     AVERAGE_DECIMAL = 6
     ADD_I = 10
@@ -43,6 +47,7 @@ class Op(IntEnum):
     MULTIPLY_F = 23
     DIVIDE_F = 24
     REMAINDER_F = 25
+    POWER_F = 28
     NEGATE_F = 26
     ABS_F = 27
     EQUAL_I = 30
@@ -76,6 +81,11 @@ class Op(IntEnum):
     """The value stays on the stack."""
     SWAP = 62
     """Exchange the two values on top."""
+    SQRT_F = 64
+    """From here on: functions of one double, which may be NULL for a value."""
+    EXP_F = 65
+    LN_F = 66
+    LOG10_F = 67
 
 
 class SlotKind(IntEnum):
@@ -86,8 +96,14 @@ class SlotKind(IntEnum):
     FIRST = 1
     """The event taken, if the slot is empty and, with `back` above 0, the slot with `back` - 1 is not."""
     COUNT = 2
+    DISTINCT_I = 3
+    """The number of different values among the events of the stage."""
+    DISTINCT_F = 4
     CARRY = 10
     """How often the sum in the source slot has wrapped around, upwards minus downwards. Updated before the sum."""
+    DEVIATIONS = 11
+    """The sum of the squared deviations from the mean, after Welford. Updated before the mean, and after the count."""
+    MEAN = 12
     SUM_I = 13
     SUM_F = 14
     SUM_I_AS_F = 15

@@ -63,6 +63,11 @@ _DOUBLE_OPS = {
     Operator.REMAINDER: Op.REMAINDER_F,
     Operator.NEGATE: Op.NEGATE_F,
     Operator.ABS: Op.ABS_F,
+    Operator.SQRT: Op.SQRT_F,
+    Operator.EXP: Op.EXP_F,
+    Operator.LN: Op.LN_F,
+    Operator.LOG10: Op.LOG10_F,
+    Operator.POWER: Op.POWER_F,
 }
 _COMPARISONS = {
     Operator.EQUAL: (Op.EQUAL_I, Op.EQUAL_F),
@@ -72,6 +77,8 @@ _COMPARISONS = {
     Operator.LEAST: (Op.LEAST_I, Op.LEAST_F),
     Operator.GREATEST: (Op.GREATEST_I, Op.GREATEST_F),
 }
+_READS = {SlotKind.CARRY: SlotKind.SUM_I, SlotKind.DEVIATIONS: SlotKind.MEAN, SlotKind.MEAN: SlotKind.COUNT}
+"""The slot of the same column that a slot of this kind reads when it changes."""
 _ORDERING = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.LEAST, Operator.GREATEST)
 
 
@@ -132,9 +139,15 @@ class Program:
             assert aggregate.column is not None
             self._emit(Op.AT_EVENT, self.slots.index(_extreme_slot(aggregate)), aggregate.column)
             return
+        if aggregate.fold is Fold.DISTINCT:
+            self._emit(Op.COUNT, self.slots.index(_distinct_slot(aggregate, self.columns)))
+            return
         count = self.slots.index(_count_slot(aggregate))
         if aggregate.fold is Fold.COUNT:
             self._emit(Op.COUNT, count)
+            return
+        if aggregate.fold.varies:
+            self._emit_variance(aggregate, count)
             return
         total_slot = _sum_slot(aggregate, self.columns)
         total = self.slots.index(total_slot)
@@ -148,6 +161,12 @@ class Program:
                 self._emit(Op.SCALE_UP, self._range(aggregate.type), self._constant(1))
         else:
             self._emit(Op.AVERAGE_DECIMAL if pa.types.is_decimal(aggregate.type) else Op.AVERAGE_F, total, count)
+
+    def _emit_variance(self, aggregate: Aggregate, count: int) -> None:
+        op = Op.SAMPLE_VARIANCE if aggregate.fold.of_sample else Op.POPULATION_VARIANCE
+        self._emit(op, self.slots.index(_deviations_slot(aggregate)), count)
+        if aggregate.fold.is_root:
+            self._emit(Op.SQRT_F)
 
     def _emit_operation(self, operation: Operation) -> None:
         match operation.operator:
@@ -283,8 +302,8 @@ def orders_texts(script: Script) -> bool:
 
 def source_of(slot: Slot, slots: tuple[Slot, ...]) -> int | None:
     """The number of the slot that `slot` reads when it changes; None: it reads no other."""
-    if slot.kind is SlotKind.CARRY:
-        return slots.index(replace(slot, kind=SlotKind.SUM_I))
+    if slot.kind in _READS:
+        return slots.index(replace(slot, kind=_READS[slot.kind]))
     return slots.index(replace(slot, back=slot.back - 1)) if slot.back else None
 
 
@@ -301,9 +320,14 @@ def _slots_of(script: Script, columns: Sequence[pa.DataType]) -> Iterator[Slot]:
             yield _event_slot(script)
         case Aggregate(fold=Fold.MIN | Fold.MAX):
             yield _extreme_slot(script)
+        case Aggregate(fold=Fold.DISTINCT):
+            yield _distinct_slot(script, columns)
         case Aggregate(fold=fold):
             yield _count_slot(script)
-            if fold is not Fold.COUNT:
+            if fold.varies:
+                yield (deviations := _deviations_slot(script))
+                yield replace(deviations, kind=SlotKind.MEAN)
+            elif fold is not Fold.COUNT:
                 yield (total := _sum_slot(script, columns))
                 if total.kind is SlotKind.SUM_I:
                     yield _carry_slot(total)
@@ -326,6 +350,17 @@ def _extreme_slot(aggregate: Aggregate) -> Slot:
 
 def _count_slot(aggregate: Aggregate) -> Slot:
     return Slot(SlotKind.COUNT, aggregate.stage, -1 if aggregate.column is None else aggregate.column)
+
+
+def _distinct_slot(aggregate: Aggregate, columns: Sequence[pa.DataType]) -> Slot:
+    assert aggregate.column is not None
+    kinds = SlotKind.DISTINCT_I, SlotKind.DISTINCT_F
+    return Slot(kinds[_is_double(columns[aggregate.column])], aggregate.stage, aggregate.column)
+
+
+def _deviations_slot(aggregate: Aggregate) -> Slot:
+    assert aggregate.column is not None
+    return Slot(SlotKind.DEVIATIONS, aggregate.stage, aggregate.column)
 
 
 def _sum_slot(aggregate: Aggregate, columns: Sequence[pa.DataType]) -> Slot:

@@ -8,27 +8,34 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-import pyarrow as pa
-
 from cepheid.errors import Problem
-from cepheid.events.batch import Schema
-from cepheid.lang.consistency import Consistency
-from cepheid.lang.document.marked_text import Value
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.html import html_of, text_html
-from cepheid.matchers.counts import ReadCounts
-from cepheid.plan.division import TimeSlices
-from cepheid.plan.engine import SqlEngine
-from cepheid.plan.lifted import OutputName
-from cepheid.plan.pattern_request import PatternRequest, PlanOptions
-from cepheid.plan.plan_set import PlanSet, Words
-from cepheid.plan.tiers import Side, Tier
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cepheid.compile.step_in_words import StepInWords
+    from cepheid.events.batch import Schema
+    from cepheid.lang.consistency import Consistency
+    from cepheid.lang.document.marked_text import Value
+    from cepheid.matchers.counts import ReadCounts
     from cepheid.matchers.parts import Part
-    from cepheid.matchers.protocols import FiniteMatcher, ObservedMatcher, PatternRunner, ServiceMatcher, TracedMatcher
+    from cepheid.matchers.protocols import (
+        FiniteMatcher,
+        NearMatcher,
+        ObservedMatcher,
+        PatternRunner,
+        ServiceMatcher,
+        TracedMatcher,
+    )
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.plan.division import TimeSlices
+    from cepheid.plan.engine import SqlEngine
+    from cepheid.plan.lifted import OutputName
+    from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+    from cepheid.plan.plan_set import PlanSet, Words
+    from cepheid.plan.tiers import Side, Tier
 
 LateBy: TypeAlias = Literal["start", "end"]
 """The time of an event that decides whether it is late; "start" for an event with a single time."""
@@ -186,13 +193,27 @@ class Family(Protocol):
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
 
-    def observed(self, compiled: Any, until: int | None) -> ObservedMatcher:  # noqa: ARG002
-        """The matcher for `why`; only for kinds that explain misses."""
+    def observed(self, compiled: Any, until: int | None, events: int | None = None) -> ObservedMatcher:  # noqa: ARG002
+        """The matcher for `why`; only for kinds that explain misses. `events` is the number of events to come, if it is
+        known.
+        """
         raise AssertionError(f"{self.noun} is not observed")
 
     def traced(self, compiled: Any, until: int | None) -> TracedMatcher:  # noqa: ARG002
         """The matcher for the steps of one key; only for kinds that explain misses."""
         raise AssertionError(f"{self.noun} is not traced")
+
+    def changes(self, pattern: Any) -> Sequence[Any]:  # noqa: ARG002
+        """The changes with which near misses are found; `text` says each in words."""
+        raise AssertionError(f"{self.noun} is not changed")
+
+    def near_patterns(self, pattern: Any, changes: Sequence[Any], *, complete: bool) -> list[Any]:  # noqa: ARG002
+        """The patterns that `near` runs for these changes. `complete`: the input is."""
+        raise AssertionError(f"{self.noun} has no near misses")
+
+    def near(self, plans: Any, changes: Sequence[Any], until: int | None) -> NearMatcher:  # noqa: ARG002
+        """The matcher that finds near misses, for the plans of `near_patterns`."""
+        raise AssertionError(f"{self.noun} has no near misses")
 
     def parts(self, compiled: Any) -> Sequence[Part]:
         """What `finite` does, in parts for several processes."""

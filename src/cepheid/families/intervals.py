@@ -6,28 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from cepheid.errors import Problem
-from cepheid.families.compatibility import rows_per_of
 from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.consistency import Consistency, End
-from cepheid.lang.intervals.document import write_document
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.matchers.counts import IntervalCounts
-from cepheid.plan.division import TimeSlices
-from cepheid.plan.intervals.build import build_interval_plans, check_intervals, types_of_variables
-from cepheid.plan.intervals.growth import interval_growth, interval_warnings, never_certain
-from cepheid.plan.intervals.plan import ROW_ORDER, IntervalPlan, IntervalPlans
-from cepheid.plan.intervals.slices import slices_of_all, slices_text
-from cepheid.plan.lifted import OutputName
-from cepheid.plan.undivided import Undivided
+from cepheid.plan.reserved import BY_END
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cepheid.compile.intervals.compiled import CompiledIntervalPlans
+    from cepheid.errors import Problem
+    from cepheid.events.batch import Schema
+    from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.intervals.runner import IntervalsRunner
     from cepheid.matchers.parts import GatheredPart
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+    from cepheid.plan.division import TimeSlices
+    from cepheid.plan.engine import SqlEngine
+    from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
+    from cepheid.plan.lifted import OutputName
+    from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 
 
 _NO_VALUES = "intervals are divided by key and by time only"
@@ -42,7 +41,7 @@ class Intervals(Family):
     noun = "an IntervalPattern"
     has_ends = True
     in_order = False
-    sorted_by = ROW_ORDER
+    sorted_by = BY_END
     outputs: tuple[OutputName, ...] = ("matches", "late")
     always_in_one_table = True
     last_columns = ("event",)
@@ -55,26 +54,50 @@ class Intervals(Family):
         }
     )
     counts = IntervalCounts
-    build = staticmethod(build_interval_plans)
-    document = staticmethod(write_document)
 
     def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:  # noqa: ARG002
+        from cepheid.plan.intervals.build import check_intervals
+
         return check_intervals(pattern)
 
     def types(self, pattern: IntervalPattern) -> Iterable[str]:
+        from cepheid.plan.intervals.build import types_of_variables
+
         return types_of_variables(pattern).values()
+
+    def build(
+        self,
+        patterns: Sequence[PatternRequest[IntervalPattern]],
+        schema: Schema,
+        engine: SqlEngine,
+        options: PlanOptions,
+    ) -> IntervalPlans:
+        from cepheid.plan.intervals.build import build_interval_plans
+
+        return build_interval_plans(patterns, schema, engine, options)
+
+    def document(self, pattern: IntervalPattern) -> dict[str, Value]:
+        from cepheid.lang.intervals.document import write_document
+
+        return write_document(pattern)
 
     def warnings(self, plan: IntervalPlan) -> Iterable[str]:
         return plan.odd
 
     def growth(self, plan: IntervalPlan, late_by: LateBy) -> Iterable[str]:
+        from cepheid.plan.intervals.growth import interval_growth
+
         return interval_growth(plan.pattern, End(late_by))
 
     def never_certain(self, plan: IntervalPlan, late_by: LateBy) -> list[Problem]:
+        from cepheid.plan.intervals.growth import never_certain
+
         return never_certain(plan.pattern, End(late_by), f"give {plan.schema.time!r} the watermark")
 
     def explain(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> Explanation:
         from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram
+        from cepheid.plan.intervals.growth import interval_warnings
+        from cepheid.plan.intervals.slices import slices_text
 
         if plan is None:
             return Explanation(f"{explain_interval_pattern(pattern)}\n", None, pattern.picture)
@@ -87,6 +110,8 @@ class Intervals(Family):
         return Explanation(f"{text}\n", join_diagram(plan), pattern.picture)
 
     def remarks(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> list[str]:  # noqa: ARG002
+        from cepheid.plan.intervals.growth import interval_warnings
+
         return list(interval_warnings(pattern))
 
     def compile(self, plans: IntervalPlans) -> CompiledIntervalPlans:
@@ -117,6 +142,9 @@ class Intervals(Family):
         return GatheredMatcher(self.parts(compiled), width=width)
 
     def time_slices(self, plans: IntervalPlans, *, settled: bool = False) -> TimeSlices | str:
+        from cepheid.plan.intervals.slices import slices_of_all
+        from cepheid.plan.undivided import Undivided
+
         found = slices_of_all(plans, settled=settled)
         return found.text if isinstance(found, Undivided) else found
 
@@ -137,6 +165,7 @@ class Intervals(Family):
 
     def compatibility(self, runner: IntervalsRunner, zone: str) -> dict[str, Any]:
         """The values leave out the consistency, which may change."""
+        from cepheid.families.compatibility import rows_per_of
         from cepheid.matchers.intervals.service import pattern_parts
 
         plan = runner.plan

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from cepheid.errors import Problem
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
-from cepheid.lang.occurrences.document import write_document
 from cepheid.lang.occurrences.expression import Occurrence
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.matchers.counts import EventCounts
-from cepheid.plan.lifted import OutputName
-from cepheid.plan.occurrences.build import build_occurrence_plans, check_occurrences
-from cepheid.plan.occurrences.growth import occurrence_growth
-from cepheid.plan.occurrences.plan import OccurrencePlan
-from cepheid.plan.occurrences.plans import OccurrencePlans
-from cepheid.plan.occurrences.sub_keys import sub_keys_of_occurrences, sub_keys_text
-from cepheid.plan.occurrences.types import event_types, misread_types
-from cepheid.plan.tiers import Side
-from cepheid.plan.undivided import Undivided, division_lines
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cepheid.compile.occurrences.compiled import CompiledOccurrences
+    from cepheid.errors import Problem
+    from cepheid.events.batch import Schema
+    from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.occurrences.parts import OccurrencesPart
     from cepheid.matchers.occurrences.runner import OccurrencesRunner
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
+    from cepheid.plan.engine import SqlEngine
+    from cepheid.plan.lifted import OutputName
+    from cepheid.plan.occurrences.plan import OccurrencePlan
+    from cepheid.plan.occurrences.plans import OccurrencePlans
+    from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+    from cepheid.plan.tiers import Side
 
 _NO_OTHER = "occurrences are divided by key and by value only"
 """Why there are no copies by start and no time slices."""
@@ -42,10 +40,10 @@ class Occurrences(Family):
     outputs: tuple[OutputName, ...] = ("matches", "inconsistent", "late")
     last_columns = ("events", "event")
     counts = EventCounts
-    build = staticmethod(build_occurrence_plans)
-    document = staticmethod(write_document)
 
     def check(self, pattern: OccurrencePattern, measures: Mapping[str, str] | None) -> list[Problem]:
+        from cepheid.plan.occurrences.build import check_occurrences
+
         return check_occurrences(pattern, measures)
 
     def advice(self, given: object) -> str | None:
@@ -54,20 +52,42 @@ class Occurrences(Family):
         return None
 
     def types(self, pattern: OccurrencePattern) -> Iterable[str]:
+        from cepheid.plan.occurrences.types import event_types
+
         return event_types(pattern)
 
     def endless(self, pattern: OccurrencePattern) -> OccurrencePattern:
         """The pattern with the policy RECENT if it has none, as all occurrences in unbounded input are too many."""
         return pattern if pattern.chosen is not None else pattern.policy(Policy.RECENT)
 
+    def build(
+        self,
+        patterns: Sequence[PatternRequest[OccurrencePattern]],
+        schema: Schema,
+        engine: SqlEngine,
+        options: PlanOptions,
+    ) -> OccurrencePlans:
+        from cepheid.plan.occurrences.build import build_occurrence_plans
+
+        return build_occurrence_plans(patterns, schema, engine, options)
+
+    def document(self, pattern: OccurrencePattern) -> dict[str, Value]:
+        from cepheid.lang.occurrences.document import write_document
+
+        return write_document(pattern)
+
     def warnings(self, plan: OccurrencePlan) -> Iterable[str]:
         return plan.warnings
 
     def growth(self, plan: OccurrencePlan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
+        from cepheid.plan.occurrences.growth import occurrence_growth
+
         return occurrence_growth(plan)
 
     def explain(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> Explanation:
         from cepheid.plan.occurrences import explain
+        from cepheid.plan.occurrences.sub_keys import sub_keys_text
+        from cepheid.plan.undivided import division_lines
 
         if plan is None:
             text = explain.explain_occurrences(pattern)
@@ -77,6 +97,8 @@ class Occurrences(Family):
         return Explanation("\n".join([*lines, ""]), explain.occurrence_mermaid(plan), pattern.picture)
 
     def remarks(self, pattern: OccurrencePattern, plan: OccurrencePlan | None) -> list[str]:
+        from cepheid.plan.occurrences.types import misread_types
+
         return list(misread_types(pattern) if plan is None else plan.warnings)
 
     def compile(self, plans: OccurrencePlans) -> CompiledOccurrences:
@@ -104,6 +126,9 @@ class Occurrences(Family):
         return _NO_OTHER
 
     def sub_keys(self, plans: OccurrencePlans) -> Sequence[Side]:
+        from cepheid.plan.occurrences.sub_keys import sub_keys_of_occurrences
+        from cepheid.plan.undivided import Undivided
+
         sides = sub_keys_of_occurrences(plans)
         return () if isinstance(sides, Undivided) else sides
 
@@ -124,7 +149,7 @@ class Occurrences(Family):
         from cepheid.families.compatibility import compatibility_of
 
         plan = runner.plan
-        return compatibility_of(plan, write_document(plan.pattern), layout_digest(runner.compiled), zone)
+        return compatibility_of(plan, self.document(plan.pattern), layout_digest(runner.compiled), zone)
 
     def service(self, plan: OccurrencePlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
         from cepheid.matchers.occurrences.detector import OccurrenceDetector
@@ -136,5 +161,5 @@ class Occurrences(Family):
             self.compatibility(runner, zone),
             lateness=options.lateness,
             consistency=options.consistency,
-            warnings=list(occurrence_growth(plan)),
+            warnings=list(self.growth(plan, options.late_by)),
         )

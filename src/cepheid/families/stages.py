@@ -6,38 +6,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
-from cepheid.errors import Problem
 from cepheid.families.family import Explanation, Family, LateBy, ServiceOptions
-from cepheid.lang.stages.document import pattern_form
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import EventCounts
-from cepheid.plan.division import TimeSlices
-from cepheid.plan.lifted import OutputName
-from cepheid.plan.stages.build import check_pattern
-from cepheid.plan.stages.division.explain import division_text
-from cepheid.plan.stages.division.slices import slices_of_all
-from cepheid.plan.stages.division.starts import starts_of
-from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
-from cepheid.plan.stages.growth import growth_warnings
-from cepheid.plan.stages.names import asked_types
-from cepheid.plan.stages.plan import Plan
-from cepheid.plan.stages.plans import Plans, build_plans
-from cepheid.plan.stages.tier_plans import TierPlan
-from cepheid.plan.stages.tiers import tiers_of_all, tiers_text
-from cepheid.plan.taxonomy import taxonomy_warnings
-from cepheid.plan.tiers import Side, Tier
-from cepheid.plan.undivided import Undivided
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cepheid.compile.stages.compiled_plans import CompiledPlans
     from cepheid.compile.step_in_words import StepInWords
+    from cepheid.errors import Problem
+    from cepheid.events.batch import Schema
+    from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.matchers.stages.near import NearMatcher
     from cepheid.matchers.stages.observed import ObservedMatcher, TracedMatcher
     from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
+    from cepheid.plan.division import TimeSlices
+    from cepheid.plan.engine import SqlEngine
+    from cepheid.plan.lifted import OutputName
+    from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+    from cepheid.plan.stages.near.changes import Change
+    from cepheid.plan.stages.plan import Plan
+    from cepheid.plan.stages.plans import Plans
+    from cepheid.plan.tiers import Side, Tier
 
 
 class Stages(Family):
@@ -54,16 +48,33 @@ class Stages(Family):
     lists_open = True
     explains_misses = True
     counts = EventCounts
-    build = staticmethod(build_plans)
-    document = staticmethod(pattern_form)
 
     def check(self, pattern: Pattern, measures: Mapping[str, str] | None) -> list[Problem]:
+        from cepheid.plan.stages.build import check_pattern
+
         return check_pattern(pattern, measures)
 
     def types(self, pattern: Pattern) -> Iterable[str]:
+        from cepheid.plan.stages.names import asked_types
+
         return (name for _, name in asked_types(pattern))
 
+    def build(
+        self, patterns: Sequence[PatternRequest[Pattern]], schema: Schema, engine: SqlEngine, options: PlanOptions
+    ) -> Plans:
+        from cepheid.plan.stages.plans import build_plans
+
+        return build_plans(patterns, schema, engine, options)
+
+    def document(self, pattern: Pattern) -> dict[str, Value]:
+        from cepheid.lang.stages.document import pattern_form
+
+        return pattern_form(pattern)
+
     def warnings(self, plan: Plan) -> Iterable[str]:
+        from cepheid.plan.stages.names import asked_types
+        from cepheid.plan.taxonomy import taxonomy_warnings
+
         return (*plan.odd, *taxonomy_warnings(plan.pattern.types, asked_types(plan.pattern)))
 
     def steps_in_words(self, pattern: Pattern) -> Iterable[StepInWords]:
@@ -77,6 +88,8 @@ class Stages(Family):
         return correlations(plan)
 
     def growth(self, plan: Plan, late_by: LateBy) -> Iterable[str]:  # noqa: ARG002
+        from cepheid.plan.stages.growth import growth_warnings
+
         return growth_warnings(plan.pattern)
 
     def names_of_functions(self, pattern: Pattern) -> list[str]:
@@ -86,7 +99,9 @@ class Stages(Family):
         from cepheid.compile.stages.compiled import compile_plan, relevance_text
         from cepheid.compile.stages.diagram import automaton_mermaid, automaton_text
         from cepheid.compile.stages.representation import lookups_text, representation_text
+        from cepheid.plan.stages.division.explain import division_text
         from cepheid.plan.stages.explain import explain_pattern, explain_plan
+        from cepheid.plan.stages.tiers import tiers_text
 
         if plan is None:
             text = explain_pattern(pattern)
@@ -118,15 +133,30 @@ class Stages(Family):
 
         return SortedMatchers(compiled, until=until)
 
-    def observed(self, compiled: CompiledPlans, until: int | None) -> ObservedMatcher:
+    def observed(self, compiled: CompiledPlans, until: int | None, events: int | None = None) -> ObservedMatcher:
         from cepheid.matchers.stages.observed import ObservedMatcher
 
-        return ObservedMatcher(compiled, until=until)
+        return ObservedMatcher(compiled, until=until, events=events)
 
     def traced(self, compiled: CompiledPlans, until: int | None) -> TracedMatcher:
         from cepheid.matchers.stages.observed import TracedMatcher
 
         return TracedMatcher(compiled, until=until)
+
+    def changes(self, pattern: Pattern) -> Sequence[Change]:
+        from cepheid.plan.stages.near.changes import changes_of
+
+        return changes_of(pattern)
+
+    def near_patterns(self, pattern: Pattern, changes: Sequence[Change], *, complete: bool) -> list[Pattern]:
+        from cepheid.matchers.stages.near import asked_of
+
+        return asked_of(pattern, changes, complete=complete)
+
+    def near(self, plans: Plans, changes: Sequence[Change], until: int | None) -> NearMatcher:
+        from cepheid.matchers.stages.near import NearMatcher
+
+        return NearMatcher(plans, changes, until)
 
     def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
         from cepheid.matchers.stages.parts import parts_of_stages
@@ -139,28 +169,41 @@ class Stages(Family):
         return SlicedMatcher(self.parts(compiled), width=width, until=until)
 
     def time_slices(self, plans: Plans, *, settled: bool = False) -> TimeSlices | str:
+        from cepheid.plan.stages.division.slices import slices_of_all
+        from cepheid.plan.undivided import Undivided
+
         found = slices_of_all(plans, settled=settled)
         return found.text if isinstance(found, Undivided) else found
 
     def tiers(self, plans: Plans) -> Sequence[Tier]:
+        from cepheid.plan.stages.tiers import tiers_of_all
+
         found = tiers_of_all(plans)
         return () if isinstance(found, str) else found
 
     def sub_keys(self, plans: Plans) -> Sequence[Side]:
+        from cepheid.plan.stages.division.sub_keys import sub_keys_of_all
+        from cepheid.plan.undivided import Undivided
+
         sides = sub_keys_of_all(plans)
         return () if isinstance(sides, Undivided) else sides
 
     def start_window(self, plan: Plan) -> int | str:
+        from cepheid.plan.stages.division.starts import starts_of
+        from cepheid.plan.undivided import Undivided
+
         found = starts_of(plan)
         return found.text if isinstance(found, Undivided) else found.window
 
     def tier_schema(self, plans: Plans, number: int, shipped: ShippedEvents) -> pa.Schema:
         from cepheid.matchers.stages.tiers import tier_schema
+        from cepheid.plan.stages.tier_plans import TierPlan
 
         return tier_schema(TierPlan(plans.only, self.tiers(plans)[number]), shipped)
 
     def tier_matcher(self, plans: Plans, number: int, shipped: ShippedEvents, until: int | None) -> FiniteMatcher:
         from cepheid.matchers.stages.tiers import TierMatcher
+        from cepheid.plan.stages.tier_plans import TierPlan
 
         return TierMatcher(TierPlan(plans.only, self.tiers(plans)[number]), shipped, until=until)
 
@@ -179,6 +222,7 @@ class Stages(Family):
         from cepheid.compile.stages.digest import layout_digest
         from cepheid.compile.stages.representation import choose_representation
         from cepheid.families.compatibility import compatibility_of
+        from cepheid.lang.stages.document import pattern_form
 
         compiled = runner.compiled
         plan = compiled.plan

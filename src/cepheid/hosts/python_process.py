@@ -33,11 +33,15 @@ def start_python(
         raise WorkerFailed(f"a worker process cannot be started: {error}") from error
 
 
-def how_it_ended(process: subprocess.Popen[bytes]) -> str:
-    """In words, for a process that has ended by itself or by a signal."""
+def how_it_ended(process: subprocess.Popen[bytes], memory: int | None = None) -> str:
+    """In words, for a process that has ended by itself or by a signal. `memory`: the bytes that it may allocate."""
     code = process.returncode
     if code >= 0:
         return f"worker process {process.pid} ended with exit code {code}; its output on standard error says why"
     name = signal.Signals(-code).name
-    reason = ", as the system does where memory runs out: use fewer workers" if name == "SIGKILL" else ""
+    reason = ""
+    if name == "SIGKILL":
+        reason = ", as the system does where memory runs out: use fewer workers"
+    elif memory is not None:
+        reason = f", as happens where a library cannot allocate more: it may have {memory:,} bytes (worker_memory)"
     return f"worker process {process.pid} was ended by {name}{reason}"

@@ -49,6 +49,7 @@ CONSTANTS = (
     "kernel/occurrences/layout.py",
     "kernel/intervals/layout.py",
     "kernel/stages/layout.py",
+    "kernel/stages/observed/classes/layout.py",
     "kernel/sets/layout.py",
 )
 """The files that define constants and NamedTuples of compiled functions. Of our own files they import only each other

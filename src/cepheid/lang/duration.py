@@ -116,5 +116,5 @@ def shorter(call: str, former: timedelta | None, length: timedelta | str) -> tim
     if former is None or duration <= former:
         return duration
     what = f"{call}: {format_duration(duration)} has no effect, as {format_duration(former)} was given before"
-    warnings.warn(f"{what}, and the shorter length holds", CepheidWarning, stacklevel=3)
+    warnings.warn(f"{what}, and the shorter length holds", CepheidWarning, stacklevel=4)
     return former

@@ -13,7 +13,7 @@ from cepheid.events.batch import Batch
 from cepheid.events.identity import key_names
 from cepheid.events.order import Ordered, Ordering
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Visits
-from cepheid.matchers.protocols import Detector
+from cepheid.matchers.protocols import Stepping
 
 
 class OrderedMatcher:
@@ -23,7 +23,7 @@ class OrderedMatcher:
     deadline expires and the input is complete).
     """
 
-    def __init__(self, detector: Detector, *, until: int | None = None) -> None:
+    def __init__(self, detector: Stepping, *, until: int | None = None) -> None:
         self._detector = detector
         self._until = FOREVER if until is None else until
         self._no_events: Batch | None = None
@@ -77,7 +77,7 @@ class SortedMatcher(OrderedMatcher):
     those that agree in both.
     """
 
-    def __init__(self, detector: Detector, *, until: int | None = None) -> None:
+    def __init__(self, detector: Stepping, *, until: int | None = None) -> None:
         super().__init__(detector, until=until)
         self._ordering = Ordering()
 

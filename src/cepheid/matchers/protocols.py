@@ -25,9 +25,11 @@ from cepheid.matchers.watermark import Reached
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.funnel import Funnel
 from cepheid.output.ids import Ids
+from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
+from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
-from cepheid.plan.plan_set import PatternPlan
+from cepheid.plan.plan_set import LiftedFor, PatternPlan
 
 
 class Kernel(Protocol):
@@ -78,7 +80,34 @@ class Kernel(Protocol):
         """The state without the events. Events that nothing holds must have been forgotten before."""
 
 
-class Detector(Protocol):
+class Stepping(Protocol):
+    """What a matcher for finite input needs of a detector."""
+
+    @property
+    def schemas(self) -> list[pa.Schema]:
+        """The columns of each pattern's rows."""
+
+    @property
+    def reported(self) -> TimeoutLog:
+        """The log of reported timeouts, so that none is reported twice."""
+
+    @property
+    def found(self) -> Found: ...
+
+    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
+        """Visits keys one after the other. A visit processes the key's events, then advances its time, and may close
+        the key at the end. Returns a table for each pattern: the rows that this makes certain, in the order of
+        emission.
+
+        The events in `batch` are grouped by key, and within a key in order of time and sequence. `Visits.end` has
+        positions in `batch`.
+
+        Raises:
+            ConditionError, SkipError, LimitExceeded: the detector cannot be used afterwards.
+        """
+
+
+class Detector(Stepping, Protocol):
     """Patterns over the same events of many keys: a kernel, the events that it holds, and the rows that it emits.
 
     `step` is called repeatedly with the events of some keys, in order. Between two calls the caller may inspect, copy
@@ -106,10 +135,6 @@ class Detector(Protocol):
         """Bits of the mask; an event with none of them does not matter. None: every event matters."""
 
     @property
-    def schemas(self) -> list[pa.Schema]:
-        """The columns of each pattern's rows."""
-
-    @property
     def kernel(self) -> Kernel: ...
 
     @property
@@ -117,24 +142,8 @@ class Detector(Protocol):
         """The events that the kernel holds, and others that have not been forgotten yet."""
 
     @property
-    def reported(self) -> TimeoutLog:
-        """The log of reported timeouts, so that none is reported twice."""
-
-    @property
     def rebinds(self) -> bool:
         """Whether a later event may change the content of a row but not its match_id."""
-
-    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
-        """Visits keys one after the other. A visit processes the key's events, then advances its time, and may close
-        the key at the end. Returns a table for each pattern: the rows that this makes certain, in the order of
-        emission.
-
-        The events in `batch` are grouped by key, and within a key in order of time and sequence. `Visits.end` has
-        positions in `batch`.
-
-        Raises:
-            ConditionError, SkipError, LimitExceeded: the detector cannot be used afterwards.
-        """
 
     def replaying(self, limits: Limits) -> AbstractContextManager[None]:
         """Within the block, `step` gets events that were processed before, and these limits replace the plan's. Results
@@ -148,9 +157,6 @@ class Detector(Protocol):
         """(k,) microseconds: the time from which all that is stored for the key is too old to matter; FOREVER if there
         is none.
         """
-
-    @property
-    def found(self) -> Found: ...
 
     def only(self, keys: Int32s) -> AbstractContextManager[None]:
         """Within the block the detector has only these keys, which are open. They may be counted and listed, but not
@@ -202,11 +208,39 @@ class ObservedMatcher(FiniteMatcher, Protocol):
 
 
 class TracedMatcher(FiniteMatcher, Protocol):
-    """A FiniteMatcher that records each of its steps, for the events of one key."""
+    """A FiniteMatcher that records each of its steps, for the events of one key, which come with their numbers."""
 
     @property
-    def trace(self) -> Trace:
-        """After `finish`: all steps."""
+    def looked_at(self) -> Ints:
+        """After `finish`: the numbers of the events, in their order."""
+
+    def probes(self, engine: SqlEngine) -> LiftedFor:
+        """What must be lifted for these events."""
+
+    def trace(self, probes: Any, batch: Batch) -> Trace:
+        """After `finish`: all steps. `batch` has the events of `looked_at`, lifted for the probes."""
+
+
+class NearMatcher(Protocol):
+    """Finds the starts that match with one change of the pattern. Events come with their numbers, in order."""
+
+    def process(self, batch: Batch) -> None:
+        """Takes events; raises as a FiniteMatcher."""
+
+    def finish(self) -> None:
+        """Ends the input."""
+
+    @property
+    def looked_at(self) -> Ints:
+        """After `finish`: the numbers of the events whose values say why a start does not match, ascending."""
+
+    def probes(self, engine: SqlEngine) -> LiftedFor:
+        """What must be lifted for these events."""
+
+    def misses(self, probes: Any, batch: Batch, source: pa.Table, failed: Mapping[str, str]) -> NearMisses:
+        """The near misses. `batch` has the events of `looked_at`, lifted for the probes; `source` has all events by
+        number; `failed` says why other changes could not be tried.
+        """
 
 
 class LiveMatcher(Protocol):

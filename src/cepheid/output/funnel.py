@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -81,6 +81,26 @@ class Funnel:
         for one in self.stopped:
             by = "" if one.by is None else f" by {one.by}"
             yield _line(f"  {one.fate}{by}, after {one.reached}", one.starts, of=self.starts)
+
+
+def in_order(stopped: Iterable[Stopped], stages: Iterable[str]) -> tuple[Stopped, ...]:
+    """The furthest first, then those with the most starts; `stages` are in the order of the pattern."""
+    numbers = {stage: number for number, stage in enumerate(stages)}
+    return tuple(sorted(stopped, key=lambda one: (-numbers[one.reached], -one.starts, one.fate, one.by or "")))
+
+
+def total(funnels: Sequence[Funnel]) -> Funnel:
+    """The funnel of all events of one pattern, from those of its parts, of which there is at least one."""
+    stopped = Counter[tuple[str, str, str | None]]()
+    for one in (one for funnel in funnels for one in funnel.stopped):
+        stopped[one.fate, one.reached, one.by] += one.starts
+    numbers = ("events", "null_keys", "null_times", "relevant", "starts", "matched")
+    stages = funnels[0].reached
+    return Funnel(
+        **{name: sum(getattr(funnel, name) for funnel in funnels) for name in numbers},
+        reached={stage: sum(funnel.reached[stage] for funnel in funnels) for stage in stages},
+        stopped=in_order((Stopped(*stop, starts) for stop, starts in stopped.items()), stages),
+    )
 
 
 def _line(what: str, count: int, *, of: int = 0) -> str:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from cepheid.errors import ConditionError
 from cepheid.events.batch import VALUE_PREFIX, Batch
 from cepheid.kernel.arrays import Int32s
+from cepheid.output.folds import folded
 from cepheid.plan.conditions.script import Aggregate, Fold, StageValue
 from cepheid.plan.lifted import Slot
 
@@ -62,6 +63,11 @@ def slot_values(slot: Slot, stage: StageEvents, events: Batch) -> pa.Array:
             return _sums(values, match, counts, slot)
         case Fold.AVG:
             return _averages(values, match, counts, slot)
+    begins = (np.cumsum(counts) - counts)[counts > 0]
+    so_far = folded(slot.fold, values, begins)
+    ends = np.cumsum(counts) - 1
+    found = so_far.take(pa.array(ends, mask=counts == 0))
+    return found.fill_null(0) if slot.fold.counts else found
 
 
 def _extremes(values: pa.Array, match: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], fold: Fold) -> pa.Array:

@@ -14,13 +14,11 @@ from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.batch import VALUE_PREFIX, Batch
 from cepheid.kernel.arrays import Int32s
+from cepheid.output.folds import FEW, counts_so_far, folded
 from cepheid.output.measures import half_up, out_of_range
 from cepheid.plan.conditions.coerce import SCRIPT_DIGITS
 from cepheid.plan.conditions.script import Aggregate, Fold, StageValue
 from cepheid.plan.lifted import Slot
-
-_FEW = 64
-"""Up to this many values the sums of all matches are computed together, place by place; of more, match by match."""
 
 
 class EventsSoFar(NamedTuple):
@@ -53,7 +51,8 @@ def running_values(slot: Slot, stage: EventsSoFar, events: Batch) -> pa.Array:
     values = values.filter(pa.array(present))
     begins = np.unique(first[end > first])
     folds = _folds(slot, values, begins)
-    return folds.take(pa.array(end - 1, mask=end == first))
+    found = folds.take(pa.array(end - 1, mask=end == first))
+    return found.fill_null(0) if slot.fold.counts else found
 
 
 def _taken(values: Int32s, at: Ints, there: npt.NDArray[np.bool_]) -> Int32s:
@@ -67,20 +66,16 @@ def _folds(slot: Aggregate, values: pa.Array, begins: Ints) -> pa.Array:
     match slot.fold:
         case Fold.MIN | Fold.MAX:
             return _extremes(values, begins, slot.fold)
+        case fold if fold is Fold.DISTINCT or fold.varies:
+            return folded(fold, values, begins)
         case Fold.SUM if pa.types.is_floating(slot.type):
             return pa.array(_sums(values, begins))
         case Fold.AVG if not pa.types.is_decimal(slot.type):
-            return pa.array(_sums(values, begins) / _counts(begins, len(values)))
+            return pa.array(_sums(values, begins) / counts_so_far(begins, len(values)))
         case Fold.SUM if pa.types.is_integer(values.type):
             return _whole_sums(values, begins).cast(slot.type)
         case _:
             return _decimals(slot, values, begins)
-
-
-def _counts(begins: Ints, length: int) -> Ints:
-    """For each value the number of values of its match up to it."""
-    counts: Ints = np.arange(1, length + 1) - np.repeat(begins, np.diff(begins, append=length))
-    return counts
 
 
 def _extremes(values: pa.Array, begins: Ints, fold: Fold) -> pa.Array:
@@ -101,9 +96,9 @@ def _sums(values: pa.Array, begins: Ints) -> npt.NDArray[np.float64]:
     """Sums of doubles, added in the order of the events from zero, as those of whole matches are."""
     sums: npt.NDArray[np.float64] = values.cast(pa.float64()).to_numpy(zero_copy_only=False) + 0.0
     lengths = np.diff(begins, append=len(sums))
-    for begin, length in zip(begins[lengths > _FEW].tolist(), lengths[lengths > _FEW].tolist(), strict=True):
+    for begin, length in zip(begins[lengths > FEW].tolist(), lengths[lengths > FEW].tolist(), strict=True):
         np.cumsum(sums[begin : begin + length], out=sums[begin : begin + length])
-    some = lengths <= _FEW
+    some = lengths <= FEW
     begins, lengths = begins[some], lengths[some]
     for place in range(1, int(lengths.max(initial=0))):
         at = begins[lengths > place] + place
@@ -140,6 +135,6 @@ def _decimals(slot: Aggregate, values: pa.Array, begins: Ints) -> pa.Array:
     if any(abs(total) >= 10**SCRIPT_DIGITS for total in sums):
         raise ConditionError(out_of_range(pa.decimal128(SCRIPT_DIGITS, scale)))
     digits = slot.type.scale
-    counts = _counts(begins, len(given)).tolist() if slot.fold is Fold.AVG else [1] * len(given)
+    counts = counts_so_far(begins, len(given)).tolist() if slot.fold is Fold.AVG else [1] * len(given)
     found = [half_up(total * 10 ** (digits - scale), count, digits) for total, count in zip(sums, counts, strict=True)]
     return pa.array(found, slot.type)

@@ -8,6 +8,10 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from cepheid.output.conditions import StageCondition
+from cepheid.output.html_table import html_table
+from cepheid.output.values import plain_text, plain_value, time_text
+
 
 @dataclass(frozen=True)
 class TraceStep:
@@ -23,23 +27,23 @@ class TraceStep:
     """
     outcome: str
     """What happened, such as "taken by legs", "ignored" or "ends: broken"."""
-    conditions: Mapping[str, bool]
-    """The conditions that were evaluated, and whether each was true. False: it was false or unknown."""
+    conditions: tuple[StageCondition, ...]
+    """The conditions that were evaluated, with their results and the values that they compared."""
 
     def to_dict(self) -> dict[str, Any]:
         """The step in values of JSON."""
         return {
-            "time": _plain(self.time),
-            "event": None if self.event is None else {name: _plain(value) for name, value in self.event.items()},
+            "time": plain_value(self.time),
+            "event": None if self.event is None else {name: plain_value(v) for name, v in self.event.items()},
             "partial_match": list(self.partial_match),
             "outcome": self.outcome,
-            "conditions": dict(self.conditions),
+            "conditions": [one.to_dict() for one in self.conditions],
         }
 
 
 @dataclass(frozen=True)
 class Trace:
-    """All steps of one key, in order. Printed, it is a readable text."""
+    """All steps of one key, in order. Printed, it is a readable text; a notebook shows a table."""
 
     steps: tuple[TraceStep, ...]
 
@@ -47,19 +51,37 @@ class Trace:
         """The steps in values of JSON."""
         return {"steps": [step.to_dict() for step in self.steps]}
 
+    def _repr_html_(self) -> str:
+        rows = [
+            [_at(step.time), _shown(step.event), _before(step), step.outcome, "\n".join(_conditions(step))]
+            for step in self.steps
+        ]
+        return html_table(("time", "event", "partial match", "outcome", "conditions"), rows)
+
     def __str__(self) -> str:
         groups = groupby(self.steps, key=lambda step: (step.time, step.event))
         return "\n".join(line for (time, event), steps in groups for line in _lines(time, event, steps))
 
 
 def _lines(time: datetime | None, event: Mapping[str, Any] | None, steps: Iterable[TraceStep]) -> Iterable[str]:
-    at = "end of the events" if time is None else f"{time:%Y-%m-%d %H:%M:%S.%f}".rstrip("0").rstrip(".")
-    yield at if event is None else f"{at}  {', '.join(f'{name} = {value}' for name, value in event.items())}"
+    at, shown = _at(time), _shown(event)
+    yield f"{at}  {shown}" if shown else at
     for step in steps:
-        before = ", ".join(step.partial_match) or "-"
-        because = "; ".join(f"{text}: {'true' if holds else 'not true'}" for text, holds in step.conditions.items())
-        yield f"    {before} → {step.outcome}{f'  ({because})' if because else ''}"
+        because = "; ".join(_conditions(step))
+        yield f"    {_before(step)} → {step.outcome}{f'  ({because})' if because else ''}"
 
 
-def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+def _at(time: datetime | None) -> str:
+    return "end of the events" if time is None else time_text(time)
+
+
+def _shown(event: Mapping[str, Any] | None) -> str:
+    return ", ".join(f"{name} = {plain_text(value)}" for name, value in (event or {}).items())
+
+
+def _before(step: TraceStep) -> str:
+    return ", ".join(step.partial_match) or "-"
+
+
+def _conditions(step: TraceStep) -> list[str]:
+    return [one.said(step.event or ()) for one in step.conditions]

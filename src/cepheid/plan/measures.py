@@ -143,7 +143,7 @@ def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]], *, 
 def _slot(lifting: Lifting, node: Column | Pick | Folded) -> Slot:
     type_ = lifting.type_of(node)
     if isinstance(node, Folded):
-        column = None if node.argument is None else lifting.add_slot(node.argument)
+        column = None if node.argument is None else lifting.add_slot(node.argument, node.fold)
         return Aggregate(node.fold, node.stage, column, type_)
     event = next(iter(resolve.events_of(node)))
     assert event.stage is not None, node

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import ClassVar, Generic, Protocol, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeAlias, TypedDict, TypeVar
 
 from cepheid.errors import Problem, in_pattern
 from cepheid.events.batch import Schema
-from cepheid.knowledge.knowledge import Knowledge
-from cepheid.knowledge.question import Question
 from cepheid.lang.function import Function
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.conditions.lift import Lifting
@@ -19,6 +17,10 @@ from cepheid.plan.conditions.resolve import Shape, shape_of
 from cepheid.plan.lifted import Lifted, Measure, OutputName, RowsPer, Slot, slots_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+
+if TYPE_CHECKING:
+    from cepheid.knowledge.knowledge import Knowledge
+    from cepheid.knowledge.question import Question
 
 T = TypeVar("T")
 

@@ -13,6 +13,9 @@ LEADING = KIND, PATTERN = ("kind", "pattern")
 OF_MATCHES = (PATTERN, "match_id", "match_start", "match_end", "detected_at")
 """The columns about a match, where each of its events has a row."""
 
+BY_END = ("match_end", "match_start", "match_id")
+"""The columns that sort the matches of events with a start and an end."""
+
 COMMON = (KIND, *OF_MATCHES, "event")
 """The columns that patterns of every kind may have."""
 

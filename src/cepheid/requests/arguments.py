@@ -18,7 +18,15 @@ from cepheid.lang.plain_value import plain_value
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.reserved import CAUSE, IN_ONE_TABLE, INTERNAL, RESERVED
-from cepheid.requests.request import MOST_SHARDS, SHARDS, Nulls, Workers
+from cepheid.requests.request import (
+    LEAST_MEMORY,
+    MEMORY_CAN_BE_BOUND,
+    MOST_SHARDS,
+    MOST_WORKERS,
+    SHARDS,
+    Nulls,
+    Workers,
+)
 
 
 def checked_name(argument: str, given: object, faults: list[str]) -> str:
@@ -142,10 +150,30 @@ def checked_workers(given: object, faults: list[str]) -> Workers:
     if isinstance(given, str) and given == "auto":
         return "auto"
     number = whole_number(given)
-    if number is not None and number >= 1:
+    if number is not None and 1 <= number <= MOST_WORKERS:
         return number
-    faults.append(f"workers: a whole number from 1, or 'auto', is expected, got {brief(given)}")
+    faults.append(f"workers: a whole number from 1 to {MOST_WORKERS:,}, or 'auto', is expected, got {brief(given)}")
     return 1
+
+
+def checked_memory(given: object, faults: list[str]) -> int | None:
+    """The bytes of `worker_memory`: a number, or a text such as "2 GB"."""
+    size = whole_number(given)
+    if isinstance(given, str) and (found := _SIZE.fullmatch(given.strip())):
+        size = int(found["number"]) * _UNITS[found["unit"].upper()]
+    if size is None or size < LEAST_MEMORY:
+        faults.append(
+            f"worker_memory: at least {LEAST_MEMORY:,} bytes are expected, as a whole number or a text such as '2 GB', "
+            f"got {brief(given)}"
+        )
+        return None
+    if not MEMORY_CAN_BE_BOUND:
+        faults.append("worker_memory: the memory of a process can only be bounded on Linux; leave it out")
+    return size
+
+
+_UNITS = {"MB": 1_000_000, "GB": 1_000_000_000}
+_SIZE = re.compile(r"(?P<number>\d{1,6})\s*(?P<unit>MB|GB)", re.IGNORECASE)
 
 
 def checked_flag(argument: str, given: object, faults: list[str]) -> bool:

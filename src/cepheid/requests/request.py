@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
@@ -18,8 +19,10 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
-from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.report import Report
+
+if TYPE_CHECKING:
+    from cepheid.plan.plan_set import PlanSet
 
 ERROR, COUNTS = "_error", "_counts"
 """Columns that a Spark worker adds to the matcher's rows, for its messages to the driver."""
@@ -33,6 +36,11 @@ MOST_SHARDS = 65_536
 
 Workers: TypeAlias = int | Literal["auto"]
 """The number of processes that work on a call in process; "auto": as many as pay."""
+MOST_WORKERS = 256
+LEAST_MEMORY = 256_000_000
+"""The least bound on the memory of a worker process, in bytes: with less, it could not compile a kernel."""
+MEMORY_CAN_BE_BOUND = sys.platform == "linux"
+"""Elsewhere the system's limit on a process's data has another meaning, or there is none."""
 
 MOST_LISTED = 1000
 """The default for how many open partial matches are listed per key. A set may represent more than fit into memory."""
@@ -77,6 +85,8 @@ class Request:
     standbys: int = 0
     """The number of shards that may hold copies of a stream's hot keys, for each pattern."""
     workers: Workers = 1
+    worker_memory: int | None = None
+    """The bytes that each worker process may allocate; None: as many as there are."""
     slices: bool = False
     """Whether a batch on Spark divides the events of each key into time slices."""
     show_keys: bool = False

@@ -18,6 +18,7 @@ from cepheid.requests.arguments import (
     checked_key,
     checked_lateness,
     checked_limits,
+    checked_memory,
     checked_names,
     checked_nulls,
     checked_outputs,
@@ -55,6 +56,7 @@ def request_of(
     shards: int = SHARDS,
     standbys: int = 0,
     workers: Workers = 1,
+    worker_memory: int | str | None = None,
     slices: bool = False,
     show_keys: bool = False,
     checkpoint: str | PathLike[str] | None = None,
@@ -100,10 +102,13 @@ def request_of(
         if standbys != 0
         else 0,
         workers=checked_workers(workers, faults),
+        worker_memory=None if worker_memory is None else checked_memory(worker_memory, faults),
         slices=checked_flag("slices", slices, faults),
         show_keys=checked_flag("show_keys", show_keys, faults),
         checkpoint=None if checkpoint is None else checked_path("checkpoint", checkpoint, faults),
     )
+    if worker_memory is not None and request.workers == 1:
+        faults.append("worker_memory: it bounds several workers, as with workers=2; leave it out")
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):

@@ -107,9 +107,11 @@ def test_errors(
     assert messages[0] == messages[1]
 
 
-@pytest.mark.parametrize("given", [0, True, "all", 1.5])
+@pytest.mark.parametrize("given", [0, True, "all", 1.5, 1000])
 def test_refused(given: Any, tmp_path: Path) -> None:
     """A number of workers that is none is refused, and no store is made."""
-    with pytest.raises(SchemaError, match=rf"workers: a whole number from 1, or 'auto', is expected, got {given!r}"):
+    with pytest.raises(
+        SchemaError, match=rf"workers: a whole number from 1 to 256, or 'auto', is expected, got {given!r}"
+    ):
         open_host(f"sqlite:///{tmp_path}/store", workers=given)
     assert not any(tmp_path.iterdir())

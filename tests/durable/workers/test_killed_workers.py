@@ -16,7 +16,8 @@ from tests.conftest import TESTS
 from tests.durable.killed import feed, prepare
 from tests.durable.workers.conftest import host_at
 
-from cepheid.errors import WorkerFailed
+from cepheid import Pattern
+from cepheid.errors import LimitExceeded, WorkerFailed
 from cepheid.host import Host, open_host
 from cepheid.hosts.durable.deployed import Deployed, EventTable, Found
 from cepheid.hosts.durable.state import Deployment
@@ -144,6 +145,24 @@ def test_figures_after_a_death(tmp_path: Path) -> None:
         for process in workers.processes:
             kill(process)
         assert (host.figures().patterns, host.sql("SELECT * FROM open_carts ORDER BY 1")) == before
+
+
+def test_a_bound_on_memory(tmp_path: Path) -> None:
+    """A feed for which a worker needs more memory than it may have changes nothing, and smaller feeds succeed. Some
+    libraries end a process that can allocate no more, which the error says.
+    """
+    at = pa.array(range(2_000_000), pa.timestamp("us", "UTC"))
+    many = pa.table({"at": at, "kind": pa.array(["a"] * len(at))})
+    pattern = Pattern.begin("a", name="pair").followed_by("b").where("at > a.at AND kind = 'b'")
+    with open_host(f"sqlite:///{tmp_path}/store", workers=2, worker_memory="256 MB") as host:
+        host.input("events", many.schema, time="at")
+        host.deploy(pattern, input="events")
+        host.feed(many[:10], input="events")
+        with pytest.raises((LimitExceeded, WorkerFailed), match=r"256,000,000 bytes \(worker_memory\)"):
+            host.feed(many[10:], input="events")
+        assert host.inputs["events"].events == 10
+        host.feed(many[10:20], input="events")
+        assert host.inputs["events"].events == 20
 
 
 def test_no_orphans(tmp_path: Path) -> None:

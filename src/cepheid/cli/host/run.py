@@ -81,6 +81,10 @@ def run(
             help="How many processes run the deployed patterns, each pattern in one of them; auto: one for each core.",
         ),
     ] = "1",
+    worker_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="The memory of each of several workers, as '2 GB'. Default: what there is."),
+    ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
 ) -> None:
     """Run a host: feed it from its sources, store every step, send what it finds to subscribers, and answer other
@@ -97,7 +101,7 @@ def run(
     with failures_reported(as_json=False, as_typed=_as_typed), ExitStack() as stack:
         reading = Reading(bad_rows, null_text or [], kafka_options_from(kafka_options))
         opening = {"allow": allow or [], "retain": retain, "retain_rows": retain_rows}
-        opening |= {"workers": o.workers_from(workers)}
+        opening |= {"workers": o.workers_from(workers), "worker_memory": worker_memory}
         service = _opened(url_of(store), named, reading, opening, stack)
         figures = Figures(service, store_name(store), metrics)
         _on_signals(service.stop)

@@ -43,6 +43,9 @@ def why(
             metavar="COLUMN=VALUE", help="Show one key step by step: its value; repeat for each column of the key."
         ),
     ] = None,
+    near: Annotated[
+        bool, typer.Option("--near", help="Add the starts that would match with one change of the pattern.")
+    ] = False,
     as_json: o.AsJson = False,
 ) -> None:
     """Say why events did not match: how far partial matches came, and what ended those that became no match.
@@ -62,10 +65,12 @@ def why(
         with opened.problems_located():
             asked = _asked(opened.pattern, options, as_of, nulls)
             found = asked if traced is None else asked.trace(traced)
+            changes = asked.changes if near else None
         if as_json:
-            print_json({"ok": True, "exit_code": 0, **found.to_dict()})
+            more = {} if changes is None else {"near": changes.to_dict()}
+            print_json({"ok": True, "exit_code": 0, **found.to_dict(), **more})
         else:
-            sys.stdout.write(f"{found}\n")
+            sys.stdout.write(f"{found}\n" if changes is None else f"{found}\n{changes}\n")
 
 
 def _asked(pattern: Any, options: o.EventOptions, as_of: str | None, nulls: Nulls) -> Why:

@@ -45,9 +45,9 @@ OPERATOR_NOTES = (
     (
         "`cast`, `try_cast`",
         (
-            "Numbers, decimals, BOOLEAN, STRING and times; not FLOAT, DOUBLE to STRING, nor STRING to FLOAT or "
-            "TIMESTAMP. `int(x)`, `bigint`, `smallint`, `tinyint`, `double`, `float`, `decimal`, `boolean`, `string`, "
-            "`binary`, `date` and `timestamp` are casts, too."
+            "Numbers, decimals, BOOLEAN, STRING and times; not FLOAT, DOUBLE to STRING, nor STRING to FLOAT. Text with "
+            "the name of a time zone fails. `int(x)`, `bigint`, `smallint`, `tinyint`, `double`, `float`, `decimal`, "
+            "`boolean`, `string`, `binary`, `date` and `timestamp` are casts, too."
         ),
     ),
     (

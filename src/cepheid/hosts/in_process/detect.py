@@ -28,6 +28,7 @@ from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
+from cepheid.hosts.in_process.workers.division import Division
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
@@ -70,15 +71,17 @@ class Prepared(NamedTuple):
     until: int | None
     engine: DuckDbEngine
 
-    def batches(self, *, ordered: bool) -> Iterator[Batch]:
-        """The events without those that matter to no pattern; if `ordered`, in the order of key, time and sequence."""
-        relevant = relevant_to_any(self.compiled.relevant_to)
+    def batches(self, *, ordered: bool, every: bool = False) -> Iterator[Batch]:
+        """The events without those that matter to no pattern, or `every` event; if `ordered`, in the order of key, time
+        and sequence.
+        """
+        relevant = None if every else relevant_to_any(self.compiled.relevant_to)
         batches = ordered_batches if ordered else batches_as_they_come
         return prefetched(batches(self.events, self.plans, relevant, self.engine))
 
 
-def prepared(events: pa.Table, request: Request) -> Prepared:
-    """The request's patterns, compiled, and the events for them. Warns of what is odd.
+def prepared(events: pa.Table, request: Request, *, warns: bool = True) -> Prepared:
+    """The request's patterns, compiled, and the events for them. With `warns`, warns of what is odd in the patterns.
 
     Raises:
         PatternError, SchemaError, EventError: as `detect_in_process`.
@@ -91,8 +94,10 @@ def prepared(events: pa.Table, request: Request) -> Prepared:
     plans = plans_in_process(events.schema, request, engine)
     compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
-    for warning in with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)]):
-        warn(warning)
+    if warns:
+        odd = with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)])
+        for warning in odd:
+            warn(warning)
     given = with_numbers(events) if request.numbered else events
     usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine)
@@ -113,7 +118,8 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
     workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
     batches = ready.batches(ordered=family.in_order or workers > 1)
     size = ready.events.events.nbytes
-    with matcher_for(family, plans, compiled, size=size, until=until, workers=workers) as matcher:
+    division = Division(workers, until, memory=request.worker_memory)
+    with matcher_for(family, plans, compiled, size=size, division=division) as matcher:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
     report(counts_of(family.counts, ready.read | matcher.counts), request)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,12 @@ import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
 from cepheid.hosts.in_process.detect import prepared, warn_of_ties
+from cepheid.hosts.in_process.near import near_misses_in_process, sources_of
+from cepheid.hosts.in_process.probed import probed
+from cepheid.hosts.in_process.tables import FromArrow
+from cepheid.lang.pictures.html import text_html
 from cepheid.output.funnel import Funnel
+from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 from cepheid.requests.request import Request
 
@@ -27,6 +33,35 @@ class Why:
 
     _events: pa.Table = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
+    _from_arrow: FromArrow = field(repr=False, compare=False)
+
+    @cached_property
+    def changes(self) -> NearMisses:
+        """What single changes of the pattern would do, and the nearest of the starts that would match with one. It is
+        computed when it is first asked for. Printed, it is a readable text.
+
+        Raises:
+            SchemaError, LimitExceeded: as `near_misses`.
+        """
+        return near_misses_in_process(self._events, self._request)
+
+    @property
+    def near_misses(self) -> Any:
+        """The starts that do not match and would with one change of the pattern: a table of the events' kind, with a
+        row for each such start and change, the nearest first.
+
+        A change leaves out one condition or a NOT, makes a window or a gap up to ten times as long, or lets other
+        events lie between. The columns are row_number (the start's row in the events; in pandas the index), the key,
+        match_start, rank (among the changes of the start, from 1), reached (the last stage before the change is
+        needed), change, reason, at (the time of the event that needs the change), off_by (how far off: the distance of
+        the sides of a comparison, minutes of times and windows, events between) and lost (whether the skip strategy
+        then drops the start).
+
+        Raises:
+            SchemaError: the key has the name of one of these columns.
+            LimitExceeded: without its skip strategy the pattern has more partial matches or matches than is possible.
+        """
+        return self._from_arrow(self.changes.table, sources_of(self._request))
 
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
         """What each event of one key did to each partial match: the definition of matching, step by step.
@@ -42,13 +77,16 @@ class Why:
     def __str__(self) -> str:
         return str(self.funnel)
 
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
+
     def to_dict(self) -> dict[str, Any]:
         """The funnel in values of JSON."""
         return self.funnel.to_dict()
 
 
-def why_in_process(events: pa.Table, request: Request) -> Why:
-    """What became of the events that started a partial match.
+def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) -> Why:
+    """What became of the events that started a partial match. `from_arrow` makes tables of the events' kind.
 
     Raises:
         SchemaError: the request has several patterns, or one of a kind that does not explain misses.
@@ -59,22 +97,23 @@ def why_in_process(events: pa.Table, request: Request) -> Why:
         given = "several patterns" if request.named else family.noun
         raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     ready = prepared(events, request)
-    matcher = family.observed(ready.compiled, ready.until)
+    matcher = family.observed(ready.compiled, ready.until, len(ready.events))
     for batch in ready.batches(ordered=True):
         matcher.process(batch)
     matcher.finish()
     warn_of_ties(matcher.counts["ties"], ready.request)
-    return Why(matcher.funnel(ready.read), events, request)
+    return Why(matcher.funnel(ready.read), events, request, from_arrow)
 
 
 def trace_in_process(events: pa.Table, request: Request) -> Trace:
     """The steps that the events, which are those of one key, make; raises as `why_in_process`."""
-    ready = prepared(events, request)
+    ready = prepared(events, replace(request, numbered=True), warns=False)
     matcher = request.family.traced(ready.compiled, ready.until)
-    for batch in ready.batches(ordered=True):
+    for batch in ready.batches(ordered=True, every=True):
         matcher.process(batch)
     matcher.finish()
-    return matcher.trace
+    probes, batch = probed(ready, pa.array(matcher.looked_at), matcher.probes(ready.engine))
+    return matcher.trace(probes, batch)
 
 
 def _events_of(events: pa.Table, request: Request, key: Mapping[str, Any]) -> pa.Table:

@@ -133,6 +133,13 @@ def evaluate(
             stack[top] = slots[a]
             if not null[top]:
                 doubles[top] = doubles[top] / slots[b]
+        elif op == Op.SAMPLE_VARIANCE or op == Op.POPULATION_VARIANCE:
+            top += 1
+            divisor = slots[b] - (op == Op.SAMPLE_VARIANCE)
+            null[top] = divisor <= 0
+            stack[top] = slots[a]
+            if not null[top]:
+                doubles[top] = doubles[top] / divisor
         elif op == Op.AVERAGE_DECIMAL:
             top += 1
             null[top] = slots[b] == 0
@@ -186,6 +193,9 @@ def evaluate(
         elif op in (Op.NEGATE_I, Op.ABS_I, Op.SCALE_UP, Op.SCALE_DOWN, Op.TO_DOUBLE, Op.NEGATE_F, Op.ABS_F):
             if not null[top]:
                 failure = convert(op, a, b, top, stack, constants)
+        elif op >= Op.SQRT_F:
+            if not null[top]:
+                null[top] = apply_function(op, top, stack)
         else:
             top -= 1
             null[top] = null[top] or null[top + 1]
@@ -323,6 +333,8 @@ def double_arithmetic(op: int, top: int, stack: Ints) -> int:
         doubles[top] = left - right
     elif op == Op.MULTIPLY_F:
         doubles[top] = left * right
+    elif op == Op.POWER_F:
+        doubles[top] = power(left, right)
     elif right == 0.0:
         return DIVISION_BY_ZERO
     elif op == Op.DIVIDE_F:
@@ -332,6 +344,32 @@ def double_arithmetic(op: int, top: int, stack: Ints) -> int:
     else:
         doubles[top] = np.fmod(left, right)
     return NO_FAILURE
+
+
+@kernel
+def apply_function(op: int, top: int, stack: Ints) -> bool:
+    """Replaces a double by a function of it, and returns whether that is NULL."""
+    doubles = stack.view(np.float64)
+    value = doubles[top]
+    if op == Op.SQRT_F:
+        doubles[top] = math.sqrt(value)
+    elif op == Op.EXP_F:
+        doubles[top] = math.exp(value)
+    elif value <= 0.0:
+        return True
+    elif op == Op.LN_F:
+        doubles[top] = math.log(value)
+    else:
+        doubles[top] = math.log10(value)
+    return False
+
+
+@kernel
+def power(base: float, exponent: float) -> float:
+    """As Java's: unlike C's, it is NaN if the exponent is NaN, or if it is infinite and the base is 1 or -1."""
+    if math.isnan(exponent) or (math.isinf(exponent) and abs(base) == 1.0):
+        return math.nan
+    return math.pow(base, exponent)
 
 
 # Overflow is detected before the operation, not from its wrapped result: LLVM assumes that signed products do not wrap,

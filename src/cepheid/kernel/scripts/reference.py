@@ -58,6 +58,8 @@ def _fold(aggregate: Aggregate, taken: Taken) -> Value:
     match aggregate.fold:
         case Fold.COUNT:
             return len(values)
+        case Fold.DISTINCT:
+            return len({_sort_key(value) for value in values})
         case _ if not values:
             return None
         case Fold.MIN:
@@ -68,6 +70,24 @@ def _fold(aggregate: Aggregate, taken: Taken) -> Value:
             return _sum(values, aggregate.type)
         case Fold.AVG:
             return _average(values, aggregate.type)
+        case fold:
+            return _variation(values, fold)
+
+
+def _variation(values: Sequence[float], fold: Fold) -> float | None:
+    """A variance or its root. The squared deviations are summed in the order of the events, after Welford, as in
+    Spark.
+    """
+    mean = deviations = 0.0
+    for count, value in enumerate(values, 1):
+        delta = value - mean
+        mean += delta / count
+        deviations += delta * (delta - delta / count)
+    divisor = len(values) - fold.of_sample
+    if divisor == 0:
+        return None
+    variance = deviations / divisor
+    return math.sqrt(variance) if fold.is_root else variance
 
 
 def _sum(values: Sequence[Value], type_: pa.DataType) -> Value:
@@ -163,6 +183,10 @@ def _compute(operator: Operator, operation: Operation, values: list[Value]) -> V
             return _sort_key(left) < _sort_key(right)
         case Operator.LESS_OR_EQUAL:
             return _sort_key(left) <= _sort_key(right)
+        case Operator.SQRT | Operator.EXP | Operator.LN | Operator.LOG10:
+            return _function(operator, left)
+        case Operator.POWER:
+            return _power(left, right)
         case Operator.CAST:
             return _cast(left, operation.operands[0].type, operation.type)
         case _:
@@ -202,6 +226,37 @@ def _arithmetic(operator: Operator, operation: Operation, left: Value, right: Va
 
 def _divide(left: float, right: float) -> float:
     return left / right
+
+
+def _function(operator: Operator, value: float) -> float | None:
+    """A function of one double; None (NULL) for the logarithm of 0 or less."""
+    match operator:
+        case Operator.SQRT:
+            return math.sqrt(value) if not value < 0 else math.nan
+        case Operator.EXP:
+            try:
+                return math.exp(value)
+            except OverflowError:
+                return math.inf
+        case _ if value <= 0:
+            return None
+        case Operator.LN:
+            return math.log(value)
+    return math.log10(value)
+
+
+def _power(base: float, exponent: float) -> float:
+    """As in Java, which does not raise, and for which 1 to an infinite or unknown power is NaN."""
+    if math.isnan(exponent) or (math.isinf(exponent) and abs(base) == 1):
+        return math.nan
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
+    except ValueError:
+        if base != 0:
+            return math.nan
+        return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
 
 
 def _truncate(left: int, right: int) -> int:

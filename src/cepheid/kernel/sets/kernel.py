@@ -18,7 +18,7 @@ from cepheid.kernel.sets.layout import NO_SET, SetOutput, new_graph, new_set_cur
 from cepheid.kernel.sets.nodes import collect, count_open, count_paths, limit_of, owners, recount, rename_events
 from cepheid.kernel.sets.open_sets import open_in_sets
 from cepheid.kernel.sets.step import Status, nodes_needed, run
-from cepheid.kernel.stages.emitted import Emitted
+from cepheid.kernel.stages.emitted import NOTHING, Emitted
 from cepheid.kernel.stages.layout import MATCHED
 from cepheid.kernel.stages.node_kernel import NodeKernel
 from cepheid.kernel.stages.state import check_sets
@@ -246,7 +246,7 @@ class SetKernel(NodeKernel):
         """Returns what was emitted. Well-filled arrays are returned themselves and replaced by new ones."""
         matches = int(self.cursor["matches"])  # much faster than as an attribute
         if not matches:  # as in most steps
-            return _NOTHING
+            return NOTHING
         output, events = self.output, int(self.cursor.match_events)
         self.cursor.matches = self.cursor.match_events = 0
         end, detected_at, taken = output.end[:matches], output.detected_at[:matches], output.taken[:events]
@@ -257,10 +257,6 @@ class SetKernel(NodeKernel):
         pairs = taken.view(np.int32)
         outcome = np.full(matches, MATCHED, np.int32)
         return Emitted(end, detected_at, outcome, event=pairs[::2], stage=pairs[1::2])
-
-
-_NO_INTS, _NO_INT32S = np.zeros(0, np.int64), np.zeros(0, np.int32)
-_NOTHING = Emitted(_NO_INTS, _NO_INTS, _NO_INT32S, _NO_INT32S, _NO_INT32S)
 
 
 def _room_for(count: int, array: npt.NDArray[Any]) -> int:

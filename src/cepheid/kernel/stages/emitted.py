@@ -40,3 +40,7 @@ class Emitted:
             stage=self.stage[taken],
         )
         return part, taken
+
+
+_NO_INTS, _NO_INT32S = np.zeros(0, np.int64), np.zeros(0, np.int32)
+NOTHING = Emitted(_NO_INTS, _NO_INTS, _NO_INT32S, _NO_INT32S, _NO_INT32S)

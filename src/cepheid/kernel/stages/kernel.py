@@ -23,6 +23,7 @@ from cepheid.kernel.stages.layout import (
     Index,
     Output,
     Parked,
+    Starts,
     new_cursor,
     new_index,
     new_output,
@@ -49,6 +50,8 @@ class CompiledKernel(NodeKernel):
     """Runs the kernel. The open matches of a key are stored under its number from one visit to the next."""
 
     drops_deadlines_silently = False
+    starts: Starts | None = None
+    """What is recorded about starts."""
 
     def __init__(self, tables: Tables, *, capacity: int = 1024) -> None:
         self.tables = tables
@@ -65,7 +68,7 @@ class CompiledKernel(NodeKernel):
         """
         self.cursor.visit = 0
         while True:
-            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, self.stack)
+            status = run(self.tables, events, visits, self.partials, self.output, self.cursor, self.stack, self.starts)
             match status:
                 case Status.DONE:
                     return self._take_output()

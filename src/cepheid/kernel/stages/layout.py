@@ -6,13 +6,14 @@ named by their position in it. The kernel loads one key at a time. Everything op
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cepheid.compile.arrays import NONE, Ints, Records
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, Int32s, integers
+from cepheid.kernel.arrays import FOREVER, Flags, Int32s, integers
 
 Cursor: TypeAlias = Any
 """One record of CURSOR. NumPy's types do not describe the fields of a record."""
@@ -119,6 +120,47 @@ class Index(NamedTuple):
     """(any,) the first row of each chain, the top row of each heap; START_ROW for none."""
     found: Ints
     """(capacity,) the rows that the event at the cursor visits, the first Cursor.candidates of them."""
+
+
+NO_END, MATCHED_START = -1, -2
+"""In place of the fate of a start: none of its partial matches has ended yet; it has a match."""
+
+START_END = np.dtype(
+    [
+        ("moment", np.int64),  # Starts.moment when the partial match ended
+        ("fate", np.int32),  # a FateCode, NO_END or MATCHED_START
+        ("reached", np.int32),  # the last of the pattern's stages that had taken an event
+        ("by", np.int32),  # the number of the condition of the negated stage, or of the `until`; -1 for none
+    ]
+)
+
+
+class FateCode(IntEnum):
+    """How a partial match has ended without a match. Of several ends at one moment the first in this list counts."""
+
+    FORBIDDEN = 0
+    UNTIL = 1
+    GAP = 2
+    OUT_OF_TIME = 3
+    BROKEN = 4
+    SKIPPED = 5
+    OVER_LIMIT = 6
+    STILL_OPEN = 7
+
+
+class Starts(NamedTuple):
+    """What becomes of the events that a partial match has taken first, by their position in the working set."""
+
+    ends: Records
+    """(events,) START_END: the end of the partial match that came furthest; of equally far ones, of the last to end."""
+    taken: Flags
+    """(events, stages) whether the stage has taken an event of a partial match with this start."""
+    moment: Ints
+    """(1,) the number of events and deadlines that the kernel has processed."""
+    untils: Ints
+    """(loops,) the truth bit of the `until` of each loop that has one."""
+    reads: Flags
+    """(states, loops) whether the state's edges read the bit."""
 
 
 class PartialMatches(NamedTuple):

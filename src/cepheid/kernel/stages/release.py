@@ -6,10 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.compile.arrays import NONE
 from cepheid.compile.stages.tables import SkipKind, Tables
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
-from cepheid.kernel.stages.layout import MATCHED, NEGATED, START_ROW, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import (
+    MATCHED,
+    NEGATED,
+    START_ROW,
+    Cursor,
+    FateCode,
+    Output,
+    PartialMatches,
+    Starts,
+)
+from cepheid.kernel.stages.observed.record import record_emitted, record_end
 from cepheid.kernel.stages.rows import drop_first
 
 NOTHING_TO_SKIP_TO, SKIPS_TO_START, TOO_MANY_PARTIAL_MATCHES, TOO_MANY_MATCHES = -1, -2, -3, -4
@@ -44,21 +55,21 @@ def negate(partials: PartialMatches, cursor: Cursor, number: int, stage: int) ->
 
 
 @kernel
-def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
+def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cursor, starts: Starts | None) -> bool:
     """Emits what may be emitted; False if the output has no room for it, or the cursor has a failure.
 
     With a skip strategy a match waits while a partial match with an earlier start is open.
     """
     settings = tables.settings[0]
     if cursor.found > settings.most_matches:
-        limit_matches(tables, partials, cursor)
+        limit_matches(tables, partials, cursor, starts)
         if cursor.failure != NO_FAILURE:
             return False
     cursor.found = 0
     nothing_else = settings.skip == SkipKind.NO_SKIP and not settings.distinct
     nothing_else = nothing_else and not settings.timeouts and not settings.no_match
     if nothing_else and are_in_order(partials, cursor.completed):
-        return emit_all(partials, output, cursor)
+        return emit_all(partials, output, cursor, starts)
     while cursor.completed:
         match = partials.completed[0]
         waits = settings.skip != SkipKind.NO_SKIP and not match.timeout
@@ -69,14 +80,18 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
         kept_from = 0 if match.timeout else skip_position(tables, partials, cursor)
         if cursor.failure != NO_FAILURE:
             return False
-        emit(partials, output, cursor, match)
+        emit(partials, output, cursor, match, starts)
         if settings.distinct or match.timeout:
             while cursor.completed > 1 and next_is_the_same(partials, cursor):
                 remove_first(partials, cursor)
         remove_first(partials, cursor)
         while cursor.live and earliest_start(partials) < kept_from:
+            row = partials.rows[partials.links[START_ROW].next]
+            record_end(starts, partials, row.start, row.node, FateCode.SKIPPED, NONE)
             drop_first(partials, cursor, 1)
         while cursor.completed and partials.completed[0].start < kept_from:
+            skipped = partials.completed[0]
+            record_end(starts, partials, skipped.start, skipped.node, FateCode.SKIPPED, NONE)
             remove_first(partials, cursor)
     return True
 
@@ -127,10 +142,11 @@ def has_room_for(output: Output, cursor: Cursor, length: int) -> bool:
 
 
 @inlined
-def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any) -> None:
+def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any, starts: Starts | None) -> None:
     """Writes a waiting match."""
     at, number = cursor.match_events + match.length, cursor.matches
     output.end[number], output.detected_at[number], output.outcome[number] = at, cursor.now, match.timeout
+    record_emitted(starts, match.start, match.timeout)
     cursor.matches += 1
     cursor.match_events = at
     node = match.node
@@ -153,7 +169,7 @@ def are_in_order(partials: PartialMatches, count: int) -> bool:
 
 
 @kernel
-def emit_all(partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
+def emit_all(partials: PartialMatches, output: Output, cursor: Cursor, starts: Starts | None) -> bool:
     """Writes the waiting matches as they are stored. False if the output has no room for one of them."""
     completed, count = partials.completed, cursor.completed
     for i in range(count):
@@ -162,13 +178,13 @@ def emit_all(partials: PartialMatches, output: Output, cursor: Cursor) -> bool:
                 swap(completed[j - i], completed[j])
             cursor.completed = count - i
             return False
-        emit(partials, output, cursor, completed[i])
+        emit(partials, output, cursor, completed[i], starts)
     cursor.completed = 0
     return True
 
 
 @kernel
-def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor, starts: Starts | None) -> None:
     """Drops the matches of this step that are over the limit, the earliest start first, or fails."""
     settings, completed = tables.settings[0], partials.completed
     if not settings.limits_drop:
@@ -184,6 +200,8 @@ def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor) -> N
     for i in range(count):
         if more and completed[i].step == cursor.step and not completed[i].timeout:
             more -= 1
+            dropped = completed[i]
+            record_end(starts, partials, dropped.start, dropped.node, FateCode.OVER_LIMIT, NONE)
         else:
             swap(completed[cursor.completed], completed[i])
             cursor.completed += 1

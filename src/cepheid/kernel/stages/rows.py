@@ -7,9 +7,9 @@ import numpy as np
 from cepheid.compile.arrays import Ints
 from cepheid.compile.instructions import SlotKind
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import Events
+from cepheid.kernel.arrays import Events, Flags
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.scripts.interpreter import sum_overflows
+from cepheid.kernel.scripts.interpreter import compare_doubles, sum_overflows
 from cepheid.kernel.stages.layout import START_ROW, Cursor, PartialMatches
 from cepheid.kernel.stages.lookup.index import unplace
 
@@ -61,8 +61,49 @@ def take_into_slots(
             slots.view(np.float64)[i] += events.values[column].view(np.float64)[event]
         elif kind == SlotKind.SUM_I_AS_F:
             slots.view(np.float64)[i] += np.float64(events.values[column, event])
+        elif kind < SlotKind.SUM_I:
+            take_into_fold(tables, events, partials, number, stage, event, i)
         elif slots[i] < 0 or beats(events.values[column], event, slots[i], kind):
             slots[i] = event
+
+
+@kernel
+def take_into_fold(
+    tables: Tables, events: Events, partials: PartialMatches, number: int, stage: int, event: int, place: int
+) -> None:
+    """The same for one slot of a variance or a number of different values. It is a function of its own, so that the
+    code for all other slots stays short.
+    """
+    slots, slot = partials.slots[number], tables.slots[place]
+    doubles, values = slots.view(np.float64), events.values[slot.column]
+    if slot.kind == SlotKind.MEAN:
+        doubles[place] += (values.view(np.float64)[event] - doubles[place]) / slots[slot.source]
+    elif slot.kind == SlotKind.DEVIATIONS:
+        delta = values.view(np.float64)[event] - doubles[slot.source]
+        doubles[place] += delta * (delta - delta / slots[tables.slots[slot.source].source])
+    else:
+        slots[place] += is_new(values, events.missing[slot.column], partials, number, stage, event, slot.kind)
+
+
+@kernel
+def is_new(
+    values: Ints, missing: Flags, partials: PartialMatches, number: int, stage: int, event: int, kind: int
+) -> bool:
+    """Whether no earlier event that the stage has taken has the value of the one that it has taken last."""
+    last = partials.rows[number].node
+    node = partials.nodes[last].parent if last >= 0 else last
+    doubles = values.view(np.float64)
+    while node >= 0:
+        entry = partials.nodes[node]
+        if entry.stage == stage and not missing[entry.event]:
+            if kind == SlotKind.DISTINCT_I:
+                same = values[entry.event] == values[event]
+            else:
+                same = compare_doubles(doubles[entry.event], doubles[event]) == 0
+            if same:
+                return False
+        node = entry.parent
+    return True
 
 
 @kernel

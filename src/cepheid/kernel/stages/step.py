@@ -16,11 +16,21 @@ from typing import Any
 
 import numpy as np
 
+from cepheid.compile.arrays import NONE
 from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Tables
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Stack, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
-from cepheid.kernel.stages.layout import ALL_VISITED, START_ROW, TIMED_OUT, Cursor, Output, PartialMatches
+from cepheid.kernel.stages.layout import (
+    ALL_VISITED,
+    START_ROW,
+    TIMED_OUT,
+    Cursor,
+    FateCode,
+    Output,
+    PartialMatches,
+    Starts,
+)
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
 from cepheid.kernel.stages.lookup.deadline import deadline_of
 from cepheid.kernel.stages.lookup.index import (
@@ -31,6 +41,14 @@ from cepheid.kernel.stages.lookup.index import (
     pays,
     place,
     unplace,
+)
+from cepheid.kernel.stages.observed.record import (
+    begin_moment,
+    record_all_open,
+    record_broken,
+    record_deadline,
+    record_end,
+    record_taken,
 )
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
 from cepheid.kernel.stages.release import TOO_MANY_PARTIAL_MATCHES, add, complete, negate, release
@@ -67,10 +85,13 @@ def run(
     output: Output,
     cursor: Cursor,
     stack: Stack,
+    starts: Starts | None,
 ) -> int:
-    """Makes the visits from the cursor on."""
+    """Makes the visits from the cursor on. If `starts` is None, nothing is recorded about starts: see
+    `observed.record`.
+    """
     while True:
-        if cursor.completed and not release(tables, partials, output, cursor):
+        if cursor.completed and not release(tables, partials, output, cursor, starts):
             return Status.FAILED if cursor.failure != NO_FAILURE else Status.OUTPUT_FULL
         if cursor.live > tables.settings[0].most_partial_matches:
             if not tables.settings[0].limits_drop:
@@ -78,7 +99,7 @@ def run(
                 return Status.FAILED
             if ends_need_room(partials, cursor):
                 return Status.ROOM_NEEDED
-            drop_oldest(tables, partials, cursor)
+            drop_oldest(tables, partials, cursor, starts)
             continue
         visit = cursor.visit
         if not cursor.loaded:
@@ -94,7 +115,7 @@ def run(
         if cursor.live and passes and has_deadline(tables, events, partials, cursor, time):
             if ends_need_room(partials, cursor):
                 return Status.ROOM_NEEDED
-            expire(tables, events, partials, cursor)
+            expire(tables, events, partials, cursor, starts)
         elif not at_end:
             cursor.candidates = ALL_VISITED
             if pays(tables, partials, cursor):
@@ -103,14 +124,14 @@ def run(
                 find_candidates(tables, events, partials, cursor, stack)
             if may_need_room(partials, cursor) and room_needed_for(events.mask[cursor.event], partials, cursor):
                 return Status.ROOM_NEEDED
-            process(tables, events, partials, cursor, stack)
+            process(tables, events, partials, cursor, stack, starts)
             if cursor.failure != NO_FAILURE:
                 return Status.FAILED
             cursor.event += 1
         elif visits.closes[visit] and cursor.live:
             if ends_need_room(partials, cursor):
                 return Status.ROOM_NEEDED
-            close(tables, partials, cursor, time)
+            close(tables, partials, cursor, time, starts)
         elif has_room_to_park(partials, cursor):
             park(tables, events, partials, cursor, visits.key[visit])
         else:
@@ -184,66 +205,77 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
 
 
 @kernel
-def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor) -> None:
+def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, starts: Starts | None) -> None:
     """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
+    begin_moment(starts)
     forever: Any = np.int64(FOREVER)  # as a constant it would have a type of its own
     cursor.now = deadline(tables, events, partials, cursor, forever)
     in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
     if cursor.buckets and not in_order:
         while first_deadline(tables, partials) == cursor.now:
-            run_out(tables, partials, cursor, first_to_end(tables, partials))
+            run_out(tables, events, partials, cursor, first_to_end(tables, partials), starts)
         return
     number = partials.links[START_ROW].next
     while number != START_ROW:
         following = partials.links[number].next
         if deadline_of(tables, events, partials, number) == cursor.now:
-            run_out(tables, partials, cursor, number)
+            run_out(tables, events, partials, cursor, number, starts)
         elif in_order:
             return
         number = following
 
 
 @inlined
-def run_out(tables: Tables, partials: PartialMatches, cursor: Cursor, number: int) -> None:
+def run_out(
+    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, starts: Starts | None
+) -> None:
     """Ends a partial match whose deadline passes."""
     row = partials.rows[number]
     if row.whole >= 0:
+        record_deadline(starts, tables, events, partials, cursor, number)
         remove_holder(partials, cursor, row.start, row.whole)
     elif tables.states[row.state].complete or tables.states[row.state].pending:
         complete(partials, cursor, row.start, row.node, row.length)
-    elif tables.settings[0].timeouts:
-        add(partials, cursor, row.start, row.node, row.length, TIMED_OUT)
+    else:
+        record_deadline(starts, tables, events, partials, cursor, number)
+        if tables.settings[0].timeouts:
+            add(partials, cursor, row.start, row.node, row.length, TIMED_OUT)
     remove(partials, cursor, number)
 
 
 @kernel
-def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int) -> None:
+def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int, starts: Starts | None) -> None:
     """Ends the key. If the input goes on (`until` is a time), everything open is dropped."""
     cursor.step += 1
+    begin_moment(starts)
     cursor.now = NO_TIME
     if until == FOREVER:
         while cursor.live:
-            end_first(tables, partials, cursor)
+            end_first(tables, partials, cursor, starts)
     else:
+        record_all_open(starts, partials, cursor)
         cursor.completed = 0
         drop_first(partials, cursor, cursor.live)
 
 
 @inlined
-def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor, starts: Starts | None) -> None:
     """Ends the live partial match with the earliest start, because no more events come."""
     number = partials.links[START_ROW].next
     row = partials.rows[number]
     if row.whole >= 0:
+        record_end(starts, partials, row.start, row.node, FateCode.STILL_OPEN, NONE)
         remove_holder(partials, cursor, row.start, row.whole)
     elif tables.states[row.state].complete:
         complete(partials, cursor, row.start, row.node, row.length)
+    else:
+        record_end(starts, partials, row.start, row.node, FateCode.STILL_OPEN, NONE)
     remove(partials, cursor, number)
 
 
 @kernel
-def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> None:
+def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor, starts: Starts | None) -> None:
     """Drops the partial matches that are over the limit, the earliest start first. Matches that only they could have
     continued are complete.
     """
@@ -253,13 +285,16 @@ def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor) -> Non
     for _ in range(more):
         number = partials.links[START_ROW].next
         row = partials.rows[number]
+        record_end(starts, partials, row.start, row.node, FateCode.OVER_LIMIT, NONE)
         if row.whole >= 0:
             remove_holder(partials, cursor, row.start, row.whole)
         remove(partials, cursor, number)
 
 
 @inlined
-def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Stack) -> None:
+def process(
+    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, stack: Stack, starts: Starts | None
+) -> None:
     """Offers the event at the cursor to every live partial match that it wakes, and to the start state."""
     event = cursor.event
     cursor.reached = events.time[event]
@@ -275,10 +310,11 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
     while number != START_ROW and not wakes(tables, partials, number, word):
         wake |= tables.states[partials.rows[number].state].wake
         number = links[number].next
-    starts = wakes(tables, partials, start_row, word)
-    if number == START_ROW and candidates <= 0 and not starts:
+    may_start = wakes(tables, partials, start_row, word)
+    if number == START_ROW and candidates <= 0 and not may_start:
         return
     cursor.step += 1
+    begin_moment(starts)
     cursor.now = cursor.reached
     if number != START_ROW:
         cursor.wake = wake
@@ -287,15 +323,15 @@ def process(tables: Tables, events: Events, partials: PartialMatches, cursor: Cu
             following = links[number].next
             if wakes(tables, partials, number, word):
                 cursor.visited += 1
-                move(tables, events, partials, cursor, number, word, stack)
+                move(tables, events, partials, cursor, number, word, stack, starts)
             else:
                 cursor.wake |= tables.states[partials.rows[number].state].wake
             number = following
     for i in range(candidates - 1, -1, -1):  # the one that came last is found first
         cursor.visited += 1
-        move(tables, events, partials, cursor, partials.lookup.found[i], word, stack)
-    if starts:
-        move(tables, events, partials, cursor, start_row, word, stack)
+        move(tables, events, partials, cursor, partials.lookup.found[i], word, stack, starts)
+    if may_start:
+        move(tables, events, partials, cursor, start_row, word, stack, starts)
 
 
 @inlined
@@ -305,7 +341,14 @@ def wakes(tables: Tables, partials: PartialMatches, number: int, word: int) -> b
 
 @kernel
 def move(
-    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, word: int, stack: Stack
+    tables: Tables,
+    events: Events,
+    partials: PartialMatches,
+    cursor: Cursor,
+    number: int,
+    word: int,
+    stack: Stack,
+    starts: Starts | None,
 ) -> None:
     """Moves one partial match along the edges whose guards hold for the event at the cursor. The successor on the last
     edge takes over the row, the others get a copy of it, before it in the order.
@@ -331,6 +374,7 @@ def move(
         goes_on = edge.target != FINAL and not stops
         if edge.stage != IGNORED and (goes_on or edge.completes):
             taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
+            record_taken(starts, start, edge.stage)
         if edge.completes and not (longest and goes_on):
             completes = True
             complete(partials, cursor, start, taken, taken_length)
@@ -367,6 +411,8 @@ def move(
     if whole >= 0:
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
+        if not completes:
+            record_broken(starts, tables, partials, number, word, waited, stop)
         remove(partials, cursor, number)
 
 

@@ -1,25 +1,20 @@
-"""Reads and writes the parts `knowledge` and `mapping` of pattern documents."""
+"""Reads and writes the parts `knowledge` and `mapping` of pattern documents.
+
+Functions import what is known only when a document has some: most patterns have no knowledge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cepheid.knowledge.events.mapping import (
-    Constant,
-    EventMapping,
-    Individual,
-    Node,
-    Properties,
-    constant,
-    individual,
-    node,
-)
-from cepheid.knowledge.events.mapping import Value as Related
-from cepheid.knowledge.knowledge import Knowledge
-from cepheid.knowledge.vocabulary import KNOWN_PREFIXES
 from cepheid.lang.document.marked_text import Value
+
+if TYPE_CHECKING:
+    from cepheid.knowledge.events.mapping import EventMapping, Properties
+    from cepheid.knowledge.events.mapping import Value as Related
+    from cepheid.knowledge.knowledge import Knowledge
 
 
 def knowledge_of(document: Mapping[str, Any], folder: Path | None) -> Knowledge:
@@ -28,6 +23,8 @@ def knowledge_of(document: Mapping[str, Any], folder: Path | None) -> Knowledge:
     Raises:
         KnowledgeError: it cannot be read, or contradicts itself.
     """
+    from cepheid.knowledge.knowledge import Knowledge
+
     prefixes = document.get("prefixes", {})
     if "ntriples" in document:
         return Knowledge.read(document["ntriples"], format="ntriples", prefixes=prefixes)
@@ -37,6 +34,8 @@ def knowledge_of(document: Mapping[str, Any], folder: Path | None) -> Knowledge:
 
 def knowledge_document(knowledge: Knowledge) -> dict[str, Value]:
     """The part from which `knowledge_of` reads the knowledge without files."""
+    from cepheid.knowledge.vocabulary import KNOWN_PREFIXES
+
     document: dict[str, Value] = {"ntriples": knowledge.ntriples}
     prefixes: dict[str, Value] = {
         name: iri for name, iri in knowledge.prefixes.items() if KNOWN_PREFIXES.get(name) != iri
@@ -56,6 +55,8 @@ def mapping_of(document: Mapping[str, Any]) -> EventMapping:
     Raises:
         PatternError: a part is not of its form.
     """
+    from cepheid.knowledge.events.mapping import EventMapping
+
     properties = _properties_of(document.get("properties", {}))
     return EventMapping(**{**document, "properties": properties})
 
@@ -68,6 +69,8 @@ def _properties_of(document: Mapping[str, Any]) -> Properties:
 
 
 def _related_of(given: Any) -> Related:
+    from cepheid.knowledge.events.mapping import constant, individual, node
+
     match given:
         case {"individual": name}:
             return individual(name)
@@ -103,6 +106,8 @@ def _properties_document(properties: Sequence[tuple[str, Related]]) -> dict[str,
 
 
 def _related_document(related: Related) -> Value:
+    from cepheid.knowledge.events.mapping import Constant, Individual, Node
+
     match related:
         case Individual(name):
             return {"individual": name}

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial, reduce
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import KnowledgeError, PatternError, Problem
-from cepheid.knowledge.events.mapping import EventMapping
-from cepheid.knowledge.knowledge import Knowledge
 from cepheid.lang.document.knowledge import knowledge_of, mapping_of
 from cepheid.lang.document.marked_text import MarkedText
 from cepheid.lang.document.problems import is_valid, place, refused
 from cepheid.lang.expression import Span
+
+if TYPE_CHECKING:
+    from cepheid.knowledge.events.mapping import EventMapping
+    from cepheid.knowledge.knowledge import Knowledge
 
 
 def meaning_problems(marked: MarkedText, schema: str) -> Iterator[Problem]:

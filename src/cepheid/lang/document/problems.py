@@ -185,7 +185,7 @@ def parameter_span(problem: Problem, marked: MarkedText) -> Span | None:
 def duration_problems(holder: dict[str, Any], path: Path, key: str, marked: MarkedText) -> Iterator[Problem]:
     """The problems of the length of time under `key`, if its structure is valid."""
     length = holder.get(key)
-    if is_valid(length, "duration"):
+    if is_valid(length, "duration") and "$" not in str(length):  # otherwise it is a parameter
         yield from refused(partial(parse_duration, str(length)), (*path, key), marked)
 
 

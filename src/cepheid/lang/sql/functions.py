@@ -13,7 +13,7 @@ import pyarrow as pa
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.sql.cursor import Cursor, Rule, refused
 from cepheid.lang.sql.names import name, type_name
-from cepheid.lang.sql.refused import why_refused
+from cepheid.lang.sql.refused import DISTINCT, why_refused
 from cepheid.lang.sql.tokens import Kind, Token
 
 _UNIT_FUNCTIONS = frozenset(
@@ -121,6 +121,9 @@ def _special(cursor: Cursor, rules: Rules, function: str) -> _Application | None
     match function:
         case "cast" | "try_cast":
             return _cast(cursor, rules, function)
+        case "count" if cursor.sees("DISTINCT"):
+            cursor.take()
+            return _closed(cursor, DISTINCT, rules.expression(cursor))
         case "extract" if cursor.peek().text == "FROM":
             field = _word(cursor.take())
             cursor.expect("FROM")

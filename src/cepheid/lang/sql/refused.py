@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-PATTERN_FUNCTIONS = frozenset({"first", "last", "count", "sum", "avg", "min", "max"})
+DISTINCT = "count distinct"
+"""The function `count(DISTINCT …)`; nobody can write this name."""
+_VARIANCES = {"variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop", "std"}
+PATTERN_FUNCTIONS = frozenset({"first", "last", "count", DISTINCT, "sum", "avg", "min", "max", *_VARIANCES})
 """The functions over the events that a stage has so far. Every other function is scalar."""
 
 _GENERATORS = """explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple
@@ -17,8 +20,7 @@ _AGGREGATES = """any_value any some every bool_and bool_or approx_count_distinct
     covar_samp first_value grouping grouping_id histogram_numeric kurtosis last_value listagg
     string_agg max_by mean median min_by mode percentile percentile_approx percentile_cont
     percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
-    regr_sxy regr_syy skewness std stddev stddev_pop stddev_samp sum_distinct try_avg try_sum
-    var_pop var_samp variance"""
+    regr_sxy regr_syy skewness sum_distinct try_avg try_sum"""
 _WINDOW = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value window session_window window_time"
 
 NO_PARENTHESES = frozenset(
@@ -34,7 +36,7 @@ _REASONS = {
     ),
     **dict.fromkeys(
         _AGGREGATES.split(),
-        "is an aggregate; over a stage's events use first, last, count, sum, avg, min or max",
+        "is an aggregate; over a stage's events use first, last, count, sum, avg, min, max, stddev or variance",
     ),
     **dict.fromkeys(_WINDOW.split(), "is a window function; refer to earlier events by their stage"),
 }

@@ -18,7 +18,6 @@ from cepheid.lang.document.knowledge_problems import meaning_problems, place_in_
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
 from cepheid.lang.document.problems import NAME_KEYS, PATTERN_SCHEMA, place
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
-from cepheid.lang.duration import format_duration
 from cepheid.lang.expression import Span
 from cepheid.lang.stages.conditions_document import (
     condition_document,
@@ -27,6 +26,7 @@ from cepheid.lang.stages.conditions_document import (
     with_conditions,
 )
 from cepheid.lang.stages.document_problems import stages_in, value_problems
+from cepheid.lang.stages.parametric import given_counts, given_length
 from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 KEY = "stages"
@@ -79,9 +79,9 @@ def pattern_form(pattern: Pattern) -> dict[str, Value]:
     """The document of any pattern, with names in place of functions. Patterns are compared by this document."""
     document = head_document(pattern) | meaning_document(pattern.knowledge, pattern.mapping)
     if pattern.window is not None:
-        document["within"] = format_duration(pattern.window)
+        document["within"] = given_length(pattern, "window", pattern.window)
     if pattern.gap is not None:
-        document["max_gap"] = format_duration(pattern.gap)
+        document["max_gap"] = given_length(pattern, "gap", pattern.gap)
     if pattern.skip_strategy != Skip():
         document["skip"] = _skip_document(pattern.skip_strategy)
     first, *later = _stage_documents(pattern.stages)
@@ -200,7 +200,8 @@ def _with_quantifier(pattern: Pattern, stage: dict[str, Any]) -> Pattern:
             count = given.get("count", True) if isinstance(given, dict) else given
             counts = [] if count is True else count if isinstance(count, list) else [count]
             # a JSON Schema takes 2.0 for an integer, and so do we
-            pattern = getattr(pattern, call)(*map(int, counts), window=window)
+            numbers = [one if isinstance(one, str) else int(one) for one in counts]
+            pattern = getattr(pattern, call)(*numbers, window=window)
     return pattern
 
 
@@ -216,7 +217,7 @@ def _skip_document(skip: Skip) -> Value:
 
 def _without_document(without: BeginWithout) -> Value:
     where: dict[str, Value] = {} if without.condition is None else {"where": condition_value(without.condition)}
-    return {"name": without.name, **where, "within": format_duration(without.window)}
+    return {"name": without.name, **where, "within": given_length(without, "window", without.window)}
 
 
 def _stage_documents(stages: tuple[Stage, ...]) -> list[dict[str, Value]]:
@@ -231,7 +232,7 @@ def _stage_document(key: str, stage: Stage) -> dict[str, Value]:
     if stage.until is not None:
         document["until"] = condition_value(stage.until)
     if stage.window is not None:
-        document["within_previous"] = format_duration(stage.window)
+        document["within_previous"] = given_length(stage, "window", stage.window)
     return document
 
 
@@ -241,10 +242,13 @@ def _quantifier_document(quantifier: Quantifier) -> dict[str, Value]:
 
 
 def _times_document(times: Times, quantifier: Quantifier) -> dict[str, Value]:
-    window: dict[str, Value] = {} if quantifier.window is None else {"window": format_duration(quantifier.window)}
+    window: dict[str, Value] = {}
+    if quantifier.window is not None:
+        window = {"window": given_length(quantifier, "window", quantifier.window)}
+    counts = given_counts(quantifier)
     if times.maximum is not None:
-        count: Value = times.minimum if times.minimum == times.maximum else [times.minimum, times.maximum]
+        count: Value = counts[0] if len(counts) == 1 else [*counts]
         return {"times": {"count": count, **window} if window else count}
-    if times.minimum > 1:
-        return {"times_or_more": {"count": times.minimum, **window} if window else times.minimum}
+    if counts != [1]:
+        return {"times_or_more": {"count": counts[0], **window} if window else counts[0]}
     return {"one_or_more": window or True}

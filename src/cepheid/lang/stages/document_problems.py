@@ -67,5 +67,6 @@ def _without_problems(without: dict[str, Any], path: Path, marked: MarkedText) -
 
 
 def _count_problems(count: object, path: Path, marked: MarkedText) -> Iterator[Problem]:
-    if isinstance(count, list) and is_valid(count, "count"):
+    known = isinstance(count, list) and not any(isinstance(one, str) for one in count)  # otherwise a parameter decides
+    if isinstance(count, list) and known and is_valid(count, "count"):
         yield from refused(partial(times_of, *map(int, count)), path, marked)

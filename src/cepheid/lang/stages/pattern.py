@@ -15,14 +15,20 @@ from enum import Enum
 from typing import TYPE_CHECKING, SupportsIndex
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.arguments import pattern_name, shown, stage_name, times_of, times_or_more_of, version_text
-from cepheid.lang.duration import parse_duration, shorter
+from cepheid.lang.arguments import pattern_name, shown, stage_name, version_text
 from cepheid.lang.function import Function
 from cepheid.lang.parameters import GivenValue, Parameter, with_values
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.drawn import Drawn
 from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.stages.conditions import Condition, GivenCondition, Subtype, condition_of
+from cepheid.lang.stages.parametric import (
+    Parametric,
+    least_or_parameter,
+    length_or_parameter,
+    shorter_or_parameter,
+    times_or_parameters,
+)
 from cepheid.lang.stages.picture import picture_of
 from cepheid.lang.stages.printer import calls_text
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
@@ -125,6 +131,8 @@ class Quantifier:
     longest: bool = False
     window: timedelta | None = None
     """Each event of the loop comes less than this after the previous one."""
+    parametric: Parametric = ()
+    """The parameters that give `minimum`, `maximum` and `window`."""
 
     @property
     def minimum(self) -> int:
@@ -156,6 +164,8 @@ class Stage:
     """
     group: tuple[Stage, ...] = ()
     """For a group, its stages; `name` is then empty and there are no conditions."""
+    parametric: Parametric = ()
+    """The parameter that gives `window`."""
 
     @property
     def leaves(self) -> tuple[Stage, ...]:
@@ -181,6 +191,8 @@ class BeginWithout:
     condition: Condition | None
     """None: any event."""
     window: timedelta
+    parametric: Parametric = ()
+    """The parameter that gives `window`."""
 
     @property
     def label(self) -> str:
@@ -214,6 +226,8 @@ class Pattern(Drawn):
     """Set by `begin`: what semantic filters ask. The types of `subtype` are then its classes."""
     mapping: EventMapping | None = None
     """Set by `begin`: how events are individuals. There if and only if there is knowledge."""
+    parametric: Parametric = ()
+    """The parameters that give `window` and `gap`."""
 
     def __repr__(self) -> str:
         return calls_text(self)
@@ -338,23 +352,24 @@ class Pattern(Drawn):
 
     def times(
         self,
-        minimum: SupportsIndex,
-        maximum: SupportsIndex | None = None,
+        minimum: SupportsIndex | str,
+        maximum: SupportsIndex | str | None = None,
         *,
         window: timedelta | str | None = None,
     ) -> Pattern:
         """The last stage takes exactly `minimum` events or, with `maximum`, between `minimum` and `maximum` events.
-        Each comes less than `window` after the previous one.
+        Each comes less than `window` after the previous one. A number may be a parameter, as in `times("$n")`.
 
         `times(0, n)` is an optional `times(1, n)`, as in FlinkCEP.
         """
-        least, most = times_of(minimum, maximum)
-        repeated = self._repeat("times", Times(max(least, 1), most), window)
+        (least, most), parametric = times_or_parameters(minimum, maximum)
+        repeated = self._repeat("times", Times(max(least, 1), most), window, parametric)
         return repeated.optional() if least == 0 else repeated
 
-    def times_or_more(self, minimum: SupportsIndex, *, window: timedelta | str | None = None) -> Pattern:
+    def times_or_more(self, minimum: SupportsIndex | str, *, window: timedelta | str | None = None) -> Pattern:
         """The last stage takes `minimum` events or more, each less than `window` after the previous one."""
-        return self._repeat("times_or_more", Times(times_or_more_of(minimum), None), window)
+        least, parametric = least_or_parameter(minimum)
+        return self._repeat("times_or_more", Times(least, None), window, parametric)
 
     def optional(self) -> Pattern:
         """The last stage may be absent."""
@@ -382,14 +397,17 @@ class Pattern(Drawn):
 
     def within(self, length: timedelta | str) -> Pattern:
         """A match ends less than `length` after it starts. If `within` is called twice, the shorter length holds, and
-        there is a warning if that is the former one.
+        there is a warning if that is the former one. A length of this and the other calls may be a parameter, as in
+        `within("$w")`.
         """
-        return replace(self, window=shorter("within", self.window, length))
+        window, parametric = shorter_or_parameter("within", self, "window", length)
+        return replace(self, window=window, parametric=parametric)
 
     def within_previous(self, length: timedelta | str) -> Pattern:
         """Each event of the last stage comes less than `length` after the event taken before it."""
         last = self.stages[-1]
-        return self._with_last(replace(last, window=shorter("within_previous", last.window, length)))
+        window, parametric = shorter_or_parameter("within_previous", last, "window", length)
+        return self._with_last(replace(last, window=window, parametric=parametric))
 
     def max_gap(self, length: timedelta | str) -> Pattern:
         """Each event of a match, in whichever stage, comes less than `length` after the one before it.
@@ -398,7 +416,8 @@ class Pattern(Drawn):
         match if only a last `not_followed_by` is open, otherwise as a timeout. Unlike `within_previous`, this also
         holds while a loop or an optional stage may be left. If `max_gap` is called twice, the shorter length holds.
         """
-        return replace(self, gap=shorter("max_gap", self.gap, length))
+        gap, parametric = shorter_or_parameter("max_gap", self, "gap", length)
+        return replace(self, gap=gap, parametric=parametric)
 
     def begin_without(self, name: str, *, within: timedelta | str, where: GivenCondition | None = None) -> Pattern:
         """An event starts a match only if no event that fits `where` came before it, exactly `within` ago or later.
@@ -413,7 +432,7 @@ class Pattern(Drawn):
             raise PatternError(f"begin_without: the pattern has one already, {self.without.name!r}")
         name = stage_name("begin_without", name)
         condition = None if where is None else condition_of("where", where, None, f"begin_without {name!r}, where")
-        return replace(self, without=BeginWithout(name, condition, parse_duration(within)))
+        return replace(self, without=BeginWithout(name, condition, *length_or_parameter("window", within)))
 
     def skip(self, strategy: Skip) -> Pattern:
         """Sets what happens to other partial matches once a match is emitted."""
@@ -433,8 +452,9 @@ class Pattern(Drawn):
         return replace(self, types=make_taxonomy(column, {} if kinds is None else kinds))
 
     def with_parameters(self, /, **values: GivenValue) -> Pattern:
-        """Gives each `$name` in conditions and measures its value: a number, text, True or False, a date, a datetime,
-        or a list of these, which stands for the values of `IN ($name)`: a list, a set or a column of a table.
+        """Gives each `$name` in conditions, measures, lengths and counts its value: a number, text, True or False, a
+        date, a datetime, or a list of these, which stands for the values of `IN ($name)`: a list, a set or a column of
+        a table. The value of a length of time is text such as "12 hours", and that of a count is a whole number.
 
         A new value replaces the one before. Text stays text whatever is in it. A float becomes a DOUBLE and a Decimal a
         DECIMAL; a datetime becomes a TIMESTAMP if it has a zone, otherwise a TIMESTAMP_NTZ. Values of NumPy and pandas
@@ -467,12 +487,13 @@ class Pattern(Drawn):
     def _with_quantifier(self, quantifier: Quantifier) -> Pattern:
         return self._with_last(replace(self.stages[-1], quantifier=quantifier))
 
-    def _repeat(self, call: str, times: Times, window: timedelta | str | None) -> Pattern:
+    def _repeat(self, call: str, times: Times, window: timedelta | str | None, parametric: Parametric = ()) -> Pattern:
         last = self.stages[-1]
         if last.quantifier.times is not None:
             raise PatternError(f"{call}: {last.label} has a quantifier already")
-        duration = None if window is None else parse_duration(window)
-        return self._with_quantifier(replace(last.quantifier, times=times, window=duration))
+        duration, of_window = (None, ()) if window is None else length_or_parameter("window", window)
+        quantifier = replace(last.quantifier, times=times, window=duration, parametric=(*parametric, *of_window))
+        return self._with_quantifier(quantifier)
 
     def _condition(self, call: str, condition: object, name: str | None) -> Condition:
         return condition_of(call, condition, name, f"{self.stages[-1].label}, {call}")

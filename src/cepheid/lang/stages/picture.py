@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cepheid.lang.duration import format_duration
 from cepheid.lang.pictures.box import Box
+from cepheid.lang.stages.parametric import given_length
 from cepheid.lang.stages.words import quantifier_parts, skip_text, without_parts, written_conditions
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def _before(without: BeginWithout) -> Box:
 
 def _whole(pattern: Pattern) -> Iterator[str]:
     if pattern.window is not None:
-        yield f"within {format_duration(pattern.window)}"
+        yield f"within {given_length(pattern, 'window', pattern.window)}"
     if pattern.gap is not None:
-        yield f"each event less than {format_duration(pattern.gap)} after the one before it"
+        yield f"each event less than {given_length(pattern, 'gap', pattern.gap)} after the one before it"
     if pattern.skip_strategy.to.value != "no_skip":
         yield f"skip {skip_text(pattern.skip_strategy)}"

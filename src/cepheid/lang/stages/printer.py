@@ -7,8 +7,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from cepheid.lang.calls import laid_out, quoted, shared_calls
-from cepheid.lang.duration import format_duration
 from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.parametric import given_counts, given_length
 
 if TYPE_CHECKING:
     from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Skip, Stage
@@ -47,7 +47,7 @@ def _stage_calls(stage: Stage) -> Iterator[str]:
     if stage.until is not None:
         yield f"until({_condition(stage.until)})"
     if stage.window is not None:
-        yield f"within_previous({quoted(format_duration(stage.window))})"
+        yield f"within_previous({quoted(given_length(stage, 'window', stage.window))})"
 
 
 def _condition(condition: Condition) -> str:
@@ -59,15 +59,20 @@ def _condition(condition: Condition) -> str:
 def _quantifier_calls(quantifier: Quantifier) -> Iterator[str]:
     times = quantifier.times
     if times is not None:
-        counts = [] if times.maximum is None and times.minimum == 1 else [str(times.minimum)]
+        given = given_counts(quantifier)
+        counts = [] if times.maximum is None and given == [1] else list(map(_count, given))
         call = "one_or_more" if not counts else "times" if times.maximum is not None else "times_or_more"
-        if times.maximum not in (None, times.minimum):
-            counts.append(str(times.maximum))
-        window = [] if quantifier.window is None else [f"window={quoted(format_duration(quantifier.window))}"]
+        window = []
+        if quantifier.window is not None:
+            window = [f"window={quoted(given_length(quantifier, 'window', quantifier.window))}"]
         yield f"{call}({', '.join([*counts, *window])})"
     if quantifier.combinations:
         yield "allow_combinations()"
     yield from (f"{flag}()" for flag in ("optional", "greedy", "consecutive", "longest") if getattr(quantifier, flag))
+
+
+def _count(count: int | str) -> str:
+    return quoted(count) if isinstance(count, str) else str(count)
 
 
 def _whole(pattern: Pattern) -> Iterator[str]:
@@ -75,9 +80,9 @@ def _whole(pattern: Pattern) -> Iterator[str]:
     if pattern.without is not None:
         yield f".begin_without({', '.join(_without_arguments(pattern.without))})"
     if pattern.window is not None:
-        yield f".within({quoted(format_duration(pattern.window))})"
+        yield f".within({quoted(given_length(pattern, 'window', pattern.window))})"
     if pattern.gap is not None:
-        yield f".max_gap({quoted(format_duration(pattern.gap))})"
+        yield f".max_gap({quoted(given_length(pattern, 'gap', pattern.gap))})"
     if pattern.skip_strategy.to.value != "no_skip":
         yield f".skip({_skip(pattern.skip_strategy)})"
     yield from shared_calls(pattern)
@@ -85,7 +90,7 @@ def _whole(pattern: Pattern) -> Iterator[str]:
 
 def _without_arguments(without: BeginWithout) -> Iterator[str]:
     yield quoted(without.name)
-    yield f"within={quoted(format_duration(without.window))}"
+    yield f"within={quoted(given_length(without, 'window', without.window))}"
     if without.condition is not None:
         yield f"where={_condition(without.condition)}"
 

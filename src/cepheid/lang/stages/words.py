@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cepheid.lang.duration import format_duration
 from cepheid.lang.function import Function
 from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.parametric import given_counts, given_length
 
 if TYPE_CHECKING:
     from cepheid.lang.stages.pattern import BeginWithout, Quantifier, Skip, Stage
@@ -19,23 +19,23 @@ def quantifier_parts(stage: Stage) -> Iterator[str]:
     yield from _count(quantifier, unit)
     yield from (text for text, given in _flags(quantifier) if given)
     if quantifier.window is not None:
-        yield f"each less than {format_duration(quantifier.window)} after the one before it"
+        yield f"each less than {given_length(quantifier, 'window', quantifier.window)} after the one before it"
     if stage.window is not None:
         after = "for" if stage.contiguity.negated else "less than"
-        yield f"{after} {format_duration(stage.window)} after the event taken before"
+        yield f"{after} {given_length(stage, 'window', stage.window)} after the event taken before"
 
 
 def _count(quantifier: Quantifier, unit: str) -> Iterator[str]:
-    least, most = quantifier.minimum, quantifier.maximum
-    if most is None:
-        yield f"{least} {_plural(least, unit)} or more"
-    elif least != most:
-        yield f"{least} to {most} {_plural(most, unit)}"
-    elif least > 1:
-        yield f"{least} {_plural(least, unit)}"
+    counts = [1] if quantifier.times is None else given_counts(quantifier)
+    if quantifier.maximum is None:
+        yield f"{counts[0]} {_plural(counts[0], unit)} or more"
+    elif len(counts) > 1:
+        yield f"{counts[0]} to {counts[1]} {_plural(counts[1], unit)}"
+    elif counts != [1]:
+        yield f"{counts[0]} {_plural(counts[0], unit)}"
 
 
-def _plural(count: int, unit: str) -> str:
+def _plural(count: int | str, unit: str) -> str:
     return unit if count == 1 else f"{unit}s"
 
 
@@ -73,7 +73,7 @@ def asked_text(function: Function) -> str:
 
 def without_parts(without: BeginWithout) -> Iterator[str]:
     """When the events of `begin_without` must not come, and which they are."""
-    yield f"in the {format_duration(without.window)} before the first event"
+    yield f"in the {given_length(without, 'window', without.window)} before the first event"
     yield "any event" if without.condition is None else f"where {condition_text(without.condition)}"
 
 

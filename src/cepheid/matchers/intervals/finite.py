@@ -20,8 +20,9 @@ from cepheid.matchers.working_set import mask_of
 from cepheid.output.intervals import finite_rows
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.intervals.constants import FREE
-from cepheid.plan.intervals.plan import ROW_ORDER, IntervalPlan
+from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.intervals.slices import slices_of
+from cepheid.plan.reserved import BY_END
 from cepheid.plan.undivided import Undivided
 
 
@@ -46,7 +47,7 @@ def _part(plan: IntervalPlan, own: OwnEvents, *, named: bool) -> GatheredPart:
 def _rows_in(plan: IntervalPlan, named: bool, events: Batch, may_start: int) -> GatheredRows:  # noqa: FBT001
     """As GatheredPart.find. The rows are in the order of match_end, match_start and match_id."""
     result = all_matches(plan, events, may_start)
-    rows = finite_rows(plan, result.rows, named=named).sort_by([(name, "ascending") for name in ROW_ORDER])
+    rows = finite_rows(plan, result.rows, named=named).sort_by([(name, "ascending") for name in BY_END])
     return GatheredRows(rows, Found(matches=len(result.rows), dropped_matches=result.dropped))
 
 

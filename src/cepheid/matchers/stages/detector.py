@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,9 @@ from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
 from cepheid.output.stages.rows import parts_of, row_schema, rows_of
 from cepheid.plan.stages.plan import Plan
 
+KernelOf: TypeAlias = Callable[[CompiledPattern], CompiledKernel | SetKernel | PythonKernel]
+"""Makes the kernel of a detector, whose tables no other detector has."""
+
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
@@ -52,10 +55,10 @@ class Detector(Replays):
     kernel: CompiledKernel | SetKernel | PythonKernel
 
     def __init__(
-        self, pattern: CompiledPattern, *, reports: Chosen | None = None, kernel: PythonKernel | None = None
+        self, pattern: CompiledPattern, *, reports: Chosen | None = None, kernel_of: KernelOf | None = None
     ) -> None:
-        """With `reports`, only results whose first event is chosen are reported. The `kernel` is chosen if none is
-        given.
+        """With `reports`, only results whose first event is chosen are reported. Without `kernel_of` the kernel is
+        chosen.
         """
         super().__init__(pattern.plan.limits)
         self._reports = reports
@@ -66,7 +69,7 @@ class Detector(Replays):
             states=tables.states.copy(),
         )
         self.pattern = replace(pattern, tables=own)
-        self.kernel = _kernel(self.pattern) if kernel is None else kernel
+        self.kernel = (kernel_of or _kernel)(self.pattern)
         self.working_set = WorkingSet(self.pattern)
         self.ids = Ids.SIPHASH
         self.reported = _timeout_log(self)

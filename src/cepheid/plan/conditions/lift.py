@@ -26,14 +26,17 @@ from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.operations import OPERATIONS
 from cepheid.plan.conditions.raising import call_can_raise
 from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
-from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, avg_type, sum_type, type_of_call
+from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, fold_type, type_of_call
 from cepheid.plan.conditions.script import Fold, Operation, Operator, Script
-from cepheid.plan.conditions.types import is_decimal, is_float, is_orderable, sql_name
+from cepheid.plan.conditions.types import is_decimal, is_float, sql_name
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 
-_SCRIPT_FUNCTIONS = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
+_OPERATOR_NAMES = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
     case case_of cast coalesce nvl ifnull nullif if least greatest"""
-SCRIPT_FUNCTIONS = tuple(_SCRIPT_FUNCTIONS.split())
+_FUNCTION_NAMES = "sqrt exp ln log log10 log2 power pow"
+_OPERATORS = frozenset(_OPERATOR_NAMES.split())
+"""What a script computes in place of the SQL engine also for one event, where the engine's computation could fail."""
+SCRIPT_FUNCTIONS = (*_OPERATOR_NAMES.split(), *_FUNCTION_NAMES.split())
 """The functions that a condition may apply to values of several events."""
 
 
@@ -97,10 +100,7 @@ class Lifting:
             return pa.int64()
         assert node.argument is not None
         type_ = self.type_of(node.argument)
-        if node.fold in (Fold.MIN, Fold.MAX):
-            result = type_ if is_orderable(type_) else None
-        else:
-            result = sum_type(type_) if node.fold is Fold.SUM else avg_type(type_)
+        result = fold_type(node.fold, type_)
         if result is None:
             hint = None
             if is_decimal(type_):
@@ -143,9 +143,12 @@ class Lifting:
         self.slots[name] = slot, running
         return name
 
-    def add_slot(self, node: Node) -> int:
-        """The lifted column of a node about one event, of any type."""
-        return self._add_value(node, resolve.sql_of(node), resolve.tree_of(node), self.type_of(node))
+    def add_slot(self, node: Node, fold: Fold | None = None) -> int:
+        """The lifted column of a node about one event, of any type; DOUBLE if it is folded to a variance."""
+        sql, tree, type_ = resolve.sql_of(node), resolve.tree_of(node), self.type_of(node)
+        if fold is not None and fold.varies:
+            sql, tree, type_ = _as_double(sql, tree, type_)
+        return self._add_value(node, sql, tree, type_)
 
     def add_bit(self, nodes: Sequence[Node]) -> tuple[int, Lifted]:
         """The number of the boolean column for these AND-ed nodes about one event, and the column."""
@@ -201,7 +204,7 @@ class Lifting:
                 return self._leaf(node)
             if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
                 return self._checked_cast(node)
-            if isinstance(node, Apply) and node.call.function not in SCRIPT_FUNCTIONS:
+            if isinstance(node, Apply) and node.call.function not in _OPERATORS:
                 if not whole:
                     message = f"{node.call.function} may give a value for an event that is not there"
                     hint = "Write first(…) or last(…) around it: NULL when the stage has no such event."
@@ -266,8 +269,19 @@ class Lifting:
         type_ = check_script_type(self._fold_type(node), node.span)
         if node.argument is None:
             return script.Aggregate(node.fold, node.stage, None, type_)
-        leaf = self._leaf(node.argument) if node.fold is not Fold.COUNT else self._counted(node.argument)
+        leaf = self._folded(node.fold, node.argument)
         return script.Aggregate(node.fold, node.stage, leaf.column, pa.float64() if is_float(type_) else type_)
+
+    def _folded(self, fold: Fold, node: Node) -> script.ColumnValue:
+        """The column whose values are folded."""
+        if fold is Fold.COUNT:
+            return self._counted(node)
+        if not fold.varies:
+            return self._leaf(node)
+        sql, tree = resolve.sql_of(node), resolve.tree_of(node)
+        if self.can_raise(node):
+            sql, tree = self._guarded(node, sql, tree)
+        return self._read(node, *_as_double(sql, tree, self.type_of(node)))
 
     def _counted(self, node: Node) -> script.ColumnValue:
         """The column for count(x), which only says whether there is a value: the type of x does not matter."""
@@ -315,8 +329,12 @@ def _conjunction(trees: Sequence[Expression]) -> Expression:
     return Call("and", tuple(trees), (trees[0].span[0], trees[-1].span[1]))
 
 
+def _as_double(sql: str, tree: Expression, type_: pa.DataType) -> tuple[str, Expression, pa.DataType]:
+    return (sql, tree, type_) if type_ == pa.float64() else _cast_to_double(sql, tree)
+
+
 def _cast_to_double(sql: str, tree: Expression) -> tuple[str, Expression, pa.DataType]:
-    """Widens FLOAT where it is read, because a script's numbers are doubles."""
+    """A number as a DOUBLE. FLOAT is widened where it is read, because a script's numbers are doubles."""
     target = Literal("DOUBLE", pa.float64(), tree.span)
     return f"CAST({sql} AS DOUBLE)", Call("cast", (tree, target), tree.span), pa.float64()
 

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from cepheid.plan.conditions.absence import NOT_NULL_FOR_NULL
 from cepheid.plan.conditions.resolve import Apply, Column, Constant, Folded, Node, Pick, text_of, walk
-from cepheid.plan.conditions.script import Fold
 
 
 class _May(Flag):
@@ -89,7 +88,7 @@ def _may_be(node: Node, empty: int | None) -> _May:
             return _May.NULL if empty is not None and event is not None and event.stage == empty else _ANY
         case Pick(argument):
             return _May.NULL if _may_be(argument, empty) == _May.NULL else _ANY
-        case Folded(fold=Fold.COUNT):
+        case Folded(fold=fold) if fold.counts:
             return _SOME
         case Folded(stage=stage):
             return _May.NULL if stage == empty else _ANY
@@ -160,7 +159,7 @@ def _compared(left: _May, right: _May) -> _May:
 def _number(node: Node, empty: int | None) -> int | float | Decimal | None:
     """The node's value if it is a known number: a constant, or the count of the stage without events."""
     match node:
-        case Folded(fold=Fold.COUNT, stage=stage) if stage == empty:
+        case Folded(fold=fold, stage=stage) if fold.counts and stage == empty:
             return 0
         case Constant(literal):
             value = literal.value

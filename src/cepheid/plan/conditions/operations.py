@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -167,6 +168,38 @@ def _positive(_: Apply, operands: Sequence[Script]) -> Script:
     return operands[0]
 
 
+def _function(operator: Operator) -> Callable[[Apply, Sequence[Script]], Script]:
+    """A function of numbers, computed with doubles."""
+
+    def build(node: Apply, operands: Sequence[Script]) -> Script:
+        return _of_doubles(operator, *(coerce(operand, pa.float64(), node.call.span) for operand in operands))
+
+    return build
+
+
+def _of_doubles(operator: Operator, *operands: Script) -> Operation:
+    return Operation(operator, operands, pa.float64())
+
+
+def _log(node: Apply, operands: Sequence[Script]) -> Script:
+    """The natural logarithm, or that to a base, which comes first."""
+    *bases, value = (_of_doubles(Operator.LN, coerce(o, pa.float64(), node.call.span)) for o in operands)
+    return _quotient(value, bases[0]) if bases else value
+
+
+def _log2(node: Apply, operands: Sequence[Script]) -> Script:
+    base = ConstantValue(math.log(2.0), pa.float64())
+    return _of_doubles(Operator.DIVIDE, _log(node, operands), base)
+
+
+def _quotient(left: Script, right: Script) -> Script:
+    """The quotient of doubles as Java computes it: infinite or NaN, where a division in SQL would fail."""
+    zero, infinity = (ConstantValue(value, pa.float64()) for value in (0.0, math.inf))
+    by_zero = _of_doubles(Operator.MULTIPLY, left, infinity)
+    quotient = _of_doubles(Operator.DIVIDE, left, right)
+    return Operation(Operator.CASE, (_boolean(Operator.EQUAL, right, zero), by_zero, quotient), pa.float64())
+
+
 OPERATIONS: dict[str, Callable[[Apply, Sequence[Script]], Script]] = {
     **dict.fromkeys(_OPERATORS, _arithmetic),
     "=": _compare(Operator.EQUAL),
@@ -192,4 +225,12 @@ OPERATIONS: dict[str, Callable[[Apply, Sequence[Script]], Script]] = {
     "is_null": _is_null,
     "is_not_null": _is_null,
     "positive": _positive,
+    "sqrt": _function(Operator.SQRT),
+    "exp": _function(Operator.EXP),
+    "ln": _function(Operator.LN),
+    "log": _log,
+    "log10": _function(Operator.LOG10),
+    "log2": _log2,
+    "power": _function(Operator.POWER),
+    "pow": _function(Operator.POWER),
 }

@@ -14,10 +14,10 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem, did_you_mean
-from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.expression import Call, Expression, Literal, Span
 from cepheid.lang.parameters import NAME, Parameter, without_parentheses
 from cepheid.lang.sql.parser import parse_expression
-from cepheid.lang.sql.tokens import Kind, Token, tokenize
+from cepheid.lang.sql.tokens import Kind, tokenize
 from cepheid.plan.conditions.resolve import Source
 
 _MOST_SHOWN = 200
@@ -84,7 +84,7 @@ class Parameters:
             self._used.add(name)
             sql = self._sql.get(name)
             if sql is None:
-                found += self._missing(name, token, source)
+                found += self._missing(name, source.where, source.text, token.span)
             source.literals.append((token.span, sql or "NULL"))
         null: Literal | tuple[Literal, ...] = Literal(None, pa.null(), (0, 0))
         unknown = dict.fromkeys((token.text.removeprefix("$") for token in written), null)
@@ -96,7 +96,14 @@ class Parameters:
         problems += found
         return None if found else expression
 
-    def _missing(self, name: str, token: Token, source: Source) -> Iterator[Problem]:
+    def use(self, name: str, where: str) -> Problem | None:
+        """Marks a parameter as used by a length or a count at `where`; the problem if it has no value."""
+        self._used.add(name)
+        return next(self._missing(name, where), None) if self._sql.get(name) is None else None
+
+    def _missing(
+        self, name: str, where: str | None, text: str | None = None, span: Span | None = None
+    ) -> Iterator[Problem]:
         """The problem of a parameter without a value, placed where the name is first used."""
         if name in self._reported:
             return
@@ -109,7 +116,7 @@ class Parameters:
             hint = f"Names are case-sensitive, and {others[0]!r} is there. Write ${others[0]}, or name it {name!r}."
         elif self._sql and not declared:
             hint += f" {did_you_mean(name, list(self._sql))}"
-        yield Problem(message, source.where, source.text, token.span, hint)
+        yield Problem(message, where, text, span, hint)
 
     def unused(self) -> Iterator[Problem]:
         """The parameters that no text uses, once all texts are parsed."""
@@ -117,7 +124,7 @@ class Parameters:
         for name in self._sql:
             if name not in self._used:
                 hint = did_you_mean(name, known) if known else "Nothing in the pattern is a parameter: leave it out."
-                message = f"the parameter {name!r} is not used: no condition or measure has ${name}"
+                message = f"the parameter {name!r} is not used: no condition, measure, length or count has ${name}"
                 yield Problem(message, f"parameter {name!r}", hint=hint)
 
 

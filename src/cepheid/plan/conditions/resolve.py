@@ -15,7 +15,11 @@ from cepheid.lang.semantic import FILTER
 from cepheid.lang.sql.refused import NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
 from cepheid.plan.conditions.script import Fold
 
-FOLDS = {fold.value: fold for fold in Fold}
+FOLDS = {fold.value: fold for fold in Fold} | {
+    "std": Fold.STDDEV,
+    "stddev_samp": Fold.STDDEV,
+    "var_samp": Fold.VARIANCE,
+}
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from pyarrow import types as arrow
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal, Span
+from cepheid.plan.conditions.script import Fold
 from cepheid.plan.conditions.types import (
     DURATION,
     MAX_DIGITS,
@@ -162,7 +163,23 @@ def _time_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa
     return None
 
 
-def sum_type(type_: pa.DataType) -> pa.DataType | None:
+def fold_type(fold: Fold, type_: pa.DataType) -> pa.DataType | None:
+    """The type of a pattern function over values of this type; None: it is refused."""
+    match fold:
+        case Fold.COUNT:
+            return pa.int64()
+        case Fold.DISTINCT:
+            return pa.int64() if is_orderable(type_) else None
+        case Fold.MIN | Fold.MAX:
+            return type_ if is_orderable(type_) else None
+        case Fold.SUM:
+            return _sum_type(type_)
+        case Fold.AVG:
+            return _avg_type(type_)
+    return pa.float64() if is_numeric(type_) or arrow.is_null(type_) else None
+
+
+def _sum_type(type_: pa.DataType) -> pa.DataType | None:
     """The type of the pattern function sum; None: it is refused.
 
     A sum of decimals has 18 digits, and fails if they do not suffice.
@@ -174,7 +191,7 @@ def sum_type(type_: pa.DataType) -> pa.DataType | None:
     return pa.decimal128(18, type_.scale) if is_decimal(type_) and type_.precision <= 18 else None
 
 
-def avg_type(type_: pa.DataType) -> pa.DataType | None:
+def _avg_type(type_: pa.DataType) -> pa.DataType | None:
     """The type of the pattern function avg; None: it is refused."""
     if is_integer(type_) or is_float(type_) or arrow.is_null(type_):
         return pa.float64()
@@ -251,6 +268,19 @@ def _cast(call: Call, _: Sequence[pa.DataType]) -> pa.DataType:
     return call.args[1].type if isinstance(call.args[1], Literal) else pa.null()
 
 
+def _log(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    if len(types) not in (1, 2):
+        raise _problem(f"log takes 1 or 2 arguments, got {len(types)}", call.span)
+    return _of_numbers(call, types)
+
+
+def _of_numbers(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    for type_, arg in zip(types, call.args, strict=True):
+        if not (is_numeric(type_) or arrow.is_null(type_)):
+            raise _problem(f"{call.function} takes numbers, this is {sql_name(type_)}", arg.span)
+    return pa.float64()
+
+
 def _common(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return _same(call, types, call.args)
 
@@ -304,8 +334,11 @@ _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     "least": _common,
     "greatest": _common,
     "nullif": _nullif,
+    **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "power", "pow"), _of_numbers),
+    "log": _log,
 }
-_ARITIES = {"if": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1}
+_ARITIES = {"if": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1, "power": 2, "pow": 2}
+_ARITIES |= dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2"), 1)
 
 
 def _problem(message: str, span: Span) -> PatternError:

@@ -20,14 +20,39 @@ from cepheid.lang.function import Function
 
 class Fold(Enum):
     """How an aggregate combines the values that a stage has so far; NULLs do not count. Without values the result is
-    NULL, or 0 for COUNT.
+    NULL, or 0 for COUNT and DISTINCT.
     """
 
     COUNT = "count"
+    DISTINCT = "count distinct"
+    """The number of different values."""
     SUM = "sum"
     AVG = "avg"
     MIN = "min"
     MAX = "max"
+    VARIANCE = "variance"
+    """Of a sample, as STDDEV: NULL for a single value."""
+    STDDEV = "stddev"
+    POPULATION_VARIANCE = "var_pop"
+    POPULATION_STDDEV = "stddev_pop"
+
+    @property
+    def counts(self) -> bool:
+        """Whether the result is a number of values."""
+        return self in (Fold.COUNT, Fold.DISTINCT)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the result is a variance or its root, computed from doubles."""
+        return self in (Fold.VARIANCE, Fold.POPULATION_VARIANCE) or self.is_root
+
+    @property
+    def is_root(self) -> bool:
+        return self in (Fold.STDDEV, Fold.POPULATION_STDDEV)
+
+    @property
+    def of_sample(self) -> bool:
+        return self in (Fold.VARIANCE, Fold.STDDEV)
 
 
 @dataclass(frozen=True)
@@ -90,6 +115,12 @@ class Operator(Enum):
     REMAINDER = "%"
     NEGATE = "negate"
     ABS = "abs"
+    SQRT = "sqrt"
+    """The functions from here to POWER take and return doubles, as Spark does. LN and LOG10 of 0 or less are NULL."""
+    EXP = "exp"
+    LN = "ln"
+    LOG10 = "log10"
+    POWER = "power"
     EQUAL = "="
     LESS = "<"
     LESS_OR_EQUAL = "<="

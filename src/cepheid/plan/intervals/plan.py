@@ -15,9 +15,6 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import InSql, Measured, PlanOf, PlanSet, distinct
 from cepheid.plan.semantics.explain import Answer
 
-ROW_ORDER = ("match_end", "match_start", "match_id")
-"""The columns by which the matches in a finite input are sorted."""
-
 
 class JoinScript(NamedTuple):
     """A condition on several events: true for a match, or for a negated event and a match."""

@@ -32,6 +32,7 @@ from cepheid.plan.reserved import CAUSE, RESERVED, RESERVED_OPEN
 from cepheid.plan.semantics.explain import Answer
 from cepheid.plan.stages.check import pattern_problems, problems_of_outputs, problems_without_time
 from cepheid.plan.stages.names import asked_types, names_of, starts_with_first
+from cepheid.plan.stages.parameters import with_values
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.stages.semantic import SemanticConditions
 from cepheid.plan.taxonomy import subtype_conditions
@@ -80,8 +81,10 @@ def plan_or_problems(
     """The plan, with slots numbered from `first_slot`; or all problems of the pattern and the measures. If the schema
     is not `sound`, only the problems that do not depend on it are found.
     """
-    pattern, measures, promoted = asked
-    problems = pattern_problems(pattern, schema.columns.names)
+    given, measures, promoted = asked
+    parameters, problems = Parameters(given.parameters), list[Problem]()
+    pattern = with_values(given, parameters, problems)
+    problems += pattern_problems(pattern, schema.columns.names)
     if schema.time is None:
         problems += problems_without_time(pattern)
     problems += problems_of_outputs(pattern, options.outputs, named=options.named)
@@ -89,7 +92,8 @@ def plan_or_problems(
         own = [*RESERVED, *[CAUSE] * ("no_match" in (options.outputs or ()))]
         problems += measure_problems(measures, [*own, *names_beside(schema, options)])
     problems += measure_problems(promoted or {}, [*RESERVED_OPEN, *schema.key], noun=PROMOTED)
-    found = _resolved(pattern, measures or {}, promoted or {}, schema.columns, problems, rows_per=options.rows_per)
+    wanted = measures or {}, promoted or {}
+    found = resolved_texts(pattern, *wanted, schema.columns, problems, parameters=parameters, rows_per=options.rows_per)
     nodes = [part.node for parts in found.conditions for part in parts]
     nodes += [one.node for one in (*found.measures, *found.promoted)]
     types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
@@ -120,18 +124,20 @@ def plan_or_problems(
 
 def odd_in(pattern: Pattern) -> tuple[str, ...]:
     """What is probably not meant in a pattern without problems, as far as that does not depend on the events."""
-    return _resolved(pattern, {}, {}, None, []).odd
+    return resolved_texts(pattern, {}, {}, None, [], parameters=Parameters(pattern.parameters)).odd
 
 
 def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
     """The problems that do not depend on the events: syntax, references to stages, quantifiers."""
-    problems = pattern_problems(pattern, [])
+    parameters, problems = Parameters(pattern.parameters), list[Problem]()
+    pattern = with_values(pattern, parameters, problems)
+    problems += pattern_problems(pattern, [])
     problems += measure_problems(measures or {}, RESERVED)
-    _resolved(pattern, measures or {}, {}, None, problems)
+    resolved_texts(pattern, measures or {}, {}, None, problems, parameters=parameters)
     return problems
 
 
-class _Resolved(NamedTuple):
+class ResolvedTexts(NamedTuple):
     """The texts of a pattern with names, types and parameters filled in."""
 
     conditions: list[list[Part]]
@@ -146,17 +152,18 @@ class _Resolved(NamedTuple):
     """What is asked because it has no SQL."""
 
 
-def _resolved(
+def resolved_texts(
     pattern: Pattern,
     measures: Mapping[str, str],
     promoted: Mapping[str, str],
     columns: pa.Schema | None,
     problems: list[Problem],
     *,
+    parameters: Parameters,
     rows_per: RowsPer = "match",
-) -> _Resolved:
+) -> ResolvedTexts:
     """`columns` None: the columns are not known."""
-    parameters, semantics = Parameters(pattern.parameters), SemanticConditions.of(pattern, columns, problems)
+    semantics = SemanticConditions.of(pattern, columns, problems)
     if pattern.knowledge is None:
         types = subtype_conditions(pattern.types, asked_types(pattern), columns, problems)
     else:
@@ -171,7 +178,7 @@ def _resolved(
     problems += parameters.unused()
     lifted = semantics.lifted
     odd = (*lifted.texts.warnings, *_never_true(pattern, conditions))
-    return _Resolved(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
+    return ResolvedTexts(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
 
 
 def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Iterator[str]:
@@ -182,7 +189,7 @@ def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Itera
         labels.append(pattern.without.label)
     for number, (label, parts) in enumerate(zip(labels, conditions, strict=True)):
         whys = {part: why for part in parts if (why := why_never_true(part.node)) is not None}
-        whole = None if whys else _combined(parts)
+        whole = None if whys else combined(parts)
         if whole is not None and number < len(pattern.leaves):
             why = why_never_true(whole, Empty(number, pattern.leaves[number].name))
             whys = {} if why is None else {parts[0]: why}
@@ -317,14 +324,14 @@ def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], proble
     try:
         for part in parts:
             check_boolean(lifting, part.node)
-        whole = _combined(parts)
+        whole = combined(parts)
         return PlannedCondition(None, None) if whole is None else lifting.condition(whole, stage)
     except PatternError as error:
         problems += error.problems
         return PlannedCondition(None, None)
 
 
-def _combined(parts: Sequence[Part]) -> Node | None:
+def combined(parts: Sequence[Part]) -> Node | None:
     """The whole condition: `where` is ANDed, and `or_where` ORed, with everything before it."""
     if not parts:
         return None

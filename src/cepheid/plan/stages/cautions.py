@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from cepheid.lang.duration import format_duration
+from cepheid.lang.stages.parametric import given_length
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Stage
 from cepheid.plan.stages.growth import compares
 
@@ -48,9 +48,10 @@ def _windows_without_deadline(pattern: Pattern, stages: tuple[Stage, ...]) -> It
         if stage.window is not None and waits_before:
             how = "is optional" if quantifier.optional else "may go on"
             until = "until within ends" if pattern.window is not None else "however long that takes"
+            advice = f"Add max_gap({given_length(stage, 'window', stage.window)!r}) to the pattern."
             yield (
                 f"{stage.label}: within_previous sets no deadline here, as {before.label} {how}, so partial matches "
-                f"wait for the next event {until}. Add max_gap({format_duration(stage.window)!r}) to the pattern."
+                f"wait for the next event {until}. {advice}"
             )
     for stage in stages:
         yield from _windows_without_deadline(pattern, stage.group)

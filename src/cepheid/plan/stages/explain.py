@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from cepheid.lang.duration import format_duration
+from cepheid.lang.stages.parametric import given_length
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Stage
 from cepheid.lang.stages.words import asked_text, quantifier_parts, skip_text, without_parts, written_conditions
 from cepheid.lang.taxonomy import Taxonomy
@@ -20,6 +20,7 @@ from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
     CurrentValue,
+    Fold,
     FunctionValue,
     Operation,
     Operator,
@@ -170,10 +171,12 @@ def _with_slots(measure: Measure, plan: Plan) -> str:
 
 
 def _whole_pattern(pattern: Pattern) -> Iterator[str]:
-    window = f"{format_duration(pattern.window)}, from the first event to the last" if pattern.window else "no limit"
+    window = "no limit"
+    if pattern.window is not None:
+        window = f"{given_length(pattern, 'window', pattern.window)}, from the first event to the last"
     yield f"Within: {window}"
     if pattern.gap is not None:
-        yield f"Gap: each event less than {format_duration(pattern.gap)} after the one before it"
+        yield f"Gap: each event less than {given_length(pattern, 'gap', pattern.gap)} after the one before it"
     if pattern.without is not None:
         yield f"Before: {', '.join([f'no {pattern.without.name}', *without_parts(pattern.without)])}"
     yield f"Skip strategy: {skip_text(pattern.skip_strategy)}"
@@ -242,6 +245,8 @@ def _slot(slot: Slot, plan: Plan) -> str:
     stage = _quoted(plan.pattern.leaves[slot.stage].name)
     if isinstance(slot, Aggregate):
         column = "" if slot.column is None else "." + _operand(plan.values[slot.column])
+        if slot.fold is Fold.DISTINCT:
+            return f"count(DISTINCT {stage}{column})"
         return f"{slot.fold.value}({stage}{column})"
     place = f"{stage}.{_operand(plan.values[slot.column])}"
     if slot.from_first:

@@ -14,13 +14,17 @@ from threading import Thread
 from typing import Any
 
 import cepheid.errors
-from cepheid.errors import WorkerFailed
+from cepheid.errors import LimitExceeded, WorkerFailed
 from cepheid.hosts.durable.workers.patterns import Patterns
 from cepheid.hosts.durable.workers.shared_events import SharedEvents
+from cepheid.hosts.worker_memory import bound_memory, exceeded
 
 
-def main(descriptor: int) -> None:
-    """Answers the requests that come through the socket with this descriptor, in their order."""
+def main(descriptor: int, memory: int | None = None) -> None:
+    """Answers the requests that come through the socket with this descriptor, in their order. `memory`: the bytes that
+    this process may allocate; None: as many as there are.
+    """
+    bound_memory(memory)
     # A terminal and service managers send these to all processes: the host decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -32,7 +36,7 @@ def main(descriptor: int) -> None:
         request, given, is_answered = requests.get()
         do: Callable[..., Any] = getattr(patterns, request)
         if is_answered:
-            connection.send(_answer(do, given))
+            connection.send(_answer(do, given, memory))
         else:
             do(*given)
 
@@ -55,10 +59,12 @@ def _read(connection: Connection, requests: SimpleQueue[tuple[str, tuple[Any, ..
         os._exit(1)
 
 
-def _answer(do: Callable[..., Any], given: tuple[Any, ...]) -> tuple[bool, Any]:
+def _answer(do: Callable[..., Any], given: tuple[Any, ...], memory: int | None) -> tuple[bool, Any]:
     """Whether it failed, and the result or the error."""
     try:
         return False, do(*given)
+    except MemoryError:
+        return True, LimitExceeded(exceeded(memory))
     except Exception as error:  # noqa: BLE001 - it is raised in the host
         return True, _sent(error)
 

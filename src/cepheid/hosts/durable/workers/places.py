@@ -32,9 +32,9 @@ class Places(Protocol):
     def close(self) -> None: ...
 
 
-def places_for(workers: int) -> Places:
-    """At most so many worker processes; 1: only the host's own process."""
-    return OwnProcess() if workers == 1 else InWorkers(Workers(workers))
+def places_for(workers: int, memory: int | None = None) -> Places:
+    """At most so many worker processes, each of which may allocate so many bytes; 1: only the host's own process."""
+    return OwnProcess() if workers == 1 else InWorkers(Workers(workers, memory))
 
 
 class OwnProcess:

@@ -27,15 +27,18 @@ class WorkerProcess:
     socket.
     """
 
-    def __init__(self) -> None:
-        """
+    def __init__(self, memory: int | None = None) -> None:
+        """`memory`: the bytes that the process may allocate; None: as many as there are.
+
         Raises:
             WorkerFailed: no process can be started.
         """
+        self._memory = memory
         mine, its = socket.socketpair()
         with its:
+            given = (its.fileno(),) if memory is None else (its.fileno(), memory)
             try:
-                self._process = start_python(_MAIN, its.fileno(), stdin=subprocess.DEVNULL, pass_fds=(its.fileno(),))
+                self._process = start_python(_MAIN, *given, stdin=subprocess.DEVNULL, pass_fds=(its.fileno(),))
             except WorkerFailed:
                 mine.close()
                 raise
@@ -131,7 +134,7 @@ class WorkerProcess:
     def ended(self) -> WorkerFailed:
         """Says how the process has ended, after its connection broke."""
         self.close()
-        return WorkerFailed(how_it_ended(self._process))
+        return WorkerFailed(how_it_ended(self._process, self._memory))
 
 
 class _Noticed:

@@ -17,8 +17,9 @@ class Workers:
     patterns for them.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, memory: int | None = None) -> None:
+        """`memory`: the bytes that each process may allocate; None: as many as there are."""
+        self._most, self._memory = most, memory
         self._running: dict[WorkerProcess, set[int]] = {}
         """The numbers of the deployments that run in each process."""
         self._shared: tuple[ref[StepEvents], SharedEvents] | None = None
@@ -56,7 +57,7 @@ class Workers:
         """
         free = min(self._running, key=lambda one: len(self._running[one]), default=None)
         if free is None or (self._running[free] and len(self._running) < self._most):
-            free = WorkerProcess()
+            free = WorkerProcess(self._memory)
             self._running[free] = set()
         self._running[free].add(number)
         return free

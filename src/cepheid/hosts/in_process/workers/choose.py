@@ -24,18 +24,17 @@ one process finds the matches in about so many events of P8, a pattern in docs/p
 
 @contextmanager
 def matcher_for(
-    family: Family, plans: PlanSet[Any], compiled: CompiledSet, *, size: int, until: int | None, workers: int
+    family: Family, plans: PlanSet[Any], compiled: CompiledSet, *, size: int, division: Division
 ) -> Iterator[FiniteMatcher]:
-    """The matcher for events of about `size` bytes, by so many processes. Several take the events in order, whatever
+    """The matcher for events of about `size` bytes. Several processes take the events in order, whatever
     the kind of pattern is.
 
     Raises:
         PatternError: the pattern cannot be sent to other processes.
     """
-    if workers == 1:
-        yield family.finite(compiled, until)
+    if division.workers == 1:
+        yield family.finite(compiled, division.until)
         return
-    division = Division(workers, until)
     divided = DividedMatcher(family, plans, compiled, packed=packed(plans), division=division, size=size)
     with closing(divided):
         yield divided

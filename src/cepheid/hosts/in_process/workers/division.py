@@ -92,6 +92,8 @@ class Division(NamedTuple):
     least: int = LEAST
     """Fewer events than this are one task."""
     repeated: float = MOST_REPEATED
+    memory: int | None = None
+    """The bytes that each worker may allocate; None: as many as there are."""
 
 
 class PartEvents(NamedTuple):

@@ -64,7 +64,7 @@ class DividedMatcher:
         """
         events = [spool.finish() for spool in self._spools]
         tasks = [task for number in range(len(self._parts)) for task in self._tasks(number)]
-        job = Job(self._family.kind, self._packed, events, self._folder)
+        job = Job(self._family.kind, self._packed, events, self._folder, self._division.memory)
         done = run_tasks(job, tasks, self._workers)
         self._return_workers()
         for one in done:

@@ -21,6 +21,8 @@ class Job(NamedTuple):
     """Those of each part."""
     folder: Path
     """Where files of rows are written."""
+    memory: int | None
+    """The bytes that the worker may allocate; None: as many as there are."""
 
 
 class Asked(NamedTuple):

@@ -28,6 +28,8 @@ class Worker:
             WorkerFailed: no process can be started.
         """
         self._process = start_python(_MAIN, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.memory: int | None = None
+        """The bytes that it may allocate for its present job; None: as many as there are."""
 
     def ask(self, message: object) -> Any:
         """Sends a message and waits for the reply.
@@ -73,7 +75,7 @@ class Worker:
             self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
             return f"worker process {self._process.pid} does not answer"
-        return how_it_ended(self._process)
+        return how_it_ended(self._process, self.memory)
 
 
 class _Idle:

@@ -20,6 +20,7 @@ from cepheid.families import family_named
 from cepheid.hosts.in_process.workers.gathered import find_gathered
 from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
 from cepheid.hosts.in_process.workers.one_slice import find_in_slice
+from cepheid.hosts.worker_memory import bound_memory, exceeded
 from cepheid.matchers.finite import OrderedMatcher
 from cepheid.matchers.parts import GatheredPart, Part
 
@@ -39,14 +40,18 @@ def main() -> None:
         try:
             match message:
                 case Job():
+                    bound_memory(message.memory)
                     job = _Job(message)
                 case Asked():
                     assert job is not None
                     reply = job.do(message)
                 case Forget():
+                    bound_memory(None)
                     job = None
         except (ConditionError, EventError, LimitExceeded, SkipError) as error:
             reply = Failed(type(error).__name__, str(error))
+        except MemoryError:
+            reply = Failed(LimitExceeded.__name__, exceeded(job.memory if job else None))
         except Exception:  # noqa: BLE001 - whatever it is, the call must hear of it
             reply = Failed("", traceback.format_exc())
         pickle.dump(reply, replies)
@@ -60,6 +65,7 @@ class _Job:
         family = family_named(job.kind)
         self._parts = family.parts(family.compile(pickle.loads(job.plans)))  # noqa: S301 - as above
         self._job = job
+        self.memory = job.memory
 
     def do(self, asked: Asked) -> Done:
         """Runs a task.

@@ -78,6 +78,7 @@ class _Queue:
 
 def _work(worker: Worker, job: Job, queue: _Queue) -> None:
     """Has the worker do tasks until none is left."""
+    worker.memory = job.memory
     refused = worker.ask(job)
     if isinstance(refused, Failed):
         raise _error(refused)

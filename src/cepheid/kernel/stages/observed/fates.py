@@ -6,10 +6,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cepheid.kernel.arrays import FOREVER
+from cepheid.kernel.stages.layout import FateCode
 
 
 class Fate(StrEnum):
-    """How a partial match has ended without a match. Of several reasons the first one in this list counts."""
+    """How a partial match has ended without a match. FateCode has the order in which they count."""
 
     FORBIDDEN = "forbidden"
     """By an event of a negated stage."""
@@ -27,8 +28,9 @@ class Fate(StrEnum):
     STILL_OPEN = "still open"
     """It was still open when the events ended, or its match still waited for an earlier partial match."""
 
-
-_ORDER = {fate: number for number, fate in enumerate(Fate)}
+    @property
+    def code(self) -> FateCode:
+        return FateCode[self.name]
 
 
 class End(NamedTuple):
@@ -39,15 +41,16 @@ class End(NamedTuple):
     """The last of the pattern's stages that has taken an event of it, by its number."""
     time: int
     """The time of the event or the deadline that has ended it; FOREVER if only the end of the events has."""
-    at_event: bool
+    event: int | None
+    """The position of the event that has ended it; None for a deadline, which comes before the events of its time."""
     by: int | None = None
     """The number of the condition of the negated stage, or of the `until`."""
 
     @property
-    def rank(self) -> tuple[int, int, bool, int, int]:
+    def rank(self) -> tuple[int, int, int, int, int]:
         """The end with the highest rank is that of the furthest partial match; the later one of equally far ones."""
-        by = -1 if self.by is None else self.by
-        return self.reached, self.time, self.at_event, -_ORDER[self.fate], -by
+        event, by = (-1 if number is None else number for number in (self.event, self.by))
+        return self.reached, self.time, event, -self.fate.code, -by
 
 
 class Start(NamedTuple):
@@ -55,8 +58,8 @@ class Start(NamedTuple):
 
     position: int
     """The number of the event among the events that the kernel was given."""
-    stages: int
-    """A mask: bit i is set if stage i has taken an event of a partial match with this start."""
+    stages: frozenset[int]
+    """The stages that have taken an event of a partial match with this start."""
     end: End | None
     """The end of the furthest partial match; None: there is a match with this start."""
 
@@ -66,12 +69,12 @@ class OpenStart:
 
     def __init__(self, position: int) -> None:
         self.position = position
-        self.stages = 0
+        self._stages = set[int]()
         self.matched = False
         self._end: End | None = None
 
     def take(self, stage: int) -> None:
-        self.stages |= 1 << stage
+        self._stages.add(stage)
 
     def end(self, end: End) -> None:
         """Records the end of one of its partial matches."""
@@ -81,9 +84,9 @@ class OpenStart:
     def closed(self) -> Start:
         """What became of it, once all of its partial matches have ended."""
         assert self.matched or self._end is not None, f"start {self.position} has no fate"
-        return Start(self.position, self.stages, None if self.matched else self._end)
+        return Start(self.position, frozenset(self._stages), None if self.matched else self._end)
 
 
 def at_the_end(reached: int) -> End:
     """The end of a partial match that is still open when the events end."""
-    return End(Fate.STILL_OPEN, reached, FOREVER, at_event=False)
+    return End(Fate.STILL_OPEN, reached, FOREVER, event=None)

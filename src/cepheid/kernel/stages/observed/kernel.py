@@ -8,6 +8,7 @@ from cepheid.kernel.arrays import Visits
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.observed.fates import Start
 from cepheid.kernel.stages.observed.key_matcher import ObservedKeyMatcher
+from cepheid.kernel.stages.observed.tally import Tally, tally_of
 from cepheid.kernel.stages.observed.trace import Step, TracedKeyMatcher
 from cepheid.kernel.stages.python_kernel import KeyMatcher, PythonKernel
 
@@ -17,6 +18,7 @@ class TracedKernel(PythonKernel):
 
     def __init__(self, pattern: CompiledPattern) -> None:
         super().__init__(pattern.plan, pattern.automaton, pattern.script_columns)
+        self._pattern = pattern
         self.steps: list[Step] = []
         self.batches: list[Batch] = []
 
@@ -25,7 +27,7 @@ class TracedKernel(PythonKernel):
         return super().run(batch, visits)
 
     def _new_key(self) -> KeyMatcher:
-        return TracedKeyMatcher(self._plan, self._automaton, self.bounds, [], self.steps)
+        return TracedKeyMatcher(self._pattern, self.bounds, [], self.steps)
 
 
 class ObservedKernel(PythonKernel):
@@ -33,7 +35,12 @@ class ObservedKernel(PythonKernel):
 
     def __init__(self, pattern: CompiledPattern) -> None:
         super().__init__(pattern.plan, pattern.automaton, pattern.script_columns)
+        self._pattern = pattern
         self.starts: list[Start] = []
 
+    def tally(self) -> Tally:
+        """The counts of all starts. Call it after the last key is closed."""
+        return tally_of(self.starts)
+
     def _new_key(self) -> KeyMatcher:
-        return ObservedKeyMatcher(self._plan, self._automaton, self.bounds, self.starts)
+        return ObservedKeyMatcher(self._pattern, self.bounds, self.starts)

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cepheid.compile.stages.automaton import Action, Automaton, Edge
+import numpy as np
+
+from cepheid.compile.stages.automaton import Action, Edge
+from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.compile.stages.untils import untils_of
 from cepheid.kernel.arrays import FOREVER
+from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.stages.observed.fates import End, Fate, OpenStart, Start, at_the_end
 from cepheid.kernel.stages.python_kernel import Bounds, Emission, KeyMatcher
 from cepheid.kernel.stages.reference import Match, PartialMatch
-from cepheid.plan.stages.plan import Plan
 
 
 class ObservedKeyMatcher(KeyMatcher):
     """Finds what KeyMatcher finds. When the key is closed, its starts are added to `starts`.
 
-    What it asks of conditions has been evaluated for the match, so observing raises nothing.
+    It asks of conditions what has been evaluated for the match, and whether an `until` holds. One that matching did not
+    evaluate may fail; it then does not hold. So observing raises nothing.
     """
 
-    def __init__(self, plan: Plan, automaton: Automaton, bounds: Bounds, starts: list[Start]) -> None:
-        super().__init__(plan, automaton, bounds)
+    def __init__(self, pattern: CompiledPattern, bounds: Bounds, starts: list[Start]) -> None:
+        super().__init__(pattern.plan, pattern.automaton, bounds)
         self._starts = starts
         self._open_starts: dict[int, OpenStart] = {}
-        self._stages = len(plan.pattern.leaves)
+        self._stages = len(pattern.plan.pattern.leaves)
+        self._untils = untils_of(pattern)
         self._now = 0
-        self._at_event = True
+        self._event: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -40,7 +46,7 @@ class ObservedKeyMatcher(KeyMatcher):
         return emissions
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
-        self._now, self._at_event = event.time, True
+        self._now, self._event = event.time, event.position
         moved, completed = super()._move(partial_match, event)
         for successor in [*moved, *completed]:
             if partial_match is None or len(successor.taken) > len(partial_match.taken):
@@ -56,15 +62,18 @@ class ObservedKeyMatcher(KeyMatcher):
         for edge in self._edges(state, taken, event):
             if edge.action is Action.STOP:
                 return Fate.FORBIDDEN, edge.negation
-        untils = [number for number, holds in sorted(self._truths.items()) if holds and self._is_until(number)]
-        if untils:
-            return Fate.UNTIL, untils[0]
+        for loop in np.flatnonzero(self._untils.read[state]).tolist():
+            if self._until_holds(self._stages + loop, taken, event):
+                return Fate.UNTIL, self._stages + loop
         if any(self._comes_too_late(edge, taken, event) for edge in self._followed(state, taken, event)):
             return Fate.GAP, None
         return Fate.BROKEN, None
 
-    def _is_until(self, number: int) -> bool:
-        return self._stages <= number < self._stages + len(self._plan.pattern.loops_until)
+    def _until_holds(self, number: int, taken: TakenEvents, event: Event) -> bool:
+        try:
+            return self._is_met(number, taken, event)
+        except ConditionFailed:
+            return False
 
     def _followed(self, state: int, taken: TakenEvents, event: Event) -> Iterable[Edge]:
         """The edges whose guards hold, also those whose window is over."""
@@ -78,7 +87,7 @@ class ObservedKeyMatcher(KeyMatcher):
         return edge.window is not None and event.time - taken[-1][1].time >= edge.window
 
     def _expire(self, deadline: int) -> list[PartialMatch]:
-        self._now, self._at_event = deadline, False
+        self._now, self._event = deadline, None
         expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
         complete = super()._expire(deadline)
         for partial_match in expired:
@@ -88,7 +97,7 @@ class ObservedKeyMatcher(KeyMatcher):
         return complete
 
     def _end_all(self) -> list[PartialMatch]:
-        self._now, self._at_event = FOREVER, False
+        self._now, self._event = FOREVER, None
         ended = self.partial_matches
         complete = super()._end_all()
         for partial_match in ended:
@@ -121,7 +130,7 @@ class ObservedKeyMatcher(KeyMatcher):
         super()._prune(first)
 
     def _end(self, partial_match: PartialMatch, fate: Fate, by: int | None = None) -> None:
-        self._record(partial_match, End(fate, _reached(partial_match), self._now, self._at_event, by))
+        self._record(partial_match, End(fate, _reached(partial_match), self._now, self._event, by))
 
     def _record(self, partial_match: PartialMatch, end: End) -> None:
         self._start(partial_match).end(end)

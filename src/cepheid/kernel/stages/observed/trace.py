@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from cepheid.compile.stages.automaton import Automaton
+from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.kernel.reference_events import Event
 from cepheid.kernel.stages.observed.fates import End, Start
 from cepheid.kernel.stages.observed.key_matcher import ObservedKeyMatcher
 from cepheid.kernel.stages.python_kernel import Bounds
 from cepheid.kernel.stages.reference import Match, PartialMatch, positions_of
-from cepheid.plan.stages.plan import Plan
 
 Taken: TypeAlias = tuple[tuple[int, int], ...]
 """The stage and the position of each event of a partial match."""
@@ -55,10 +54,8 @@ Step: TypeAlias = Moved | Ended | Emitted
 class TracedKeyMatcher(ObservedKeyMatcher):
     """Finds what KeyMatcher finds, and adds what it does to `steps`."""
 
-    def __init__(
-        self, plan: Plan, automaton: Automaton, bounds: Bounds, starts: list[Start], steps: list[Step]
-    ) -> None:
-        super().__init__(plan, automaton, bounds, starts)
+    def __init__(self, pattern: CompiledPattern, bounds: Bounds, starts: list[Start], steps: list[Step]) -> None:
+        super().__init__(pattern, bounds, starts)
         self._steps = steps
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:

@@ -1,0 +1,214 @@
+"""The patterns with one change: a condition less, a longer window or gap, without a NOT, or with contiguity that is not
+strict. A start that matches one of them, and not the pattern itself, is a near miss.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+
+from cepheid.lang.duration import LONGEST, format_duration
+from cepheid.lang.parameters import NAME
+from cepheid.lang.stages.conditions import Condition
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
+from cepheid.plan.conditions.parameters import Parameters
+from cepheid.plan.stages.build import check_pattern
+from cepheid.plan.stages.names import always_one
+from cepheid.plan.stages.near.conjuncts import conjuncts_of, without
+from cepheid.plan.stages.parameters import with_values
+
+LONGER = 10
+"""How many times as long a window or a gap is tried."""
+
+
+class Kind(StrEnum):
+    """What is changed."""
+
+    CONDITION = "condition"
+    WITHIN = "within"
+    """The window of the whole pattern."""
+    GAP = "gap"
+    """The time from an event to the next: `max_gap`, `within_previous` or the window of a loop."""
+    NOT = "not"
+    CONTIGUITY = "contiguity"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of a pattern."""
+
+    kind: Kind
+    text: str
+    """What is changed, in words."""
+    pattern: Pattern
+    """With the change."""
+    stages: range
+    """The numbers of the stages that it concerns, in the unchanged pattern: one stage, those of a group, or all."""
+    in_loop: bool = False
+    """Whether it concerns what is between the events of a loop, rather than what is before a stage's first event."""
+    conjunct: int | None = None
+    """The number of the conjunct that is left out."""
+    length: timedelta | None = None
+    """The window or the gap without the change."""
+
+
+@dataclass(frozen=True)
+class _Changed:
+    """A change within some stages, and what these become."""
+
+    kind: Kind
+    text: str
+    first: int
+    """The number of the changed stage, for a group that of its first one."""
+    changed: Stage
+    becomes: tuple[Stage, ...]
+    """What is in the place of the changed stage; at last, in the place of all stages."""
+    in_loop: bool = False
+    conjunct: int | None = None
+    length: timedelta | None = None
+
+
+def changes_of(pattern: Pattern) -> tuple[Change, ...]:
+    """All changes of the pattern that give a valid one."""
+    pattern = _settled(pattern)
+    every = [one for one in (*_of_stages(pattern), *_of_whole(pattern)) if not _does_nothing(one, pattern)]
+    used = [replace(one, pattern=_with_used_parameters(one.pattern)) for one in every]
+    return tuple(one for one in used if not check_pattern(one.pattern))
+
+
+def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:
+    """The pattern without its skip strategy. If the input is `complete`, it has one match for each start that has any,
+    the first that is complete; otherwise all matches.
+    """
+    if not complete:
+        return pattern.skip(Skip.no_skip())
+    stages = tuple(replace(stage, quantifier=replace(stage.quantifier, longest=False)) for stage in pattern.stages)
+    return replace(pattern, stages=stages, skip_strategy=Skip.to_next())
+
+
+def may_lose_starts(pattern: Pattern, *, complete: bool) -> bool:
+    """Whether the pattern's skip strategy may drop or hold back all matches of a start."""
+    harmless = (SkipTo.NO_SKIP, SkipTo.NEXT) if complete else (SkipTo.NO_SKIP,)
+    return pattern.skip_strategy.to not in harmless
+
+
+def without_error(pattern: Pattern) -> Pattern:
+    """The pattern with a skip strategy that does not fail where there is nothing to skip to."""
+    return replace(pattern, skip_strategy=replace(pattern.skip_strategy, error_on_miss=False))
+
+
+def _of_stages(pattern: Pattern) -> Iterator[Change]:
+    only_first = next(always_one(pattern))
+    for one in _in_sequence(pattern.stages, 0, pattern.window):
+        if one.kind is Kind.CONDITION and one.first == 0 and only_first:
+            continue  # without it other events would start
+        changed, stages = replace(pattern, stages=one.becomes), range(one.first, one.first + len(one.changed.leaves))
+        yield Change(one.kind, one.text, changed, stages, one.in_loop, one.conjunct, one.length)
+
+
+def _does_nothing(change: Change, pattern: Pattern) -> bool:
+    """Whether the change concerns only what follows the first event of a last loop, which is all that it needs."""
+    last = pattern.stages[-1]
+    needs_one = last.quantifier.minimum == 1 and not last.group
+    return change.in_loop and needs_one and change.stages.stop == len(pattern.leaves)
+
+
+def _of_whole(pattern: Pattern) -> Iterator[Change]:
+    """The longer windows of the whole pattern. They say nothing about a NOT at the end, which would have to hold
+    longer.
+    """
+    every = range(len(pattern.leaves))
+    if pattern.leaves[-1].contiguity.negated:
+        return
+    if pattern.window is not None:
+        changed = replace(pattern, window=_longer(pattern.window))
+        yield Change(Kind.WITHIN, _longer_text("within", pattern.window), changed, every, length=pattern.window)
+    if pattern.gap is not None:
+        changed = replace(pattern, gap=_longer(pattern.gap))
+        yield Change(Kind.GAP, _longer_text("max_gap", pattern.gap), changed, every, length=pattern.gap)
+
+
+def _in_sequence(stages: Sequence[Stage], first: int, window: timedelta | None) -> Iterator[_Changed]:
+    """The changes of the stages, of which the first leaf has the number `first`; `window` is that of the pattern."""
+    number = first
+    for place, stage in enumerate(stages):
+        for one in (*_of_stage(stage, number, window, begins=place == 0), *_in_group(stage, number, window)):
+            yield replace(one, becomes=(*stages[:place], *one.becomes, *stages[place + 1 :]))
+        number += len(stage.leaves)
+
+
+def _in_group(stage: Stage, number: int, window: timedelta | None) -> Iterator[_Changed]:
+    for one in _in_sequence(stage.group, number, window):
+        yield replace(one, becomes=(replace(stage, group=one.becomes),))
+
+
+def _of_stage(stage: Stage, number: int, window: timedelta | None, *, begins: bool) -> Iterator[_Changed]:
+    if stage.contiguity.negated:
+        yield _Changed(Kind.NOT, f"without {stage.contiguity.value} {stage.name}", number, stage, ())
+        return
+    yield from _of_conditions(stage, number)
+    if stage.contiguity is Contiguity.STRICT and not begins:
+        changed = replace(stage, contiguity=Contiguity.RELAXED)
+        text = f"{_named(stage)}: followed_by in place of next"
+        yield _Changed(Kind.CONTIGUITY, text, number, stage, (changed,))
+    if stage.quantifier.consecutive:
+        changed = replace(stage, quantifier=replace(stage.quantifier, consecutive=False))
+        yield _Changed(Kind.CONTIGUITY, f"{_named(stage)}: not consecutive", number, stage, (changed,), in_loop=True)
+    yield from _of_gaps(stage, number, window)
+
+
+def _of_conditions(stage: Stage, number: int) -> Iterator[_Changed]:
+    for place, conjunct in enumerate(conjuncts_of(stage.conditions)):
+        changed = replace(stage, conditions=without(stage.conditions, conjunct))
+        text = f"{_named(stage)}: without {' '.join(conjunct.text.split())}"
+        yield _Changed(Kind.CONDITION, text, number, stage, (changed,), conjunct=place)
+
+
+def _of_gaps(stage: Stage, number: int, window: timedelta | None) -> Iterator[_Changed]:
+    most = LONGEST if window is None else window
+    length = stage.window
+    if length is not None and (longer := min(_longer(length), most)) > length:
+        text = f"{_named(stage)}: {_longer_text('within_previous', length)}"
+        yield _Changed(Kind.GAP, text, number, stage, (replace(stage, window=longer),), length=length)
+    length = stage.quantifier.window
+    if length is not None and (longer := min(_longer(length), most)) > length:
+        changed = replace(stage, quantifier=replace(stage.quantifier, window=longer))
+        text = f"{_named(stage)}: {_longer_text('window of the loop', length)}"
+        yield _Changed(Kind.GAP, text, number, stage, (changed,), in_loop=True, length=length)
+
+
+def _longer(length: timedelta) -> timedelta:
+    return length * LONGER if length < LONGEST / LONGER else LONGEST
+
+
+def _longer_text(call: str, length: timedelta) -> str:
+    return f"{call} longer than {format_duration(length)}"
+
+
+def _named(stage: Stage) -> str:
+    return stage.name or stage.label
+
+
+def _settled(pattern: Pattern) -> Pattern:
+    """The pattern with its lengths and counts as values, where parameters give them."""
+    pattern = with_values(pattern, Parameters(pattern.parameters), [])
+    without_ = None if pattern.without is None else replace(pattern.without, parametric=())
+    return replace(pattern, stages=tuple(map(_settled_stage, pattern.stages)), without=without_, parametric=())
+
+
+def _settled_stage(stage: Stage) -> Stage:
+    quantifier, group = replace(stage.quantifier, parametric=()), tuple(map(_settled_stage, stage.group))
+    return replace(stage, quantifier=quantifier, group=group, parametric=())
+
+
+def _with_used_parameters(pattern: Pattern) -> Pattern:
+    """The pattern with the parameters that its texts still name; others would be refused."""
+    parts = [part for stage in pattern.stages for part in stage.parts]
+    conditions = [one for part in parts for one in (*part.conditions, part.until)]
+    conditions.append(None if pattern.without is None else pattern.without.condition)
+    texts = [one.text for one in conditions if isinstance(one, Condition) and one.function is None]
+    used = {name for text in texts for name in re.findall(rf"\$({NAME})", text)}
+    return replace(pattern, parameters=tuple(one for one in pattern.parameters if one.name in used))

@@ -1,0 +1,67 @@
+"""Tables of any kind, in process or on Spark, as Arrow tables of limited size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.detect import is_spark
+from cepheid.errors import SchemaError
+from cepheid.hosts.in_process.tables import to_arrow, without_views
+
+MOST_ROWS = 1_000_000
+"""The most rows of a Spark DataFrame that are read into this process for a picture."""
+
+
+def table_of(frame: object, what: str, only: Mapping[str, Sequence[Any]]) -> pa.Table:
+    """The rows of a table that have one of the values in `only`, column by column. Columns that the table lacks do not
+    matter.
+
+    Raises:
+        SchemaError: the kind of table is not known, it is a stream, or it has more than `MOST_ROWS` on Spark.
+    """
+    if is_spark(frame):
+        return _collected(frame, what, only)
+    table = without_views(to_arrow(_with_plain_maps(frame))[0])
+    for name, values in only.items():
+        if name in table.schema.names:
+            table = table.filter(_is_any(table.column(name), name, values))
+    return table
+
+
+def _collected(frame: Any, what: str, only: Mapping[str, Sequence[Any]]) -> pa.Table:
+    if frame.isStreaming:
+        raise SchemaError(f"{what}: a stream is not drawn; draw the table that it is written to")
+    for name, values in only.items():
+        if name in frame.columns:
+            frame = frame.where(frame[name].isin(list(values)))
+    table: pa.Table = frame.limit(MOST_ROWS + 1).toArrow()
+    if table.num_rows > MOST_ROWS:
+        raise SchemaError(
+            f"{what}: these are more than {MOST_ROWS:,} rows, too many to read into this process; choose some of them, "
+            "with only={…} or with where(…)"
+        )
+    return table
+
+
+def _is_any(column: pa.ChunkedArray, name: str, values: Sequence[Any]) -> pa.ChunkedArray:
+    type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    try:
+        wanted = pa.array(values, type_)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise SchemaError(f"only: {values!r} are no values of column {name!r}, which is {type_}: {error}") from error
+    return pc.is_in(column.cast(type_), wanted)
+
+
+def _with_plain_maps(frame: Any) -> object:
+    """The table; in pandas, the pairs of stage and events in `stages` become dicts, which Arrow can hold."""
+    if type(frame).__module__.split(".")[0] != "pandas" or "stages" not in getattr(frame, "columns", ()):
+        return frame
+    pairs = [
+        [{"stage": stage, "events": list(events)} for stage, events in row] if isinstance(row, list) else None
+        for row in frame["stages"]
+    ]
+    return frame.assign(stages=pairs)
