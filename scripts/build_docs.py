@@ -163,6 +163,17 @@ def _reason(lack: str | None) -> str:
     return "yes" if lack is None else f"no: {lack}"
 
 
+def _tasks() -> str:
+    """A row for each task: its question, which is the script's first line, and its lines of code."""
+    rows = ["| task | lines |", "|---|---:|"]
+    for script in sorted((ROOT / "tests" / "tasks" / "scripts").iterdir()):
+        first, *rest = script.read_text("utf-8").splitlines()
+        code = [line for line in rest if line.strip() and "tests.tasks.data" not in line]
+        question = first.strip('"# ').rstrip(".")
+        rows.append(f"| [{question}](../../{script.relative_to(ROOT)}) | {len(code)} |")
+    return "\n".join(rows) + "\n"
+
+
 def _yes(there: bool) -> str:  # noqa: FBT001
     return "yes" if there else "no"
 
@@ -189,6 +200,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "automaton": _automaton,
     "demo pattern": _demo_pattern,
     "support": _support,
+    "tasks": _tasks,
     "distribution rates": _rates,
     "distribution by message": _by_message,
     "demo": _demo_output,

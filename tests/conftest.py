@@ -29,7 +29,7 @@ ON_KAFKA = ("tests/docs/test_docs.py", "tests/cli/test_stream.py")
 # A deadline would fail a test because the machine is busy: the kernel compiles and Spark starts within examples.
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Derandomized, so that a change never fails because of an earlier one; more examples, since nobody waits for them.
-settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, max_examples=100)
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, max_examples=50)
 # For `make quick`: all tests, with new random examples in each run, and fewer of them.
 settings.register_profile("quick", settings.get_profile("dev"), max_examples=40)
 # For `make conformance`: thousands of examples, new random ones in each run.

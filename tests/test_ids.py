@@ -103,7 +103,7 @@ def members_of(rows: list[list[tuple[bytes | None, int, int]]]) -> tuple[pa.Arra
 def test_ids_are_as_defined(rows: list[list[tuple[bytes | None, int, int]]], name: str, kind: str) -> None:
     """The ids are those of the definition in plain Python."""
     events, members = members_of(rows)
-    found = hex_ids(identified(Ids.SIPHASH, events).hashes(members, purpose(name, kind))).to_pylist()
+    found = hex_ids(identified(Ids.SIPHASH, [events]).hashes(members, purpose(name, kind))).to_pylist()
     assert found == [id_reference(name, kind, [Member(event, marks) for event, *marks in row]) for row in rows]
 
 
@@ -116,7 +116,7 @@ def test_ids_of_earlier_versions_are_as_defined(rows: list[list[tuple[bytes | No
     for row in rows:
         content = b"".join(struct.pack("<q", a) + (event or b"") + struct.pack("<q", b) for event, a, b in row)
         expected.append(blake2b(content, digest_size=16, person=key).hexdigest())
-    assert hex_ids(identified(Ids.BLAKE2B, events).hashes(members, key)).to_pylist() == expected
+    assert hex_ids(identified(Ids.BLAKE2B, [events]).hashes(members, key)).to_pylist() == expected
 
 
 # Golden ids: they are keys in the databases of users, and never change

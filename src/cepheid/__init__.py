@@ -7,7 +7,7 @@ first use (`__getattr__`), as a program needs only some of them.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from cepheid.detect import add_column, detect, explain, leaf_types, why
+from cepheid.detect import add_column, detect, explain, leaf_types, match_events, why
 from cepheid.errors import (
     CepheidWarning,
     ConditionError,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cepheid.plotting.picture import Picture
     from cepheid.plotting.plot import plot
     from cepheid.requests.report import Report
+    from cepheid.requests.row_order import ROW_ORDER
     from cepheid.streams import (
         Subscriber,
         copy_hot_keys,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ROW_ORDER",
     "Advice",
     "CepheidWarning",
     "ConditionError",
@@ -98,6 +100,7 @@ __all__ = [
     "event",
     "explain",
     "leaf_types",
+    "match_events",
     "partial_matches",
     "pattern_from_text",
     "pattern_to_document",
@@ -131,6 +134,7 @@ _MODULES = {
     "Picture": "cepheid.plotting.picture",
     "Policy": "cepheid.lang.occurrences.pattern",
     "Progress": "cepheid.hosts.spark.stream.progress",
+    "ROW_ORDER": "cepheid.requests.row_order",
     "Refusal": "cepheid.hosts.spark.supervised.news",
     "Report": "cepheid.requests.report",
     "ShardProgress": "cepheid.hosts.spark.stream.load.shards",

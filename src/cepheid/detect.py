@@ -24,8 +24,9 @@ from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
-from cepheid.requests.request import SHARDS, Nulls, Request
+from cepheid.requests.request import SHARDS, Nulls, Request, Resolution
 from cepheid.requests.request_of import request_of
+from cepheid.requests.row_order import RowOrder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,14 +55,16 @@ def detect(
     *,
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str] | EllipsisType | None = ...,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
     rows_per: RowsPer = "match",
+    unmatched: bool = False,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
+    time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
     report: Report | None = None,
     lateness: timedelta | str | None = None,
@@ -83,9 +86,10 @@ def detect(
             patterns' own names.
         key: Column or columns; the events of each key are a separate sequence. None: all events are one sequence.
         time: The column of event times; for intervals the columns of start and end, as in ("opened", "closed"). Times
-            without a zone are read in `time_zone`. None: processing order; events have the order of `sequence` or, in
-            process, of the rows, and no time passes.
-        sequence: Column or columns that order events of equal time; without one their content does.
+            without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
+            the order of `sequence` or, in process, of the rows, and no time passes.
+        sequence: Column or columns that order events of equal time; without one their content does. For a table in
+            process also `cepheid.ROW_ORDER`: they are in the order of their rows.
         columns: Event column or columns to include in the output (default: all).
         measures: Output column → SQL over the match, as in {"legs": "count(legs)"}, in place of the events. With
             several patterns, the measures of each by its name: {"late": {"legs": "count(legs)"}}.
@@ -96,10 +100,14 @@ def detect(
         rows_per: "match": one row per match. "event": one row per event of each match, with its stage, its position in
             the match and among the events of the stage, its columns, and the measures, which are running unless FINAL
             comes before them. In process it has the number of its row in the table; in pandas, its index.
+        unmatched: With rows_per="event", for a table in process: events that are in no row have one, too, in which the
+            columns about a match and the measures are NULL.
         limits: Bounds on what one key may have open and on what one event may complete.
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
             Without it the input is complete: every deadline expires, and open partial matches end.
         time_zone: The zone of times without one, including `as_of` (default: the Spark session's; in process UTC).
+        time_resolution: "us": times in nanoseconds are cut to microseconds, and what is cut orders events of the same
+            microsecond. None: such times are an error if they are no whole number of microseconds.
         nulls: What happens to events without key or time, and to those that end before they start: "error" or "drop".
             Dropped events are counted in `report`; without a report, in a warning.
         report: Is filled with the counts of events read and dropped, and of matches and timeouts.
@@ -150,9 +158,11 @@ def detect(
         measures=measures,
         outputs=outputs,
         rows_per=rows_per,
+        unmatched=unmatched,
         limits=limits,
         as_of=as_of,
         time_zone=time_zone,
+        time_resolution=time_resolution,
         nulls=nulls,
         report=report,
         lateness=lateness,
@@ -175,11 +185,12 @@ def why(
     *,
     key: str | Sequence[str] | None = None,
     time: str | EllipsisType | None = ...,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
+    time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
 ) -> Why:
     """Why events did not match a pattern of stages: how far its partial matches came, and what ended those that became
@@ -191,7 +202,7 @@ def why(
     Args:
         events: A table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C stream interface.
         pattern: One pattern of stages.
-        key, time, sequence, columns, limits, as_of, time_zone, nulls: As for `detect`.
+        key, time, sequence, columns, limits, as_of, time_zone, time_resolution, nulls: As for `detect`.
 
     Returns:
         A `Why`: printed, it is a readable text; `funnel` has its numbers, `near_misses` are the starts that would match
@@ -210,6 +221,7 @@ def why(
         limits=limits,
         as_of=as_of,
         time_zone=time_zone,
+        time_resolution=time_resolution,
         nulls=nulls,
     )
     if is_spark(events):
@@ -221,13 +233,40 @@ def why(
     return why_in_process(table, request, from_arrow)
 
 
+def match_events(matches: Events, *, time: str | None = None) -> Events:
+    """The events of matches that are there already, with one row for each: their stage columns, unnested.
+
+    `detect(…, rows_per="event")` gives more: the events' own types, the numbers of their rows, and running measures.
+
+    Args:
+        matches: What `detect` has returned for patterns of stages or intervals, with the events of the stages.
+        time: The column of event times among those of the events, which orders the events of a match. None: they are in
+            the order of the stages' columns, as they are in time unless a group is a loop.
+
+    Returns:
+        A table of the same kind: the columns of the matches without those of stages, `stage`, `position` and
+        `stage_position` (from 1), and the columns of the events.
+
+    Raises:
+        SchemaError: these are no matches of a table in process, or they have no events, as with measures.
+    """
+    if is_spark(matches):
+        raise SchemaError("match_events is for tables in process: find the matches with rows_per='event' on Spark")
+    from cepheid.hosts.in_process.tables import to_arrow
+    from cepheid.hosts.in_process.unnest import match_events_of
+
+    table, from_arrow = to_arrow(matches)
+    rows = match_events_of(table, time)
+    return cast("Events", from_arrow(rows, {name: name for name in table.column_names if name in rows.column_names}))
+
+
 def leaf_types(
     events: Events,
     pattern: OccurrencePattern,
     *,
     key: str | Sequence[str] | None = None,
     time: str,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     time_zone: str | None = None,
     nulls: Nulls = "error",
@@ -286,7 +325,7 @@ def explain(
     events: object = None,
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str] | EllipsisType | None = ...,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
@@ -363,13 +402,19 @@ def plan_of(events: object, request: Request) -> Any:
         return plans_on_spark(events, request).each[0]
     from cepheid.hosts.duckdb.engine import DuckDbEngine
     from cepheid.hosts.in_process.detect import plans_in_process
+    from cepheid.hosts.in_process.tables import columns_of
 
     engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
-    return plans_in_process(arrow_table(events).schema, request, engine).each[0]
+    return plans_in_process(columns_of(events), request, engine).each[0]
 
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if request.unmatched:
+            raise SchemaError(
+                "unmatched: it is for tables in process. On Spark join the events with the rows (left_anti) by what "
+                "identifies them"
+            )
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
@@ -384,8 +429,11 @@ def _run(events: object, request: Request) -> object:
     if request.slices:
         raise SchemaError("slices: they are for batches on Spark; workers=n divides large keys in process")
     from cepheid.hosts.in_process.detect import detect_in_process
+    from cepheid.hosts.in_process.lazy import detect_lazily, is_lazy
     from cepheid.hosts.in_process.tables import to_arrow
 
+    if is_lazy(events):
+        return detect_lazily(events, request)
     table, from_arrow = to_arrow(events)
     return from_arrow(*detect_in_process(table, request))
 

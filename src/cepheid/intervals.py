@@ -19,7 +19,7 @@ from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
-from cepheid.requests.request import Nulls
+from cepheid.requests.request import Nulls, Resolution
 from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class IntervalMatcher:
         columns: str | Sequence[str] | None = None,
         limits: Limits | None = None,
         time_zone: str | None = None,
+        time_resolution: Resolution | None = None,
         nulls: Nulls = "error",
         frequencies: Mapping[str, float] | None = None,
     ) -> None:
@@ -90,6 +91,7 @@ class IntervalMatcher:
             columns=columns,
             limits=limits,
             time_zone=time_zone,
+            time_resolution=time_resolution,
             nulls=nulls,
             endless=True,
         )

@@ -19,7 +19,7 @@ from cepheid.matchers.counts import MatcherCounts
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
-from cepheid.requests.request import MOST_LISTED, Nulls, checked_most
+from cepheid.requests.request import MOST_LISTED, Nulls, Resolution, checked_most
 from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Matcher:
         rows_per: RowsPer = "match",
         limits: Limits | None = None,
         time_zone: str | None = None,
+        time_resolution: Resolution | None = None,
         nulls: Nulls = "error",
         consistency: Consistency | str | None = None,
     ) -> None:
@@ -97,8 +98,11 @@ class Matcher:
             rows_per=rows_per,
             limits=limits,
             time_zone=time_zone,
+            time_resolution=time_resolution,
             nulls=nulls,
         )
+        if request.in_row_order:
+            raise SchemaError("sequence: ROW_ORDER is for whole tables; a matcher gets events in calls. Name a column")
         if changes is not None and "no_match" in (request.outputs or ()):
             raise SchemaError("outputs: a matcher with a consistency has no no_match, as what ends may come back")
         asked = request.only

@@ -59,6 +59,8 @@ def test_a_row_for_each_event(cepheid: Cepheid) -> None:
     rows = sorted((row["symbol"], row["position"], row["stage"], row["price"]) for row in result["rows"])
     assert rows == [("a", 1, "low", 5.0), ("a", 2, "high", 12.0), ("b", 1, "low", 7.0), ("b", 2, "high", 11.0)]
     assert result["match_count"] == 2
+    done = cepheid("detect", "rising.yaml", "events.parquet", *OPTIONS, "--rows-per", "event", "--unmatched")
+    assert [row["stage"] for row in map(json.loads, done.stdout.splitlines())] == ["low", "high"] * 2 + [None] * 2
 
 
 def test_several_workers(cepheid: Cepheid) -> None:
@@ -67,7 +69,7 @@ def test_several_workers(cepheid: Cepheid) -> None:
     assert one == two
     done = cepheid("detect", "rising.yaml", "events.csv", *OPTIONS, "--workers", "many")
     assert done.returncode == 1
-    assert done.stderr == "workers: a whole number from 1, or 'auto', is expected, got 'many'\n"
+    assert done.stderr == "workers: a whole number from 1 to 256, or 'auto', is expected, got 'many'\n"
 
 
 def test_result_for_machines(cepheid: Cepheid) -> None:

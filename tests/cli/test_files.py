@@ -15,6 +15,7 @@ import pytest
 
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.files import check_output, event_files, read_events, read_events_on_spark, read_schema, write_matches
+from cepheid.cli.text_files.text_format import TextFormat
 from cepheid.errors import SchemaError
 
 CSV = "id,time,amount,note\n1,2024-05-01T10:00:00,1.5,a\n2,2024-05-01T10:00:01,,\n"
@@ -52,7 +53,8 @@ def test_csv_types(tmp_path: Path) -> None:
     assert table.column("note").to_pylist() == ["a", None]
     path = write(tmp_path / "na.csv", 'a,b\n1,x\nNA,""\n')
     assert read_events([path], times=["a"]).column("a").to_pylist() == ["1", "NA"]
-    assert read_events([path], times=["a"], null_texts=["NA"]).to_pydict() == {"a": [1, None], "b": ["x", ""]}
+    found = read_events([path], times=["a"], given=TextFormat(null_texts=["NA"]))
+    assert found.to_pydict() == {"a": [1, None], "b": ["x", ""]}
 
 
 def test_a_csv_with_a_header_only(tmp_path: Path) -> None:
@@ -112,11 +114,14 @@ def test_json_times(tmp_path: Path, text: str, expected: datetime | str) -> None
 
 
 def test_times_finer_than_microseconds(tmp_path: Path) -> None:
-    """Nanoseconds are refused if they would be truncated, and read if they are all zero."""
+    """Nanoseconds are microseconds if they are all zero. Others are refused where Spark would cut them."""
     path = write(tmp_path / "e.csv", "t\n2024-05-01T10:00:00.000000000\n")
     assert read_events([path], times=["t"]).schema.field("t").type == pa.timestamp("us")
-    with pytest.raises(FileProblem, match=r"column 't' of .*e.csv has times finer than microseconds"):
-        read_events([write(path, "t\n2024-05-01T10:00:00.000000001\n")], times=["t"])
+    write(path, "t\n2024-05-01T10:00:00.000000001\n")
+    assert read_events([path], times=["t"]).schema.field("t").type == pa.timestamp("ns")
+    session: Any = None  # the file is refused before it is used
+    with pytest.raises(FileProblem, match=r"column .t. of .*e.csv has times finer than microseconds, which"):
+        read_events_on_spark(session, [path], times=["t"])
 
 
 @pytest.mark.parametrize(

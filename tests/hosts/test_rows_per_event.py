@@ -23,6 +23,7 @@ from cepheid import (
     OccurrencePattern,
     Pattern,
     PatternError,
+    Report,
     SchemaError,
     Skip,
     SnapshotError,
@@ -204,6 +205,29 @@ def test_final_and_running_may_be_names() -> None:
     assert (row["a"], row["b"]) == (2, 2)
 
 
+def test_final_within_an_expression() -> None:
+    """FINAL and RUNNING before a part of a measure are about that part, whatever comes before the whole; other words of
+    these names are columns.
+    """
+    table = pa.table({"n": [1, 2, 3], "v": [10, 20, 30], "final": [7, 8, 9]})
+    measures = {
+        "share": "sum(a.v) * 100 / FINAL sum(a.v)",
+        "left": "FINAL sum(a.v) - running sum(a.v)",
+        "gone": "coalesce(a.v, 0) - final first(`a`.v)",
+        "last": "a.v = FINAL a.v",
+        "names": "a.final + count(a)",
+    }
+    pattern = Pattern.begin("a").times(3).consecutive()
+    rows = detect(table, pattern, time=None, sequence="n", rows_per="event", columns="n", measures=measures)
+    found = {name: rows.column(name).to_pylist() for name in measures}
+    assert [round(share, 6) for share in found.pop("share")] == [16.666667, 50.0, 100.0]
+    assert found == {"left": [50, 30, 0], "gone": [0, 10, 20], "last": [False, False, True], "names": [8, 10, 12]}
+    per_match = detect(table, pattern, time=None, sequence="n", measures={"none": measures["left"]})
+    assert per_match.column("none").to_pylist() == [0]
+    with pytest.raises(PatternError, match="FINAL"):
+        detect(table, pattern, time=None, sequence="n", rows_per="event", measures={"x": "1 + FINAL abs(a.v)"})
+
+
 INTERVALS = ["EVENT PAL(A a)", "EVENT PAL(A a overlap B b)", "EVENT PAL((B b during A a) before A c)"]
 
 
@@ -341,7 +365,23 @@ def test_a_matcher_gives_rows_of_events() -> None:
         per_match.restore(matcher.snapshot())
 
 
+def test_unmatched_events_have_rows() -> None:
+    """With unmatched=True each event has a row at least; those in no match come last, without anything about one."""
+    rows = detect(DOORS, DOOR, key="door", time="at", rows_per="event", measures={"n": "count(open)"}, unmatched=True)
+    assert rows.index.tolist() == ["a", "b", "d", "e", "c"]
+    assert rows[DOORS.columns].equals(DOORS.loc[rows.index])
+    last = rows.drop(columns=DOORS.columns).iloc[-1]
+    assert last.isna().all()
+    without = detect(DOORS, DOOR, key="door", time="at", rows_per="event", measures={"n": "count(open)"})
+    assert rows.iloc[:4].astype(without.dtypes).equals(without)
+    late = pa.Table.from_pandas(DOORS.assign(at=None).astype({"at": DOORS["at"].dtype}), preserve_index=False)
+    nothing = detect(late, DOOR, key="door", time="at", rows_per="event", nulls="drop", report=Report(), unmatched=True)
+    assert nothing.column("row_number").to_pylist() == [0, 1, 2, 3, 4]
+    assert nothing.column("match_id").null_count == 5
+
+
 REFUSALS: list[tuple[Mapping[str, Any], str]] = [
+    ({"rows_per": "match", "unmatched": True}, "unmatched: rows of matches have no events without one; give rows_per"),
     ({"rows_per": "row"}, "rows_per: 'row' is not one of 'match', 'event'"),
     (
         {"rename": {"weight": "stage"}},

@@ -364,7 +364,7 @@ def test_instants_that_do_not_fit_microseconds() -> None:
     live = matcher(PAIR, sequence="id")
     fine = events((1, "p", 0, "a"))
     at = pa.chunked_array([pa.array([1], pa.timestamp("ns", "UTC"))])
-    with pytest.raises(EventError, match="a value in column 'at' does not fit timestamp"):
+    with pytest.raises(EventError, match="a time in 'at' does not fit microseconds"):
         live.process(fine.set_column(fine.schema.get_field_index("at"), "at", at))
     assert live.process(fine).num_rows == 0
 

@@ -55,6 +55,15 @@ def test_lengths_have_a_unit_and_a_median() -> None:
     assert words == [{"m": 1, "words": "median 1 h"}]
 
 
+def test_lengths_do_not_depend_on_the_clock() -> None:
+    """A match in the night in which clocks go forward is as long as at other times."""
+    found = matches_of(1, 1)
+    found["match_start"] = pd.Timestamp("2026-03-29 00:30", tz="UTC")
+    found["match_end"] = pd.Timestamp("2026-03-29 01:30", tz="UTC")
+    (row,) = values(plot(matches=found, time_zone="Europe/Berlin"))[:1]
+    assert (row["long"], row["w"]) == ("1 h", "2026-03-29 01:30")
+
+
 def test_without_a_key_there_is_no_panel_of_keys() -> None:
     assert len(plot(matches=matches_of(9, 2)).spec["vconcat"]) == 2
 

@@ -12,6 +12,7 @@ from typing import Any
 import altair as alt
 import pandas as pd
 import pytest
+from scripts.pictures import IMAGES, PAGE, SAVED
 from tests.plotting.png import colours_of, size_of
 
 from cepheid import Pattern, Picture, detect, plot
@@ -92,3 +93,11 @@ except ModuleNotFoundError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "plot needs Altair and vl-convert: pip install 'cepheid[plot]'\n"
+
+
+def test_the_gallery_has_its_pictures() -> None:
+    """Each picture that the page saves is there, light and dark, and the page shows it; `make docs` makes them anew."""
+    page = PAGE.read_text("utf-8")
+    saved = {name + theme for name in SAVED.findall(page) for theme in (".png", "_dark.png")}
+    assert saved == {file.name for file in IMAGES.iterdir()}
+    assert all(f"../images/plot/{name}" in page for name in saved)

@@ -136,6 +136,13 @@ def test_occurrences(events: pd.DataFrame) -> None:
     assert {stage for _, stage, _ in prices(picture)} == {"low", "high"}
 
 
+def test_a_stage_may_have_any_name(events: pd.DataFrame) -> None:
+    """A stage named events is one like others."""
+    pattern = Pattern.begin("low").where("price < 6").next("events").where("price > 6")
+    picture = plot(events, detect(events, pattern, **OF), y="price", only={"symbol": "b"}, **OF)
+    assert prices(picture) == [("b", "events", 20.0), ("b", "low", 3.0)]
+
+
 def test_numbers_in_place_of_times(events: pd.DataFrame, rising: Pattern) -> None:
     """Without times a column of numbers is the axis; windows come from the events of the matches."""
     numbered = events.assign(n=range(len(events)))
@@ -210,5 +217,7 @@ def test_matches_without_what_is_drawn(events: pd.DataFrame, rising: Pattern) ->
         plot(events, found, y="price", **OF)
     with pytest.raises(SchemaError, match="matches: they have no column 'match_id'"):
         plot(events, events, y="price", **OF)
+    with pytest.raises(SchemaError, match="only: there is no match 12ab"):
+        plot(events, detect(events, rising, **OF), only={"match_id": "12ab"}, **OF)
     with pytest.raises(SchemaError, match="plot draws events, matches or both"):
         plot()

@@ -20,7 +20,7 @@ RUN = (
     Pattern.begin("a", name="run").where("x = 'a'").one_or_more().followed_by("b").where("x = 'b'").within("20 seconds")
 )
 ROWS = [(1, "k", 0, "a"), (2, "k", 1, "a"), (3, "k", 2, "b"), (4, "m", 3, "a"), (5, "m", 4, "b"), (6, "m", 90, "z")]
-MEASURES = {"n": "count(a)", "all": "FINAL count(a)", "last": "a.id"}
+MEASURES = {"n": "count(a)", "all": "FINAL count(a)", "last": "a.id", "share": "count(a) / FINAL count(a)"}
 OPTIONS: dict[str, Any] = {"time": "at", "rows_per": "event"}
 
 

@@ -37,6 +37,7 @@ class _Detection:
     as_of: str | None
     nulls: Nulls
     rows_per: RowsPer
+    unmatched: bool
     workers: int | str
     output: Path | None
     as_json: bool
@@ -63,6 +64,9 @@ def detect(
     rows_per: Annotated[
         RowsPer, typer.Option(help="One row for each match, or for each event of each match.")
     ] = "match",
+    unmatched: Annotated[
+        bool, typer.Option("--unmatched", help="With --rows-per event: events in no match have a row, too.")
+    ] = False,
     workers: o.Workers = "1",
     output: Annotated[
         Path | None, typer.Option(help="A .parquet, .csv or .jsonl file. Default: a table, or JSON lines when piped.")
@@ -76,7 +80,7 @@ def detect(
         raise typer.BadParameter(message, param_hint="--time")
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
-        asked = (as_of, nulls, rows_per, o.workers_from(workers), output, as_json, drawing)
+        asked = (as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)
         _run(_Detection(pattern, parameters, options, *asked))
 
 
@@ -109,7 +113,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
     report = Report()
     with opened_events(asked.events, errors) as events, doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
-        arguments |= {"rows_per": asked.rows_per, "workers": asked.workers}
+        arguments |= {"rows_per": asked.rows_per, "unmatched": asked.unmatched, "workers": asked.workers}
         matches = find(events, pattern, **arguments)
         if asked.events.on == "spark":
             from cepheid.hosts.spark.failures import event_failures

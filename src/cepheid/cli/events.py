@@ -22,17 +22,17 @@ def opened_events(options: EventOptions, errors: Console, *, columns_only: bool 
     With `columns_only` the table may have no rows. A DataFrame always has all rows, as Spark reads them only on demand.
     """
     files = event_files(options.files)
-    times, null_texts = options.times, options.null_texts or []
+    times, given = options.times, options.text_format
     if options.on == "spark":
         with spark_session("--on spark", options.time_zone, errors) as session:
             with doing("Reading events", errors):
-                frame = read_events_on_spark(session, files, times=times, null_texts=null_texts)
+                frame = read_events_on_spark(session, files, times=times, given=given)
             yield frame
     elif columns_only:
-        yield read_schema(files, times=times, null_texts=null_texts).empty_table()
+        yield read_schema(files, times=times, given=given).empty_table()
     else:
         with doing("Reading events", errors):
-            events = read_events(files, times=times, null_texts=null_texts)
+            events = read_events(files, times=times, given=given)
         yield events
 
 

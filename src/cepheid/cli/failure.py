@@ -52,6 +52,7 @@ EXIT_CODES = (
 
 _PYTHON = re.compile(
     r"""\A(key|time|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
+        |time_resolution|time_format
         |standbys|promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
         :\ |\ needs\ )                                                                # the argument that is wrong
     | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to pass an argument
@@ -73,6 +74,8 @@ _ADVICE = {
     ": old='drain' or old='drop'": ": --old drain or --old drop",
     "open or run it with allow ": "run it with --allow ",
     "with secret='env:NAME'": "by --secret env:NAME",
+    ", or give sequence=cepheid.ROW_ORDER if": ", or give --row-order if",
+    "or give time_resolution='us', which": "or give --time-resolution us, which",
     "Declare it with keep=…": "Declare it with --keep",
     ". Leave out show_keys": ". Leave out --show-keys",
     "with MatchesOf as input": "with --matches-of",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,24 +17,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset
-import pyarrow.json
 import pyarrow.parquet
 
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.rows import flat_table, write_json_lines
-from cepheid.cli.whole_numbers import EXACT, exact_csv, exact_json
+from cepheid.cli.text_files.read import read_csv, read_json, with_times
+from cepheid.cli.text_files.text_format import PLAIN, TextFormat
+from cepheid.cli.text_files.whole_numbers import EXACT
 from cepheid.errors import SchemaError
-from cepheid.hosts.sources.records import times_as_text
 from cepheid.requests.request import repeated_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_COMPRESSED = ".gz"
 _KINDS = {".parquet": "Parquet", ".csv": "CSV", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON lines"}
-_BLOCK_BYTES = 32 << 20
-"""The size of the first block of a text file, from which types are inferred. With pyarrow's default of 1 MB, the types
-too often do not fit later values.
-"""
 
 
 def event_files(names: Sequence[str]) -> list[Path]:
@@ -57,25 +55,25 @@ def event_files(names: Sequence[str]) -> list[Path]:
     return paths
 
 
-def read_events(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()) -> pa.Table:
+def read_events(paths: Sequence[Path], *, times: Sequence[str], given: TextFormat = PLAIN) -> pa.Table:
     """All events of the files, file by file.
 
-    In CSV, empty fields and `null_texts` are read as NULL. In CSV and JSON lines, ISO 8601 text in the columns `times`
-    becomes timestamps.
+    Empty fields of CSV are NULL. In CSV and JSON lines, text in the columns `times` becomes times.
 
     Raises:
-        FileProblem: a file is not what its extension says.
-        SchemaError: the files' columns differ.
+        FileProblem: a file is not what its extension says, or not as `given` says.
+        SchemaError: the files' columns differ, or the format of times is none.
     """
     kind = _kind(paths[0])
+    _check_format(given, kind)
     reader = _READERS[kind]
-    tables = [_read_one(reader, path, kind, null_texts) for path in paths]
+    tables = [_read_one(lambda path: reader(path, given, times), path, kind) for path in paths]
     _check_one_schema(paths, [table.schema for table in tables])
     events = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
-    return events if kind == "Parquet" else _in_microseconds(_with_timestamps(events, times), paths)
+    return events if kind == "Parquet" else _in_microseconds(with_times(events, times, given, paths))
 
 
-def read_schema(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()) -> pa.Schema:
+def read_schema(paths: Sequence[Path], *, times: Sequence[str], given: TextFormat = PLAIN) -> pa.Schema:
     """The schema of what `read_events` would read; for Parquet no events are read.
 
     Raises:
@@ -84,22 +82,35 @@ def read_schema(paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequ
     """
     kind = _kind(paths[0])
     if kind != "Parquet":
-        return read_events(paths, times=times, null_texts=null_texts).schema
-    schemas = [_read_one(_read_parquet_schema, path, kind, ()) for path in paths]
+        return read_events(paths, times=times, given=given).schema
+    _check_format(given, kind)
+    schemas = [_read_one(_read_parquet_schema, path, kind) for path in paths]
     _check_one_schema(paths, schemas)
     return schemas[0]
 
 
 def read_events_on_spark(
-    session: SparkSession, paths: Sequence[Path], *, times: Sequence[str], null_texts: Sequence[str] = ()
+    session: SparkSession, paths: Sequence[Path], *, times: Sequence[str], given: TextFormat = PLAIN
 ) -> DataFrame:
     """All events of the files as a Spark DataFrame. Spark reads Parquet itself, so large files need not fit in this
     process.
     """
     if _kind(paths[0]) != "Parquet":
-        return _without_zones_given(session, read_events(paths, times=times, null_texts=null_texts))
+        events = read_events(paths, times=times, given=given)
+        _check_whole_microseconds(events, paths)
+        return _without_zones_given(session, events)
     read_schema(paths, times=times)  # Spark would use the first file's columns, with NULL where another file lacks one
     return session.read.parquet(*(str(path.absolute()) for path in paths))
+
+
+def _check_whole_microseconds(events: pa.Table, paths: Sequence[Path]) -> None:
+    """Raises FileProblem for times that Spark would cut without a word."""
+    fine = [field.name for field in events.schema if pa.types.is_timestamp(field.type) and field.type.unit == "ns"]
+    if fine:
+        names = ", ".join(map(str, paths))
+        raise FileProblem(
+            f"column {fine[0]!r} of {names} has times finer than microseconds, which Spark lacks. Leave out --on spark"
+        )
 
 
 def _without_zones_given(session: SparkSession, events: pa.Table) -> DataFrame:
@@ -122,6 +133,8 @@ def check_output(path: Path, inputs: Sequence[Path]) -> None:
         FileProblem: the kind is unknown, the folder does not exist, the path is a folder, or the file is an input.
     """
     _kind(path)
+    if path.suffix.lower() == _COMPRESSED:
+        raise FileProblem(f"{path}: compressed files are read, but not written. Leave out {_COMPRESSED} in --output")
     if not path.parent.is_dir():
         raise FileProblem(f"the folder {path.parent} does not exist: make it first, or choose another --output")
     if path.is_dir():
@@ -155,57 +168,39 @@ def _expanded(name: str) -> list[Path]:
 
 
 def _kind(path: Path) -> str:
-    kind = _KINDS.get(path.suffix.lower(), "Parquet" if path.is_dir() else None)
-    if kind is None:
-        known = ", ".join(_KINDS)
-        raise FileProblem(f"cannot tell what kind of file {path} is from its extension {path.suffix!r}; known: {known}")
+    named = path.with_suffix("") if path.suffix.lower() == _COMPRESSED else path
+    kind = _KINDS.get(named.suffix.lower(), "Parquet" if path.is_dir() else None)
+    if kind is None or (kind == "Parquet" and named is not path):
+        compressed = (f"{suffix}{_COMPRESSED}" for suffix, other in _KINDS.items() if other != "Parquet")
+        known = ", ".join([*_KINDS, *compressed])
+        extension = "".join(path.suffixes[-2:]) if named is not path else path.suffix
+        raise FileProblem(f"cannot tell what kind of file {path} is from its extension {extension!r}; known: {known}")
     return kind
 
 
-def _read_one(reader: Callable[[Path, Sequence[str]], Any], path: Path, kind: str, null_texts: Sequence[str]) -> Any:
+def _check_format(given: TextFormat, kind: str) -> None:
+    """Raises FileProblem for options that files of this kind do not have."""
+    options = [*([] if kind == "CSV" else given.of_csv)]
+    options += ["--time-format"] * (kind == "Parquet" and given.time_format is not None)
+    if options:
+        of = "CSV and JSON lines have" if options == ["--time-format"] else "CSV has"
+        raise FileProblem(f"{', '.join(options)}: only {of} that, and these files are {kind}. Leave it out")
+
+
+def _read_one(reader: Callable[[Path], Any], path: Path, kind: str) -> Any:
     try:
-        return reader(path, null_texts)
+        return reader(path)
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise FileProblem(f"{path} cannot be read as {kind}: {reason}") from None
 
 
-def _read_parquet(path: Path, _: Sequence[str]) -> pa.Table:
+def _read_parquet(path: Path, _: TextFormat, __: Sequence[str]) -> pa.Table:
     return pyarrow.dataset.dataset(path, format="parquet", partitioning="hive").to_table()
 
 
-def _read_parquet_schema(path: Path, _: Sequence[str]) -> pa.Schema:
+def _read_parquet_schema(path: Path) -> pa.Schema:
     return pyarrow.dataset.dataset(path, format="parquet", partitioning="hive").schema
-
-
-def _read_csv(path: Path, null_texts: Sequence[str]) -> pa.Table:
-    # As in databases, an empty field is NULL and a quoted one is not; "NA" and "null" are text unless asked for.
-    blocks = pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES)
-    convert = pyarrow.csv.ConvertOptions(
-        null_values=["", *null_texts], strings_can_be_null=True, quoted_strings_can_be_null=False
-    )
-    events = pyarrow.csv.read_csv(path, blocks, convert_options=convert)
-
-    def read_texts(names: list[str]) -> pa.Table:
-        convert.include_columns, convert.column_types = names, dict.fromkeys(names, pa.string())
-        return pyarrow.csv.read_csv(path, blocks, convert_options=convert)
-
-    return exact_csv(events, read_texts)
-
-
-def _read_json(path: Path, _: Sequence[str]) -> pa.Table:
-    blocks = pyarrow.json.ReadOptions(block_size=_BLOCK_BYTES)
-
-    def read_as(schema: pa.Schema) -> pa.Table:
-        return pyarrow.json.read_json(path, blocks, pyarrow.json.ParseOptions(explicit_schema=schema))
-
-    events = pyarrow.json.read_json(path, blocks)
-    texts = pa.schema([field.with_type(times_as_text(field.type)) for field in events.schema])
-    if not texts.equals(events.schema):
-        # JSON has no times: pyarrow parses ISO 8601 text as times without a zone and drops the zone. So such columns
-        # are read as text.
-        events = read_as(texts)
-    return exact_json(path, events, read_as)
 
 
 def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> None:
@@ -226,34 +221,15 @@ def _check_one_schema(paths: Sequence[Path], schemas: Sequence[pa.Schema]) -> No
                 )
 
 
-def _with_timestamps(events: pa.Table, times: Sequence[str]) -> pa.Table:
-    for name in times:
-        index = events.schema.get_field_index(name)
-        # The type is NULL if a file has no events, or no times in them.
-        if index >= 0 and events.schema.field(index).type in (pa.string(), pa.null()):
-            events = events.set_column(index, name, _as_timestamps(events.column(index)))
-    return events
-
-
-def _as_timestamps(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    for kind in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
-        try:
-            return pc.cast(texts, kind)
-        except pa.ArrowInvalid:
-            continue  # times with a zone need the second type; other text remains, and is reported later
-    return texts
-
-
-def _in_microseconds(events: pa.Table, paths: Sequence[Path]) -> pa.Table:
-    """The events with times in microseconds, the unit of all hosts; pyarrow infers seconds or nanoseconds."""
+def _in_microseconds(events: pa.Table) -> pa.Table:
+    """The events with times in microseconds, the unit of all hosts; pyarrow infers seconds or nanoseconds. A column
+    with finer times remains as it is.
+    """
     for index, field in enumerate(events.schema):
         if pa.types.is_timestamp(field.type):
-            try:
+            with suppress(pa.ArrowInvalid):
                 times = pc.cast(events.column(index), pa.timestamp("us", field.type.tz))
-            except pa.ArrowInvalid:
-                names = ", ".join(map(str, paths))
-                raise FileProblem(f"column {field.name!r} of {names} has times finer than microseconds") from None
-            events = events.set_column(index, field.name, times)
+                events = events.set_column(index, field.name, times)
     return events
 
 
@@ -270,10 +246,10 @@ def _write_json(matches: pa.Table, path: Path) -> None:
         write_json_lines(matches, file)
 
 
-_READERS: dict[str, Callable[[Path, Sequence[str]], pa.Table]] = {
+_READERS: dict[str, Callable[[Path, TextFormat, Sequence[str]], pa.Table]] = {
     "Parquet": _read_parquet,
-    "CSV": _read_csv,
-    "JSON lines": _read_json,
+    "CSV": read_csv,
+    "JSON lines": read_json,
 }
 _WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
     "Parquet": _write_parquet,

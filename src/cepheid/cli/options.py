@@ -6,6 +6,7 @@ shared options is one dataclass in the signature of a command; `spread` makes an
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import wraps
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 
 import typer
 
+from cepheid.cli.text_files.text_format import TextFormat
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.limits import MOST, Limits, OnLimit
-from cepheid.requests.request import Nulls
+from cepheid.requests.request import Nulls, Resolution
+from cepheid.requests.row_order import ROW_ORDER
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
@@ -110,6 +113,28 @@ OnNulls = Annotated[Nulls, typer.Option("--nulls", help="Events without a key or
 NullTexts = Annotated[
     list[str] | None, typer.Option("--null", help="A text that stands for NULL in CSV, such as NA; repeat for several.")
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option(metavar="CHARACTER", help="What separates the values of CSV, such as ';' or tab. Default: a comma."),
+]
+Encoding = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The encoding of CSV, such as latin-1. Default: UTF-8.")
+]
+TimeFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FORMAT",
+        help="How CSV and JSON lines write times, such as '%d.%m.%Y %H:%M'. Without a time of day they are dates. "
+        "Default: ISO 8601.",
+    ),
+]
+InRowOrder = Annotated[
+    bool, typer.Option("--row-order", help="Events of the same time are in the order of the rows; no --sequence then.")
+]
+TimeResolution = Annotated[
+    Resolution | None,
+    typer.Option(help="us: times in nanoseconds are cut to microseconds, and ordered by the rest.", show_default=False),
+]
 Workers = Annotated[str, typer.Option(metavar="N", help="How many processes do the work; auto: as many as pay.")]
 On = Annotated[Host, typer.Option(help="In this process, or on a local Spark.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -141,11 +166,22 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Options of commands that read files."""
+class Written:
+    """Options of commands that read files: how these are written, and how their events are ordered."""
 
     no_time: NoTime = False
     null_text: NullTexts = None
+    separator: Separator = None
+    encoding: Encoding = None
+    time_format: TimeFormat = None
+    row_order: InRowOrder = False
+    time_resolution: TimeResolution = None
+
+
+@dataclass(frozen=True)
+class Reading(Written):
+    """Options of commands that read files for any host."""
+
     on: On = "process"
 
 
@@ -196,7 +232,7 @@ class EventOptions:
     columns: list[str] | None
     measures: Mapping[str, str] | None
     time_zone: str
-    null_texts: list[str] | None
+    text_format: TextFormat
     on: Host
     no_time: bool = False
     outputs: tuple[OutputName, ...] | None = None
@@ -204,6 +240,8 @@ class EventOptions:
     start: str | None = None
     end: str | None = None
     type: str | None = None
+    row_order: bool = False
+    time_resolution: Resolution | None = None
 
     @staticmethod
     def of(
@@ -219,9 +257,11 @@ class EventOptions:
             columns=wanted.columns,
             measures=named_sql(wanted.measure, "--measure"),
             time_zone=wanted.time_zone,
-            null_texts=reading.null_text,
+            text_format=text_format_of(reading),
             on=reading.on,
             no_time=reading.no_time,
+            row_order=reading.row_order,
+            time_resolution=reading.time_resolution,
             outputs=outputs_from(wanted.outputs),
             limits=limits_of(bounds),
             start=wanted.start,
@@ -232,6 +272,10 @@ class EventOptions:
     def __post_init__(self) -> None:
         if self.no_time and self.time is not None:
             raise typer.BadParameter("it is given together with --time: choose one", param_hint="--no-time")
+        if self.row_order and self.sequence:
+            raise typer.BadParameter("it is given together with --sequence: choose one", param_hint="--row-order")
+        if self.text_format.time_format is not None and not self.times:
+            raise typer.BadParameter("name the columns with these times by --time", param_hint="--time-format")
         ends = [name for name in (self.start, self.end) if name is not None]
         if len(ends) == 1:
             raise typer.BadParameter("they belong together: give both, or --time", param_hint="--start, --end")
@@ -271,13 +315,30 @@ class EventOptions:
         return {
             "time": self._time,
             "key": self.key,
-            "sequence": self.sequence,
+            "sequence": ROW_ORDER if self.row_order else self.sequence,
             "columns": self.columns,
             "measures": self.measures,
             "outputs": self.outputs,
             "limits": self.limits,
             "time_zone": self.time_zone,
+            **({} if self.time_resolution is None else {"time_resolution": self.time_resolution}),
         }
+
+
+def text_format_of(reading: Reading) -> TextFormat:
+    """How text files are written; raises BadParameter if an option is invalid."""
+    separator = {"tab": "\t", "\\t": "\t"}.get(reading.separator or "", reading.separator)
+    if separator is not None and len(separator) != 1:
+        raise typer.BadParameter(f"one character, or tab, is expected, got {separator!r}", param_hint="--separator")
+    if reading.encoding is not None:
+        try:
+            codecs.lookup(reading.encoding)
+        except LookupError:
+            raise typer.BadParameter(
+                f"{reading.encoding!r} is not known; use a name such as latin-1, cp1252 or utf-16",
+                param_hint="--encoding",
+            ) from None
+    return TextFormat(tuple(reading.null_text or ()), separator, reading.encoding, reading.time_format)
 
 
 def workers_from(text: str) -> int | str:

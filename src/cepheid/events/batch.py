@@ -21,6 +21,8 @@ NUMBER = "_number"
 """The number of the event among those given, from 0. Batches of finite tables in process have it if the output needs
 it.
 """
+FINER = "_finer"
+"""The nanoseconds that were cut off the event time, from 0 to 999, where times are cut to microseconds."""
 AFTER = "_after"
 """Whether a row stands directly after the event whose place it has; see `TierOrdering`."""
 KEY_PREFIX = "_key"
@@ -79,6 +81,8 @@ class Schema:
     """Columns that order events of equal time."""
     end: str | None = None
     """The column with the end of each event, whose start is in `time`. None means that events are instants."""
+    in_row_order: bool = False
+    """Whether events of equal time are in the order in which they come; there is no `sequence` then."""
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -101,6 +105,7 @@ class Batch:
     - _subkey0, _subkey1, …: values by which the events of a key are divided further (`plan.tiers`), without being part
       of it. Usually there are none.
     - _time: event time (TIME_TYPE, no NULLs).
+    - _finer: what was cut off the event time; there is usually none.
     - _sequence0, _sequence1, …: the sequence.
     - _mask: lifted conditions as a 64-bit integer, bit i for Plan.bits[i].
     - _value0, _value1, …: lifted columns (Plan.values).
@@ -150,7 +155,12 @@ class Batch:
     @property
     def order(self) -> list[pa.Array]:
         """The columns that rank the events of a key. Events that agree in all of them have the same rank."""
-        return [self.column(TIME), *self.sequence]
+        return [self.column(TIME), *self.finer, *self.sequence]
+
+    @property
+    def finer(self) -> list[pa.Array]:
+        """The column of what was cut off the times, if times are cut."""
+        return self._prefixed(FINER)
 
     @property
     def sequence(self) -> list[pa.Array]:

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 DIGEST_SIZE = 16
+_AT_ONCE = 1 << 21
+"""The bytes of rows that are hashed at once."""
 
 
 def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
@@ -40,6 +42,23 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     for i, values in enumerate(fixed):
         head[f"f{i}"] = values
     return joined(raw_bytes(head), *variable) if variable else raw_bytes(head)
+
+
+def canonical_parts(
+    columns: Sequence[pa.Array], length: int, rows: npt.NDArray[np.int64] | None = None
+) -> Iterator[pa.Array]:
+    """The same for all rows, or these of them, some after the other: of wide rows so few that their bytes stay in the
+    processor's cache. So a hash is of bytes that have just been written, and no large copy is made of them.
+    """
+    width = max(1, sum(column.nbytes for column in columns) // max(1, length))
+    count = max(1, _AT_ONCE // width)
+    for start in range(0, length if rows is None else len(rows), count):
+        if rows is None:
+            some = [column.slice(start, count) for column in columns]
+            yield canonical_bytes(some, min(count, length - start))
+        else:
+            chosen = pa.array(rows[start : start + count])
+            yield canonical_bytes([column.take(chosen) for column in columns], len(chosen))
 
 
 def key_names(columns: Sequence[pa.Array], length: int) -> list[bytes]:
@@ -128,7 +147,9 @@ def as_integers(column: pa.Array) -> npt.NDArray[np.int64] | None:
 
 
 def _flat(column: pa.Array) -> Iterator[pa.Array]:
-    """The column itself. For a struct: whether each value is valid, then its fields, flattened in the same way."""
+    """The column itself. For a struct: whether each value is valid, then its fields, flattened in the same way. For
+    nanoseconds: the whole microseconds, and the rest.
+    """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if isinstance(column, pa.ExtensionArray):
@@ -137,8 +158,17 @@ def _flat(column: pa.Array) -> Iterator[pa.Array]:
         yield column.is_valid()
         for part in column.flatten():
             yield from _flat(part)
+    elif _is_in_nanoseconds(column.type):
+        nanoseconds, missing = column.cast(pa.int64()).fill_null(0).to_numpy(), column.is_null()
+        for part in np.divmod(nanoseconds, 1000):
+            yield pa.array(part, mask=missing.to_numpy(zero_copy_only=False))
     else:
         yield column
+
+
+def _is_in_nanoseconds(type_: pa.DataType) -> bool:
+    tests = pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time
+    return any(test(type_) for test in tests) and type_.unit == "ns"
 
 
 def _as_binary(column: pa.Array) -> pa.Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import EventError
-from cepheid.events.batch import AFTER, END, LIFTED_BITS, MASK, ORDINAL, TIME, Batch, join, python_values
-from cepheid.events.identity import canonical_bytes, digests, filled
+from cepheid.events.batch import (
+    AFTER,
+    END,
+    EVENT_PREFIX,
+    LIFTED_BITS,
+    MASK,
+    ORDINAL,
+    ROW_PREFIX,
+    TIME,
+    Batch,
+    Schema,
+    join,
+    python_values,
+)
+from cepheid.events.identity import canonical_bytes, canonical_parts, digests, filled
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Rows: TypeAlias = npt.NDArray[np.int64]
+Words: TypeAlias = tuple[npt.NDArray[np.uint64], ...]
 
 CONTENT = b"content"
 """The purpose of the digests that order events of equal rank. They may never change."""
@@ -115,15 +129,32 @@ class Ordering:
         tied = np.flatnonzero(np.bincount(group)[group] > 1)
         ordinals = np.zeros(len(batch), np.int32)
         if len(tied):
-            events = batch.take(pa.array(tied))
+            events = _without_chosen(batch).take(pa.array(tied))
             self.ties += self.counted(events)
-            rows, ordinals[tied] = _by_content(events, group[tied])
+            rows, ordinals[tied] = _by_content(_content(batch, tied), events, group[tied])
             batch = _rearranged(batch, tied, rows)
         return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start)
 
     def counted(self, tied: Batch) -> int:
         """How many of these events count as ties."""
         return len(tied)
+
+
+def ordering_of(schema: Schema) -> Ordering:
+    """What orders the events of a finite input."""
+    return InRowOrder() if schema.in_row_order else Ordering()
+
+
+class InRowOrder(Ordering):
+    """As Ordering, for events of equal rank that are in the right order as they come. None of them counts as a tie."""
+
+    def _ordered(self, batch: Batch, key_start: Flags, group_start: Flags) -> Ordered:
+        group = np.cumsum(group_start, dtype=np.int64)
+        tied = np.flatnonzero(np.bincount(group)[group] > 1)
+        ordinals = np.zeros(len(batch), np.int32)
+        if len(tied):
+            ordinals[tied] = _ordinals(_content(batch, tied), group[tied], np.arange(len(tied)))
+        return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start)
 
 
 class ByKey(Ordering):
@@ -177,23 +208,64 @@ def _by_ordinal(tied: Batch, group: Rows) -> Rows:
     return np.lexsort((after, ordinals, places[contents.indices.to_numpy()], group))
 
 
-def _by_content(tied: Batch, group: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
+def _by_content(content: Words, tied: Batch, group: Rows) -> tuple[Rows, npt.NDArray[np.int32]]:
     """The rows of `tied` in their final order, group by group, and the ordinal of each."""
-    content = _row_digests(tied.chosen, len(tied), CONTENT)
-    # Whether an event may start partial matches here (the mask's last bit) does not decide its place among equal ones.
-    mask = pc.bit_wise_and(tied.column(MASK), LIFTED_BITS)
-    lifted = _row_digests([mask, *tied.values], len(tied), b"lifted")
-    rows = sorted(range(len(tied)), key=lambda row: (group[row], content[row], lifted[row]))
-    ordinals = np.zeros(len(tied), np.int32)
-    for place in range(1, len(rows)):
-        before, row = rows[place - 1], rows[place]
-        if group[before] == group[row] and content[before] == content[row]:
-            ordinals[place] = ordinals[place - 1] + 1
-    return np.array(rows, dtype=np.int64), ordinals
+    rows = _by_digests(content, group)
+    alike = ~_begins(rows, group, *content)
+    alike[:-1] |= alike[1:]  # also the first of those that agree with the one before
+    if alike.any():
+        # Whether an event may start partial matches here (the mask's last bit) does not decide its place among equal
+        # ones.
+        some = rows[alike]
+        mask = pc.bit_wise_and(tied.column(MASK), LIFTED_BITS).take(pa.array(some))
+        values = [mask, *(value.take(pa.array(some)) for value in tied.values)]
+        lifted = _words_of([canonical_bytes(values, len(some))], b"lifted")
+        places = np.cumsum(_begins(some, group, *content), dtype=np.int64)
+        rows[alike] = some[_by_digests(lifted, places)]
+    numbered = () if tied.sequence else content
+    return rows, _ordinals(numbered, group, rows)
 
 
-def _row_digests(columns: list[pa.Array], length: int, purpose: bytes) -> list[bytes]:
-    return digests(canonical_bytes(columns, length), range(1, length + 1), purpose)
+def _ordinals(content: Words, group: Rows, rows: Rows) -> npt.NDArray[np.int32]:
+    """For each of the `rows` the number of those before it that agree with it in group and content."""
+    order = np.lexsort((np.arange(len(rows)), *(words[rows] for words in content), group[rows]))
+    begins = np.flatnonzero(_begins(rows[order], group, *content))
+    ordinals = np.empty(len(rows), np.int32)
+    ordinals[order] = np.arange(len(rows)) - np.repeat(begins, np.diff(begins, append=len(rows)))
+    return ordinals
+
+
+def _begins(rows: Rows, *columns: npt.NDArray[Any]) -> Flags:
+    """Whether each row differs from the one before in one of the columns; true for the first."""
+    differ = np.zeros(len(rows), np.bool_)
+    differ[:1] = True
+    for column in columns:
+        differ[1:] |= column[rows[1:]] != column[rows[:-1]]
+    return differ
+
+
+def _by_digests(digests: Words, group: Rows) -> Rows:
+    """The rows by group, then by digest."""
+    first, second = digests
+    return np.lexsort((second, first, group))
+
+
+def _without_chosen(batch: Batch) -> Batch:
+    """The events without the columns that only the output needs, which may be wide."""
+    names = [name for name in batch.data.schema.names if not name.startswith((EVENT_PREFIX, ROW_PREFIX))]
+    return Batch(batch.data.select(names))
+
+
+def _content(batch: Batch, rows: Rows) -> Words:
+    """The digests of the chosen columns of these events."""
+    return _words_of(canonical_parts(batch.chosen, len(batch), rows), CONTENT)
+
+
+def _words_of(parts: Iterable[pa.Array], purpose: bytes) -> Words:
+    """The digest of each row as two numbers, which sort as its bytes do."""
+    found = [digest for part in parts for digest in digests(part, range(1, len(part) + 1), purpose)]
+    words = np.frombuffer(b"".join(found), ">u8").reshape(-1, 2).astype(np.uint64)
+    return words[:, 0], words[:, 1]
 
 
 def _borders_within(batch: Batch) -> tuple[Flags, Flags]:

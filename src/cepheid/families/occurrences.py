@@ -112,10 +112,12 @@ class Occurrences(Family):
         return [row_schema(plan) for plan in plans.each]
 
     def finite(self, compiled: CompiledOccurrences, until: int | None) -> FiniteMatcher:
+        from cepheid.events.order import ordering_of
         from cepheid.matchers.finite import SortedMatcher
         from cepheid.matchers.occurrences.detector import OccurrenceDetector
 
-        return SortedMatcher(OccurrenceDetector(compiled), until=until)
+        ordering = ordering_of(compiled.plan.schema)
+        return SortedMatcher(OccurrenceDetector(compiled), until=until, ordering=ordering)
 
     def parts(self, compiled: CompiledOccurrences) -> Sequence[OccurrencesPart]:
         from cepheid.matchers.occurrences.parts import OccurrencesPart

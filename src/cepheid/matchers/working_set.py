@@ -22,11 +22,13 @@ from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
-from cepheid.plan.conditions.types import is_string
+from cepheid.plan.conditions.types import is_binary, is_string
 from cepheid.plan.plan_set import LiftedFor
 
 Mask: TypeAlias = npt.NDArray[np.int64]
 
+_LONGER = 4
+"""How much longer than the average of its column a list may be."""
 _LEAST = 64
 """The events that there is room for at first."""
 
@@ -96,6 +98,16 @@ class WorkingSet:
             retained = self.take(positions)
             self._parts, self._arrays = [], _Arrays(self._pattern)
             self.add(retained)
+
+    @property
+    def bytes(self) -> int:
+        """About the number of bytes of all events."""
+        return sum(part.data.nbytes for part in self._parts)
+
+    @property
+    def widest(self) -> int:
+        """The bytes of the longest text in a chosen column, or about those of a list; at least 1."""
+        return max([1, *(widest(column) for part in self._parts for column in part.chosen)])
 
     def shown(self, position: int) -> dict[str, Any]:
         """The chosen columns of an event, for a message."""
@@ -219,6 +231,15 @@ def rows_with_any(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequenc
         if bits:
             has_any |= mask & bits != 0
     return np.flatnonzero(has_any)
+
+
+def widest(column: pa.Array) -> int:
+    """The bytes of the longest text in the column, or about those of a list; at least 1."""
+    if pa.types.is_nested(column.type):
+        return int(_LONGER * column.nbytes // max(1, len(column)))
+    if is_string(column.type) or is_binary(column.type):
+        return int(pc.max(pc.binary_length(column)).as_py() or 1)
+    return 1
 
 
 def _room(columns: int, length: int) -> Events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Protocol, TypeVar
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch, Schema
-from cepheid.events.identity import canonical_bytes
+from cepheid.events.identity import canonical_parts
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.output.events import EVENTS, lone_events
@@ -28,6 +28,9 @@ class _Column(Protocol):
 
 
 C = TypeVar("C", bound=_Column)
+
+MOST_BYTES = 1 << 31
+"""The most bytes of texts in a column, nearly."""
 
 MATCH, TIMEOUT, NO_MATCH, INCONSISTENT, LATE = "match", "timeout", "no_match", "inconsistent", "late"
 INSERTION, RETRACTION = "insertion", "retraction"
@@ -108,11 +111,11 @@ def event_structs(
     )
 
 
-def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> pa.Array:
-    """A value that identifies each event among the events of all keys. It always includes key and time, so these are
-    left out of the chosen columns.
+def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> Iterator[pa.Array]:
+    """Values that identify each event among the events of all keys, in parts. They always include key and time, so
+    these are left out of the chosen columns.
     """
     known = *schema.key, schema.time
     content = [events.column(EVENT_PREFIX + name) for name in chosen if name not in known]
-    columns = [*events.keys, events.column(TIME), events.column(ORDINAL), *(events.sequence or content)]
-    return canonical_bytes(columns, len(events))
+    columns = [*events.keys, events.column(TIME), *events.finer, events.column(ORDINAL), *(events.sequence or content)]
+    return canonical_parts(columns, len(events))

@@ -19,7 +19,7 @@ wrote continues with them, so that a match keeps its id: a retraction has that o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from hashlib import blake2b
@@ -72,11 +72,12 @@ class Identities(Protocol):
         """The same with several keys: that of the rows from bounds[i] to before bounds[i + 1] is keys[i]."""
 
 
-def identified(ids: Ids, values: pa.Array) -> Identities:
-    """The identities of events, for ids of this kind; `values` has the canonical bytes of each event."""
+def identified(ids: Ids, values: Iterable[pa.Array]) -> Identities:
+    """The identities of events, for ids of this kind; `values` has the canonical bytes of each event, in parts."""
     if ids is Ids.BLAKE2B:
-        return _Bytes(values)
-    return _Hashed(siphash(*values_and_bounds(values), EVENT_KEY))
+        return _Bytes(pa.concat_arrays([pa.array([], pa.large_binary()), *values]))
+    hashes = [siphash(*values_and_bounds(part), EVENT_KEY) for part in values]
+    return _Hashed(_joined(hashes or [np.zeros((0, 2), np.uint64)]))
 
 
 class _Identities(ABC):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import END, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch
-from cepheid.events.identity import DIGEST_SIZE, canonical_bytes
+from cepheid.events.identity import DIGEST_SIZE, canonical_parts
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, EmittedIntervals
@@ -72,7 +72,7 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
     late = emitted.sign == LATE
     variables = [place[np.where(late, emitted.event, emitted.match[:, v])] for v in range(plan.positives)]
     first = place[np.where(late, emitted.event, emitted.match[:, 0])]
-    known = identified(ids, canonical_bytes([*identity(plan, events), events.column(ORDINAL)], len(events)))
+    known = identified(ids, canonical_parts([*identity(plan, events), events.column(ORDINAL)], len(events)))
     columns = [
         pa.array([KINDS[sign] for sign in emitted.sign.tolist()], pa.string()),
         pa.array([plan.pattern.name] * count, pa.string()),

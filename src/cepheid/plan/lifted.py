@@ -61,9 +61,9 @@ class Measure:
     expression: Literal | Name | Call
     slots: dict[str, Slot]
     type: pa.DataType
-    running: bool = False
-    """Whether it is over the events up to that of the row; otherwise over all events of the match. It may be so only
-    where each event has a row.
+    running: frozenset[str] = frozenset()
+    """The slots that are over the events up to that of the row; others are over all events of the match. There are such
+    slots only where each event has a row.
     """
 
 

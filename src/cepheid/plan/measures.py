@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Name, Span
+from cepheid.lang.sql.refused import PATTERN_FUNCTIONS
+from cepheid.lang.sql.tokens import Kind, tokenize
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Apply, Called, Column, Constant, Folded, Node, Pick, Resolver, Source
@@ -30,11 +32,36 @@ class ResolvedMeasure(NamedTuple):
     node: Node
     running: bool
     """Whether it is over the events up to that of the row."""
+    marks: Mapping[int, bool]
+    """The same for the parts that begin at these places of the text, which have a word of their own."""
 
 
 def says_running(text: str) -> bool:
+    """Whether `RUNNING` comes before the measure or a part of it."""
     word = _WORD.match(text)
-    return word is not None and word[1].upper() == "RUNNING"
+    return (word is not None and _is_running(word)) or any(_without_words(text)[1].values())
+
+
+def _is_running(word: re.Match[str]) -> bool:
+    return word[1].upper() == "RUNNING"
+
+
+def _without_words(text: str) -> tuple[str, dict[int, bool]]:
+    """The text with blanks in place of `FINAL` and `RUNNING` within it, and the places of what comes after them: a
+    column of a stage, or a function over the events of one; true for `RUNNING`.
+    """
+    try:
+        tokens = tokenize(text)
+    except PatternError:  # it is raised where the text is parsed
+        return text, {}
+    marks, before = dict[int, bool](), ""
+    for word, name, after in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        is_operand = after.text == "." or (after.text == "(" and name.text.lower() in PATTERN_FUNCTIONS)
+        if word.kind is Kind.WORD and word.text in ("FINAL", "RUNNING") and before != "." and is_operand:
+            marks[name.start] = word.text == "RUNNING"
+            text = text[: word.start] + " " * (word.end - word.start) + text[word.end :]
+        before = word.text
+    return text, marks
 
 
 class Texts(Protocol):
@@ -72,14 +99,14 @@ def resolve_measures(
 ) -> list[ResolvedMeasure]:
     """The measures over these stages or variables, with all names resolved. Measures with problems are left out.
 
-    As in SQL, measures of the rows of a match's events are running, unless `FINAL` comes before them. Where a match has
-    one row, `RUNNING` and `FINAL` say the same.
+    As in SQL, measures of the rows of a match's events are running, unless `FINAL` comes before them, or before a part
+    of them. Where a match has one row, `RUNNING` and `FINAL` say the same.
     """
     resolved = []
     for name, given in measures.items():
         word = _WORD.match(given)
-        text = given[word.end() :] if word else given
-        running = rows_per == "event" and (word is None or says_running(given))
+        text, marks = _without_words(given[word.end() :] if word else given)
+        running = rows_per == "event" and (word is None or _is_running(word))
         source = Source(text, f"{noun} {name!r}")
         found: list[Problem] = []
         expression = texts.parse(source, problems)
@@ -88,7 +115,7 @@ def resolve_measures(
         node = Resolver(source, columns, names, len(names), found, measure=True).resolve(expression)
         problems += found
         if not found:
-            resolved.append(ResolvedMeasure(name, node, running))
+            resolved.append(ResolvedMeasure(name, node, running, marks if rows_per == "event" else {}))
     return resolved
 
 
@@ -106,10 +133,10 @@ def build_measures(
 
 
 def _measure(lifting: Lifting, resolved: ResolvedMeasure, engine: SqlEngine) -> Measure:
-    name, node, running = resolved
+    name, node = resolved.name, resolved.node
     assert node.source is not None
     edits: list[tuple[Span, str]] = []
-    tree = _over_slots(lifting, node, edits, running=running)
+    tree = _over_slots(lifting, node, edits, resolved)
     used = {name for _, name in edits}
     slots = {name: slot for name, (slot, _) in lifting.slots.items() if name in used}
     sql = node.source.sql(resolve.span_of(node), edits)
@@ -117,10 +144,11 @@ def _measure(lifting: Lifting, resolved: ResolvedMeasure, engine: SqlEngine) -> 
     if isinstance(type_, Problem):
         span = type_.span or resolve.span_of(node)
         raise PatternError(replace(type_, where=node.source.where, text=node.source.text, span=span))
+    running = frozenset(slot for slot in slots if lifting.slots[slot][1])
     return Measure(name, node.source.text, sql, tree, slots, type_, running)
 
 
-def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]], *, running: bool) -> Expression:
+def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]], measure: ResolvedMeasure) -> Expression:
     """The node's tree, with a slot in place of everything that is read from stages."""
     match node:
         case Constant(literal):
@@ -129,13 +157,11 @@ def _over_slots(lifting: Lifting, node: Node, edits: list[tuple[Span, str]], *, 
             return name
         case Column() | Pick() | Folded():
             slot = _slot(lifting, node)
-            key = lifting.name_slot(slot, running=running)
+            key = lifting.name_slot(slot, running=measure.marks.get(node.span[0], measure.running))
             edits.append((node.span, key))
             return Name((key,), (node.span,))
         case Apply(call, args):
-            return Call(
-                call.function, tuple(_over_slots(lifting, arg, edits, running=running) for arg in args), call.span
-            )
+            return Call(call.function, tuple(_over_slots(lifting, arg, edits, measure) for arg in args), call.span)
         case Called():
             raise AssertionError(node)  # a function is in no text
 

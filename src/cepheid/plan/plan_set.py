@@ -167,13 +167,17 @@ class Measured:
 
     @property
     def running_slots(self) -> dict[str, Slot]:
-        """Those of running measures."""
-        return slots_of(measure for measure in self.measures or () if measure.running)
+        """Those that each event of a match has."""
+        return {name: slot for name, slot in self.slots.items() if name in self._running}
 
     @property
     def match_slots(self) -> dict[str, Slot]:
         """Those of measures over whole matches."""
-        return slots_of(measure for measure in self.measures or () if not measure.running)
+        return {name: slot for name, slot in self.slots.items() if name not in self._running}
+
+    @property
+    def _running(self) -> frozenset[str]:
+        return frozenset().union(*(measure.running for measure in self.measures or ()))
 
     @property
     def computed_times(self) -> dict[str, tuple[str, ...]]:

@@ -38,6 +38,11 @@ class Clock:
         places: Floats = micros.to_numpy().astype(np.float64)
         return places / 1000
 
+    def instants(self, column: pa.ChunkedArray) -> Floats:
+        """(rows,) milliseconds since 1970 UTC, or the numbers; NaN for NULL."""
+        tz = column.type.tz if pa.types.is_timestamp(column.type) else None
+        return Clock(self.is_time, None if tz is None else "UTC").places(column)
+
     def _on_the_wall(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
         if pa.types.is_timestamp(column.type) and column.type.tz is not None and self.zone is not None:
             column = pc.local_timestamp(pc.cast(column, pa.timestamp(column.type.unit, self.zone)))

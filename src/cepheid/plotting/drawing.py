@@ -30,6 +30,9 @@ def draw(asked: Asked, events: object, matches: object) -> Picture:
     if events is None and matches is None:
         raise SchemaError("plot draws events, matches or both: give it what detect was given, and what it found")
     found = None if matches is None else matches_of(table_of(matches, "matches", asked.only), asked.key, asked.time)
+    if found is not None and MATCH_ID in asked.only and not found.rows.num_rows:
+        ids = ", ".join(map(str, asked.only[MATCH_ID]))
+        raise SchemaError(f"only: there is no match {ids}. Ids depend on the columns of the events, see match_id")
     if events is None:
         assert found is not None
         return _overview(asked, found)

@@ -115,7 +115,7 @@ class _Part:
 
 def _parts(table: pa.Table, names: Sequence[str]) -> Iterator[_Part]:
     """The events of the columns, or of the column `events` of occurrences, which has all of them."""
-    for name in ["events"] if "events" in names else names:
+    for name in ["events"] if _has_all_events(table.schema, names) else names:
         column = table.column(name).combine_chunks()
         column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
         if pa.types.is_map(column.type) or _is_pairs(column.type):
@@ -125,6 +125,20 @@ def _parts(table: pa.Table, names: Sequence[str]) -> Iterator[_Part]:
             yield _part(taken, name, column.take(pa.array(taken)))
         elif pa.types.is_struct(column.type.value_type):
             yield _part(_parents(column), name, column.flatten())
+
+
+def _has_all_events(columns: pa.Schema, names: Sequence[str]) -> bool:
+    """Whether these are rows of occurrences. Unlike a stage of the name `events`, the list of all events has other
+    parts than the columns beside it, as the type and the time come first.
+    """
+    parts = {name: _field_names(columns.field(name).type) for name in names}
+    return "events" in parts and all(parts["events"] != other for name, other in parts.items() if name != "events")
+
+
+def _field_names(type_: pa.DataType) -> list[str]:
+    """The fields of a struct, or of the structs in a list."""
+    inner = type_ if pa.types.is_struct(type_) or pa.types.is_map(type_) else type_.value_type
+    return [field.name for field in inner] if pa.types.is_struct(inner) else []
 
 
 def _is_pairs(type_: pa.DataType) -> bool:

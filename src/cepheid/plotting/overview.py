@@ -72,12 +72,14 @@ def _found(asked: Asked, matches: Matches) -> _Found:
     if clock is None or not len(known):
         raise SchemaError("matches: there is none with a time, so there is nothing to draw")
     codes, labels = labels_of(rows, asked.key, clock)
-    codes, begin, end = codes[known], begin[known], clock.places(rows.column(MATCH_END))[known]
+    # Lengths are those of instants, as the clock on the wall may be changed meanwhile.
+    length = clock.instants(rows.column(MATCH_END)) - clock.instants(rows.column(MATCH_START))
+    codes, begin, length = codes[known], begin[known], length[known]
     order = np.argsort(-np.bincount(codes, minlength=len(labels)), kind="stable")
     number = np.empty(len(labels), np.int64)
     number[order] = np.arange(len(labels))
     patterns = rows.column("pattern").take(known).to_pylist() if len(matches.patterns) > 1 else None
-    return _Found(clock, begin, end - begin, number[codes], [labels[place] for place in order], patterns)
+    return _Found(clock, begin, length, number[codes], [labels[place] for place in order], patterns)
 
 
 def _unit(found: _Found) -> tuple[str, float]:

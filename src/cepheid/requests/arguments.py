@@ -25,8 +25,10 @@ from cepheid.requests.request import (
     MOST_WORKERS,
     SHARDS,
     Nulls,
+    Resolution,
     Workers,
 )
+from cepheid.requests.row_order import ROW_ORDER
 
 
 def checked_name(argument: str, given: object, faults: list[str]) -> str:
@@ -198,6 +200,18 @@ def checked_zone(time_zone: object, faults: list[str]) -> str | None:
     except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: the name of a folder of zones
         faults.append(f"time_zone: {time_zone!r} is not known; use a name such as 'Europe/Berlin' or 'UTC'")
     return None
+
+
+def checked_sequence(given: object, faults: list[str]) -> tuple[str, ...]:
+    """The columns of the sequence; none for the order of rows."""
+    return () if given is None or given is ROW_ORDER else checked_names("sequence", given, faults)
+
+
+def checked_resolution(given: Resolution | None, faults: list[str]) -> Resolution | None:
+    if given is not None and given not in get_args(Resolution):
+        faults.append(f"time_resolution: 'us' cuts times to microseconds; otherwise leave it out, got {brief(given)}")
+        return None
+    return given
 
 
 def checked_nulls(nulls: Nulls, faults: list[str]) -> Nulls:

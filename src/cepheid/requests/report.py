@@ -12,22 +12,32 @@ from cepheid.matchers.counts import ReadCounts
 class Report:
     """Filled by `detect`: the counts of events read and dropped, and of what was found.
 
-    In process the counts are available when `detect` returns. On Spark, work starts with an action on the result, and
-    `counts` waits for it.
+    In process the counts are available when `detect` returns, and for a lazy frame when the result has been collected;
+    they are those of the latest collection. On Spark, work starts with an action on the result, and `counts` waits for
+    it.
     """
 
     def __init__(self) -> None:
         self._read: Callable[[], ReadCounts] | None = None
         self._counts: ReadCounts | None = None
+        self._is_lazy = False
+        """Whether the counts come when a lazy result is collected."""
 
     def set(self, read: Callable[[], ReadCounts], *, waits: bool = False) -> None:
         """For hosts: sets the function that reads the counts. `waits`: whether it waits for work to be done."""
         self._read = read
         self._counts = None if waits else read()
 
+    def clear(self) -> None:
+        """For hosts: forgets the counts until a lazy result is collected."""
+        self._read = self._counts = None
+        self._is_lazy = True
+
     @property
     def counts(self) -> ReadCounts:
         """An EventCounts; for interval patterns an IntervalCounts."""
+        if self._read is None and self._is_lazy:
+            raise RuntimeError("this report has no counts yet: collect the lazy result first")
         if self._read is None:
             raise RuntimeError("this report has not been given to detect(…, report=…) yet")
         if self._counts is None:
@@ -47,4 +57,6 @@ class Report:
 
     @property
     def _missing(self) -> str:
-        return "not given to detect yet" if self._read is None else "report.counts waits for Spark's action"
+        if self._read is None:
+            return "the lazy result is not collected yet" if self._is_lazy else "not given to detect yet"
+        return "report.counts waits for Spark's action"

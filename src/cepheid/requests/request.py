@@ -45,6 +45,9 @@ MEMORY_CAN_BE_BOUND = sys.platform == "linux"
 MOST_LISTED = 1000
 """The default for how many open partial matches are listed per key. A set may represent more than fit into memory."""
 
+Resolution: TypeAlias = Literal["us"]
+"""What event times may be cut to: microseconds."""
+
 Nulls: TypeAlias = Literal["error", "drop"]
 """What happens with events without a key or a time: they are an error, or are dropped and counted."""
 
@@ -70,8 +73,14 @@ class Request:
     """Whether rows say which kind they are."""
     limits: Limits = field(default_factory=Limits)
     rows_per: RowsPer = "match"
+    unmatched: bool = False
+    """Whether events that are in no row of events have a row, too."""
     numbered: bool = False
     """Whether rows of events have the events' numbers, with which the host finds their columns."""
+    in_row_order: bool = False
+    """Whether events of equal time are in the order of the table's rows; there is no `sequence` then."""
+    time_resolution: Resolution | None = None
+    """How event times may be cut; None: a time that is finer than microseconds is an error."""
     as_of: datetime | None = None
     """A time without a zone is read like event times without one."""
     time_zone: str | None = None
@@ -115,7 +124,7 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
     """The plans of the request's patterns over events with these columns; raises as `Family.build`."""
     return request.family.build(
         request.patterns,
-        Schema(columns, request.key, request.time, request.sequence, request.end),
+        Schema(columns, request.key, request.time, request.sequence, request.end, request.in_row_order),
         engine,
         PlanOptions(
             named=request.named,

@@ -23,7 +23,9 @@ from cepheid.requests.arguments import (
     checked_nulls,
     checked_outputs,
     checked_path,
+    checked_resolution,
     checked_rows_per,
+    checked_sequence,
     checked_shards,
     checked_standbys,
     checked_time,
@@ -34,7 +36,8 @@ from cepheid.requests.arguments import (
 )
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
-from cepheid.requests.request import SHARDS, Nulls, Request, Workers
+from cepheid.requests.request import SHARDS, Nulls, Request, Resolution, Workers
+from cepheid.requests.row_order import ROW_ORDER, RowOrder
 
 
 def request_of(
@@ -42,14 +45,16 @@ def request_of(
     *,
     time: str | Sequence[str] | EllipsisType | None = ...,
     key: str | Sequence[str] | None = None,
-    sequence: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
     outputs: OutputName | Sequence[OutputName] | None = None,
     rows_per: RowsPer = "match",
+    unmatched: bool = False,
     limits: Limits | None = None,
     as_of: datetime | str | None = None,
     time_zone: str | None = None,
+    time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
     report: Report | None = None,
     lateness: timedelta | str | None = None,
@@ -86,14 +91,17 @@ def request_of(
         key=checked_key(key, faults, with_outputs=in_one_table, with_cause=with_cause),
         time=start,
         end=end,
-        sequence=() if sequence is None else checked_names("sequence", sequence, faults),
+        sequence=checked_sequence(sequence, faults),
+        in_row_order=sequence is ROW_ORDER,
         columns=None if columns is None else checked_names("columns", columns, faults),
         outputs=asked,
         in_one_table=in_one_table,
         rows_per=checked_rows_per(rows_per, faults),
+        unmatched=checked_flag("unmatched", unmatched, faults),
         limits=Limits() if limits is None else checked_limits(limits, faults),
         as_of=None if as_of is None else checked_as_of(as_of, faults),
         time_zone=checked_zone(time_zone, faults),
+        time_resolution=checked_resolution(time_resolution, faults),
         nulls=checked_nulls(nulls, faults),
         report=report,
         lateness=None if lateness is None else checked_lateness(lateness, faults),
@@ -109,6 +117,8 @@ def request_of(
     )
     if worker_memory is not None and request.workers == 1:
         faults.append("worker_memory: it bounds several workers, as with workers=2; leave it out")
+    if unmatched and rows_per != "event":
+        faults.append("unmatched: rows of matches have no events without one; give rows_per='event' with it")
     if time is None and as_of is not None:
         faults.append("as_of needs event times: name the column with time=…")
     if report is not None and not isinstance(report, Report):

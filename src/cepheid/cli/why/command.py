@@ -24,13 +24,12 @@ def why(
     ],
     *,
     time: Annotated[str | None, o.time_option("Required, unless --no-time is given.")] = None,
-    no_time: o.NoTime = False,
     key: o.Key = None,
     sequence: o.Sequence = None,
     type_: o.TypeColumn = None,
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
-    null_text: o.NullTexts = None,
+    written: o.Written,
     bounds: o.Bounds,
     as_of: Annotated[
         str | None,
@@ -52,10 +51,10 @@ def why(
 
     The pattern must be one of stages. The slow definition of matching runs, some 20,000 events a second.
     """
-    if time is None and not no_time:
+    if time is None and not written.no_time:
         raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
     wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
-    reading = o.Reading(no_time=no_time, null_text=null_text)
+    reading = o.Reading(**vars(written))
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
     parameters, traced = o.parameters_from(parameter), o.named_sql(trace, "--trace")
     with failures_reported(as_json=as_json, as_typed=options.as_typed):

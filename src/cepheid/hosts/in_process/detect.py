@@ -13,6 +13,7 @@ from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
+from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
     Read,
@@ -25,7 +26,7 @@ from cepheid.hosts.in_process.prepare import (
     usable,
 )
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
-from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns
+from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns, with_unmatched
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.hosts.in_process.workers.division import Division
@@ -46,6 +47,13 @@ PIECE = 1 << 18
 """The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from
 them stays in the processor's cache.
 """
+
+
+PIECE_BYTES = 1 << 28
+"""The most bytes of a piece, about: pieces of wide events have fewer rows, as a column of texts holds at most 2 GB."""
+
+_MUCH = 1 << 26
+"""So many bytes of events of equal time take a noticeable time to hash."""
 
 
 class Detected(NamedTuple):
@@ -80,8 +88,9 @@ class Prepared(NamedTuple):
         return prefetched(batches(self.events, self.plans, relevant, self.engine))
 
 
-def prepared(events: pa.Table, request: Request, *, warns: bool = True) -> Prepared:
+def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_types: bool = False) -> Prepared:
     """The request's patterns, compiled, and the events for them. With `warns`, warns of what is odd in the patterns.
+    With `fixed_types` the types of the rows do not depend on the events: nanoseconds are an error in all columns.
 
     Raises:
         PatternError, SchemaError, EventError: as `detect_in_process`.
@@ -92,8 +101,9 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True) -> Prepa
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
     plans = plans_in_process(events.schema, request, engine)
-    compiled = family.compile(plans)
     events = without_views(events.select(used_columns(plans)))
+    plans = plans if fixed_types else with_nanoseconds(plans, events)
+    compiled = family.compile(plans)
     if warns:
         odd = with_names(plans, lambda plan: [*family.warnings(plan), *_unseen(plan.pattern, family, events)])
         for warning in odd:
@@ -103,16 +113,32 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True) -> Prepa
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine)
 
 
-def detect_in_process(events: pa.Table, request: Request) -> Detected:
+def nothing_found(events: pa.Table, request: Request) -> Detected:
+    """What `detect_in_process` returns for no events with the columns of `events`. Nothing is compiled.
+
+    Raises:
+        PatternError, SchemaError: the pattern, the names or the types are wrong.
+    """
+    events, request = in_order_of_arrival(events.slice(0, 0), request)
+    request = by_number(events.schema, request)
+    engine = DuckDbEngine(time_zone=request.time_zone or "UTC")
+    plans = plans_in_process(events.schema, request, engine)
+    rows = _output(plans, request, [], engine)
+    if request.numbered:
+        rows = with_source_columns(rows, without_views(events), own_columns(plans.each[0]))
+    return Detected(rows, sources(plans))
+
+
+def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool = False) -> Detected:
     """The matches in `events`, as rows in the order of patterns, key and emission. For interval patterns, rows are in
-    the order of patterns and time.
+    the order of patterns and time. `fixed_types` is as in `prepared`.
 
     Raises:
         PatternError, SchemaError: the pattern, the names or the types are wrong.
         EventError: events without key or times (`nulls="error"`), a local time that is ambiguous or does not exist.
         ConditionError: a condition fails on an event.
     """
-    ready = prepared(events, request)
+    ready = prepared(events, request, fixed_types=fixed_types)
     request, plans, compiled, until = ready.request, ready.plans, ready.compiled, ready.until
     family = request.family
     workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
@@ -124,10 +150,12 @@ def detect_in_process(events: pa.Table, request: Request) -> Detected:
         results.append(matcher.finish())
     report(counts_of(family.counts, ready.read | matcher.counts), request)
     if family.ties_matter(plans):
-        warn_of_ties(matcher.counts["ties"], request)
+        warn_of_ties(matcher.counts["ties"], request, width=_width(ready.events))
     rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
     if request.numbered:
         rows = with_source_columns(rows, ready.source, own_columns(plans.each[0]))
+    if request.unmatched:
+        rows = with_unmatched(rows, ready.source)
     return Detected(rows, sources(plans))
 
 
@@ -183,12 +211,17 @@ def report(counts: ReadCounts, request: Request) -> None:
         warn(f"{what} were over a limit and were dropped, because on_limit is 'drop'")
 
 
-def warn_of_ties(ties: int, request: Request) -> None:
-    """Warns of ties if there is no sequence to order them."""
+def warn_of_ties(ties: int, request: Request, *, width: int = 0) -> None:
+    """Warns of ties if there is no sequence to order them, and of what that costs if events have many bytes (`width`,
+    on average).
+    """
     if ties and not request.sequence:
         each = ", counted for each pattern" if len(request.patterns) > 1 else ""
         message = f"{ties} events agree in key and time with another{each}; their content orders them"
-        warn(f"{message}. Name a sequence column")
+        advice = "Name a sequence column, or give sequence=cepheid.ROW_ORDER if the rows are in order"
+        if ties * width >= _MUCH:
+            advice += f". Events have {width:,} bytes on average, which take long to hash: choose columns=[…]"
+        warn(f"{message}. {advice}")
 
 
 def batches_as_they_come(
@@ -197,8 +230,9 @@ def batches_as_they_come(
     """The events in pieces, with the lifted columns of all patterns. Events that have none of the `relevant` bits are
     left out.
     """
-    for start in range(0, len(events), PIECE):
-        yield with_any(lifted(events.slice(start, start + PIECE), plans, engine), relevant)
+    rows = _rows_of_piece(events)
+    for start in range(0, len(events), rows):
+        yield with_any(lifted(events.slice(start, start + rows), plans, engine), relevant)
 
 
 def ordered_batches(
@@ -213,10 +247,21 @@ def ordered_batches(
         return
     computed = evaluated(events, plans, engine)
     rows = _ordered_rows(ranked, computed, relevant)
+    count = _rows_of_piece(events)
     events = events.in_one_piece()
-    for start in range(0, len(rows), PIECE):
-        piece = rows.slice(start, PIECE)
+    for start in range(0, len(rows), count):
+        piece = rows.slice(start, count)
         yield as_batch(events.take(piece), computed.take(piece), plans, engine.time_zone)
+
+
+def _rows_of_piece(events: TimedEvents) -> int:
+    """How many events are processed at once."""
+    return max(1, min(PIECE, PIECE_BYTES // max(1, _width(events))))
+
+
+def _width(events: TimedEvents) -> int:
+    """The bytes of an event, on average."""
+    return int(events.events.nbytes) // max(1, len(events))
 
 
 def _ordered_rows(events: Ranked, computed: Evaluated, relevant: Words | None) -> pa.Array:

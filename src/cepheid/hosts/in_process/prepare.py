@@ -17,6 +17,7 @@ from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import (
     END,
     EVENT_PREFIX,
+    FINER,
     KEY_PREFIX,
     NUMBER,
     ROW_PREFIX,
@@ -29,6 +30,7 @@ from cepheid.events.batch import (
 )
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
+from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.hosts.in_process.tables import as_plain, with_zone
 from cepheid.plan.plan_set import LiftedFor
 from cepheid.plan.used_columns import lifted_columns
@@ -36,6 +38,7 @@ from cepheid.requests.request import Nulls, Request
 
 _MOST_BYTES = 1 << 31
 
+TIME_WITHOUT_ZONE = pa.timestamp("us")
 ARRIVAL = "_arrival"
 """The column with the order of arrival."""
 
@@ -143,28 +146,35 @@ def timed(events: pa.Table, request: Request) -> TimedEvents:
     processing order all times are equal.
 
     Raises:
-        EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
+        EventError: a time does not fit microseconds and may not be cut, or a local time is ambiguous or does not exist.
+        SchemaError: a column has the name of that of what is cut.
     """
     if request.time is None:
         nothing = pa.array(np.zeros(events.num_rows, np.int64)).cast(TIME_TYPE)
         return TimedEvents(events, (pa.chunked_array([nothing]),))
     names = [name for name in (request.time, request.end) if name is not None]
+    if request.time_resolution == "us":
+        events = with_cut_times(events, names)
     zone = request.time_zone or "UTC"
     return TimedEvents(events, tuple(instants(events.column(name), name, zone) for name in names))
 
 
 def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
-    """The times of the column `name` as instants in microseconds. Times without a zone are read in `zone`.
+    """The times of the column `name` as instants in microseconds. Times without a zone are read in `zone`, where a DATE
+    is the start of the day.
 
     Raises:
         EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
     """
+    if pa.types.is_date(time.type):
+        # Where clocks change at midnight, the day starts with the first of two midnights, or with the change.
+        midnight = time.cast(TIME_WITHOUT_ZONE)
+        return pc.assume_timezone(midnight, zone, ambiguous="earliest", nonexistent="latest").cast(TIME_TYPE)
     try:
-        zone_given = time.type.tz if pa.types.is_timestamp(time.type) else None  # a DATE means its first instant
-        time = time.cast(pa.timestamp("us", zone_given))
+        time = time.cast(pa.timestamp("us", time.type.tz))
     except pa.ArrowInvalid as error:
         message = f"a time in {name!r} does not fit microseconds: {error}. Round the column to microseconds first"
-        raise EventError(message) from error
+        raise EventError(f"{message}, or give time_resolution='us', which cuts times and orders by the rest") from error
     if time.type.tz is not None:
         return time.cast(TIME_TYPE)
     try:
@@ -174,6 +184,30 @@ def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
             f"a local time in {name!r} is ambiguous or does not exist in {zone}: {error}. "
             "Convert the column to instants (with a zone) first, where it is known which is meant"
         ) from error
+
+
+def with_cut_times(events: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The events with the times in these columns cut to microseconds, if they are in nanoseconds. What is cut off the
+    first one is in the column FINER.
+
+    Raises:
+        SchemaError: a column has the name of that column.
+    """
+    for name in names:
+        if not has_nanoseconds(type_ := events.schema.field(name).type):
+            continue
+        if FINER in events.schema.names and name == names[0]:
+            raise SchemaError(f"the column name {FINER!r} is reserved where times are cut: rename the column")
+        times = whole(events.column(name))
+        nanoseconds = times.cast(pa.int64()).fill_null(0).to_numpy()
+        missing = times.is_null()
+        cut = pa.array(nanoseconds // 1000, mask=missing.to_numpy(zero_copy_only=False)).cast(
+            pa.timestamp("us", type_.tz)
+        )
+        events = events.set_column(events.schema.get_field_index(name), name, cut)
+        if name == names[0]:
+            events = events.append_column(FINER, pa.array((nanoseconds % 1000).astype(np.int16)))
+    return events
 
 
 def lifted(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Batch:
@@ -202,10 +236,9 @@ def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
-    if NUMBER in events.schema.names:
-        columns[NUMBER] = events.column(NUMBER)
+    columns |= {name: events.column(name) for name in (NUMBER, FINER) if name in events.schema.names}
     if plan.functions:
-        known = [name for name in events.schema.names if name not in (ARRIVAL, NUMBER)]
+        known = [name for name in events.schema.names if name not in (ARRIVAL, NUMBER, FINER)]
         columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
     return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))
 

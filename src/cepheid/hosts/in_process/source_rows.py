@@ -11,6 +11,9 @@ import pyarrow as pa
 from cepheid.errors import SchemaError
 from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.prepare import whole, wide
+from cepheid.hosts.in_process.tables import as_plain
+from cepheid.matchers.working_set import widest
+from cepheid.output.common import MOST_BYTES
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import Request
 
@@ -37,6 +40,28 @@ def with_source_columns(rows: pa.Table, events: pa.Table, names: Iterable[str]) 
     """The rows with these columns of their events, after the events' numbers."""
     numbers = whole(rows.column(ROW_NUMBER))
     for place, name in enumerate(names, start=rows.schema.names.index(ROW_NUMBER) + 1):
-        column = whole(wide(events.column(name))).take(numbers)
+        column = _taken(whole(wide(events.column(name))), numbers)
         rows = rows.add_column(place, pa.field(name, column.type), column)
     return rows
+
+
+def with_unmatched(rows: pa.Table, events: pa.Table) -> pa.Table:
+    """The rows, then one for each event that has none, in the order of the events. It has the event's number, the key
+    and the event's columns; all others are NULL.
+    """
+    has_row = np.zeros(len(events), np.bool_)
+    has_row[rows.column(ROW_NUMBER).to_numpy()] = True
+    numbers = np.flatnonzero(~has_row)
+    schema = pa.schema([field.with_nullable(nullable=True) for field in rows.schema])
+    own = events.take(pa.array(numbers))
+    plain = as_plain(own, pa.schema([field for field in schema if field.name in own.column_names]))
+    columns = {name: plain.column(name) for name in plain.column_names} | {ROW_NUMBER: pa.array(numbers)}
+    added = [columns.get(field.name, pa.nulls(len(numbers), field.type)) for field in schema]
+    return pa.concat_tables([pa.table(rows.columns, schema=schema), pa.table(added, schema=schema)])
+
+
+def _taken(column: pa.Array, rows: pa.Array) -> pa.ChunkedArray:
+    """These rows of the column, in parts that a column of texts can hold."""
+    count = max(1, MOST_BYTES // widest(column))
+    parts = [column.take(rows.slice(start, count)) for start in range(0, len(rows), count)]
+    return pa.chunked_array(parts, column.type)

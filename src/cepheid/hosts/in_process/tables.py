@@ -14,6 +14,7 @@ import pyarrow as pa
 from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.given_types import in_types_of
+from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import repeated_names
 
@@ -51,7 +52,7 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
     Raises:
         SchemaError: the kind of table is not known.
     """
-    kind = f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
+    kind = kind_of(events)
     match kind:
         case "pandas.DataFrame":
             return _from_pandas(events), partial(_to_pandas, events)
@@ -63,7 +64,7 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
             return _from_polars(frame), lambda table, sources: _to_polars(frame, table, sources).lazy()
         case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
             table = pa.table(events)
-            return table, partial(_to_relation, table.schema)
+            return table, partial(_to_relation, events, table.schema)
     if isinstance(events, pa.Table):
         return events, partial(in_types_of, events.schema)
     if isinstance(events, ArrowStream):
@@ -73,6 +74,25 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
         f"events are a {kind}; detect takes a Spark DataFrame, or a pandas, polars or pyarrow table, "
         "a DuckDB relation, or anything with the Arrow C stream interface"
     )
+
+
+def kind_of(events: object) -> str:
+    """The package and the name of the type, as "polars.DataFrame"."""
+    return f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
+
+
+def columns_of(events: object) -> pa.Schema:
+    """The columns of a table of any kind. The events of a lazy frame are not read.
+
+    Raises:
+        SchemaError: the kind of table is not known.
+    """
+    if kind_of(events) != "polars.LazyFrame":
+        return to_arrow(events)[0].schema
+    import polars as pl
+
+    lazy: Any = events
+    return _from_polars(pl.DataFrame(schema=lazy.collect_schema())).schema
 
 
 _FAULT = b"cepheid.unsupported"
@@ -216,6 +236,8 @@ def _to_pandas(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:
         column = table.column(name)
         if column.null_count and column.type in nullable:
             frame[name] = column.to_pandas(types_mapper=nullable.get)
+        if pa.types.is_nested(column.type) and has_nanoseconds(column.type):  # pandas would have them as integers
+            frame[name] = pd.Series(column.to_pylist(), frame.index, dtype=object)
     for name, type_ in there.items():
         if name in frame and name not in numbers:
             with suppress(TypeError, ValueError):  # NULLs where the events have none, as in rows of other patterns
@@ -248,10 +270,17 @@ def _without_views(type_: pa.DataType) -> pa.DataType:
     return _nested(type_, _without_views) if pa.types.is_nested(type_) else type_
 
 
-def _to_relation(events: pa.Schema, table: pa.Table, sources: Mapping[str, str]) -> Any:
+def _to_relation(events: Any, columns: pa.Schema, table: pa.Table, sources: Mapping[str, str]) -> Any:
+    """The table as a relation of the events' own connection, so that the two can be joined. If the connection may not
+    read Python's variables, it is a relation of DuckDB's default connection.
+    """
     import duckdb
 
-    return duckdb.from_arrow(in_types_of(events, table, sources))
+    cepheid_rows_of_this_call = in_types_of(columns, table, sources)  # DuckDB finds the variable by its name
+    try:
+        return events.query("cepheid_events", "SELECT * FROM cepheid_rows_of_this_call")
+    except duckdb.CatalogException:
+        return duckdb.from_arrow(cepheid_rows_of_this_call)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -278,9 +307,11 @@ def fitted(events: pa.Table, columns: pa.Schema, whose: str = "the matcher") -> 
         raise SchemaError("\n".join(faults))
     events = without_views(events.select(columns.names))
     for i, (found, field) in enumerate(zip(plain_schema(events.schema), plain_schema(columns), strict=True)):
-        if pa.types.is_null(found.type) or (_is_instant(found.type) and _is_instant(field.type)):
-            # An empty pandas column has no type, and an instant is the same in any zone.
+        if pa.types.is_null(found.type):  # an empty pandas column has no type
             events = events.set_column(i, field, cast(events.column(i), field.name, field.type))
+        elif _is_instant(found.type) and _is_instant(field.type):  # an instant is the same in any zone
+            type_ = pa.timestamp(events.schema.field(i).type.unit, field.type.tz)
+            events = events.set_column(i, field.with_type(type_), events.column(i).cast(type_))
         elif found.type != field.type:
             fault = f"column {field.name!r} is of type {found.type}; {whose} was made for {field.type}"
             faults.append(fault + (_FLOATS_ADVICE if _has_lost_integers(events.column(i), field.type) else ""))

@@ -52,6 +52,8 @@ class Times:
     """None: processing order, in which no time passes."""
     zone: str | None
     """None: the column holds instants (TIMESTAMP). Else the zone of its local times (TIMESTAMP_NTZ, DATE)."""
+    is_date: bool = False
+    """Whether the times are DATEs, which are the starts of days. A day starts in any case."""
 
     @staticmethod
     def of(events: DataFrame, name: str | None, zone: str | None) -> Times:
@@ -60,7 +62,7 @@ class Times:
             return Times(name, None)
         zone = zone or session_zone(events)
         arrow_zone(zone)  # must be known to Arrow, as workers return local times
-        return Times(name, zone)
+        return Times(name, zone, isinstance(type_, DateType))
 
     @staticmethod
     def of_each(events: DataFrame, names: Sequence[str], zone: str | None) -> tuple[Times, ...]:
@@ -76,7 +78,9 @@ class Times:
 
     @property
     def _local(self) -> Column:
-        """TIMESTAMP_NTZ: the time that a clock showed. A DATE means its first instant."""
+        """TIMESTAMP_NTZ: the time that a clock showed. Where clocks change at midnight, Spark reads that of a DATE as
+        the first of two midnights, or as the change.
+        """
         return named(str(self.name)).cast("timestamp_ntz")
 
     @property
@@ -105,7 +109,7 @@ class Times:
         A local time is ambiguous if the clock shows it at another instant, too. That instant is found with the zone's
         offset of a day later, as no zone changes twice within a day.
         """
-        if self.name is None or self.zone is None or self.zone in _WITHOUT_CHANGES:
+        if self.name is None or self.zone is None or self.is_date or self.zone in _WITHOUT_CHANGES:
             return
         local, instant = self._local, self.instants
         day = F.expr("INTERVAL 1 DAY")

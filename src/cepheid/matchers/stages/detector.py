@@ -34,7 +34,7 @@ from cepheid.matchers.parts import Chosen
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
 from cepheid.matchers.working_set import WorkingSet
-from cepheid.output.common import TIMEOUT
+from cepheid.output.common import MOST_BYTES, TIMEOUT
 from cepheid.output.ids import Ids
 from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
 from cepheid.output.stages.rows import parts_of, row_schema, rows_of
@@ -153,7 +153,7 @@ class Detector(Replays):
         except SkipError as error:
             skip = self.pattern.plan.pattern.skip_strategy
             raise SkipError(f"{error}: the strategy is {skip.to.value} {skip.stage!r} with error_on_miss") from error
-        rows = [self._rows(part) for part in parts_of(self._own(emitted)) if not self._was_reported(part)]
+        rows = [self._rows(part) for part in self._parts(self._own(emitted)) if not self._was_reported(part)]
         if len(self.working_set) - self._kept > max(_FEW, self._kept, self.kernel.size // 8):
             self.forget()
         return [pa.Table.from_batches(rows, self.schemas[0])]
@@ -181,7 +181,7 @@ class Detector(Replays):
         """The same before they are made into rows, in parts."""
         with nullcontext() if keys is None else self.only(keys):
             listed = self.kernel.listed(self.working_set.events.time, now, most)
-        for part in parts_of(listed):
+        for part in self._parts(listed):
             used, position = places(part.event, len(self.working_set))
             yield Listed(self.pattern.plan, part, self.working_set.take(used), position, self.ids)
 
@@ -204,6 +204,11 @@ class Detector(Replays):
             return emitted
         used, position = places(emitted.event[np.append(0, emitted.end[:-1])], len(self.working_set))
         return emitted.only(self._reports(self.working_set.take(used))[position])[0]
+
+    def _parts(self, emitted: Emitted) -> Iterator[Emitted]:
+        """What was emitted, in parts whose rows fit columns of texts."""
+        may_be_long = len(emitted.event) * self.working_set.bytes > MOST_BYTES
+        return parts_of(emitted, width=self.working_set.widest if may_be_long else 1)
 
     def _was_reported(self, emitted: Emitted) -> bool:
         """Whether these results were emitted before, in a replay; counts them if so. False if rows are needed all the

@@ -7,6 +7,7 @@ import pyarrow as pa
 from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.errors import in_pattern
 from cepheid.events.batch import Batch
+from cepheid.events.order import ordering_of
 from cepheid.matchers.finite import SortedMatcher
 from cepheid.matchers.pattern_events import events_of_each
 from cepheid.matchers.stages.detector import Detector
@@ -19,7 +20,10 @@ class SortedMatchers:
         plans = patterns.plans
         self._named = plans.named
         self._names = [plan.pattern.name for plan in plans.each]
-        self._matchers = [SortedMatcher(Detector(pattern), until=until) for pattern in patterns.each]
+        self._matchers = [
+            SortedMatcher(Detector(pattern), until=until, ordering=ordering_of(plans.schema))
+            for pattern in patterns.each
+        ]
         self._own = events_of_each(plans, patterns.relevant_to)
 
     def process(self, batch: Batch) -> list[pa.Table]:

@@ -12,7 +12,8 @@ from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.compile.stages.representation import choose_representation
 from cepheid.compile.stages.untils import untils_of
-from cepheid.events.batch import NUMBER, TIME, Batch
+from cepheid.events.batch import NUMBER, TIME, Batch, Schema
+from cepheid.events.order import ordering_of
 from cepheid.kernel.arrays import Visits
 from cepheid.kernel.stages.emitted import NOTHING, Emitted
 from cepheid.kernel.stages.observed.classes.kernel import ClassKernel
@@ -43,10 +44,10 @@ time takes 20.
 class _MatcherOn:
     """A FiniteMatcher of one pattern, on this detector."""
 
-    def __init__(self, detector: Stepping, until: int | None) -> None:
+    def __init__(self, detector: Stepping, until: int | None, schema: Schema) -> None:
         self.relevant = 0
         """The number of events that it was given."""
-        self._matcher = SortedMatcher(detector, until=until)
+        self._matcher = SortedMatcher(detector, until=until, ordering=ordering_of(schema))
 
     def process(self, batch: Batch) -> list[pa.Table]:
         """No rows; raises as a SortedMatcher."""
@@ -70,7 +71,7 @@ class ObservedMatcher(_MatcherOn):
         """`events` is the number of events to come; None: it is not known."""
         (self._pattern,) = patterns.each
         self._detector = _counting(self._pattern, few=events is not None and events < FEW_EVENTS)
-        super().__init__(self._detector, until)
+        super().__init__(self._detector, until, patterns.plans.schema)
 
     def funnel(self, read: Mapping[str, int]) -> Funnel:
         """What became of the starts; `read` has the counts of the events read."""
@@ -86,7 +87,7 @@ class TracedMatcher(_MatcherOn):
     def __init__(self, patterns: CompiledPlans, *, until: int | None = None) -> None:
         (pattern,) = patterns.each
         self._plan, self._kernel = pattern.plan, TracedKernel(pattern)
-        super().__init__(Detector(pattern, kernel_of=lambda _: self._kernel), until)
+        super().__init__(Detector(pattern, kernel_of=lambda _: self._kernel), until, patterns.plans.schema)
 
     @property
     def looked_at(self) -> Ints:

@@ -15,7 +15,7 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import NO_TIME, Int32s
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
-from cepheid.output.common import MATCH, NO_MATCH, TIMEOUT, event_structs, event_type, identities
+from cepheid.output.common import MATCH, MOST_BYTES, NO_MATCH, TIMEOUT, event_structs, event_type, identities
 from cepheid.output.events import Taken, events_column, events_field, places_within
 from cepheid.output.ids import Hashes, Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.output.measures import StageEvents, slot_values
@@ -30,18 +30,24 @@ MOST_ROWS = 1 << 25
 """The most rows made at once. Arrow counts the bytes of texts in 32 bits, and match ids are long."""
 
 
-def parts_of(emitted: Emitted, most: int = MOST_ROWS) -> Iterator[Emitted]:
-    """What was emitted, in parts of at most `most` matches."""
-    for start in range(0, len(emitted.end), most):
-        ends = emitted.end[start : start + most]
+def parts_of(emitted: Emitted, most: int = MOST_ROWS, *, width: int = 1) -> Iterator[Emitted]:
+    """What was emitted, in parts of at most `most` matches. If the widest event has `width` bytes, a part has also no
+    more events than fit a column of texts, or only one match.
+    """
+    start, events = 0, MOST_BYTES // width
+    while start < len(emitted.end):
         first = int(emitted.end[start - 1]) if start else 0
+        fitting = int(np.searchsorted(emitted.end, first + events, side="right"))
+        stop = min(start + most, max(fitting, start + 1))
+        ends = emitted.end[start:stop]
         yield Emitted(
             end=ends - first,
-            detected_at=emitted.detected_at[start : start + most],
-            outcome=emitted.outcome[start : start + most],
+            detected_at=emitted.detected_at[start:stop],
+            outcome=emitted.outcome[start:stop],
             event=emitted.event[first : ends[-1]],
             stage=emitted.stage[first : ends[-1]],
         )
+        start = stop
 
 
 def row_schema(plan: Plan) -> pa.Schema:

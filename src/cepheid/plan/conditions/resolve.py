@@ -280,6 +280,8 @@ class Resolver:
             message = f"stage {self.stages[stage]!r} comes later, so it has no events yet"
             return self._problem(message, name.spans[0], f"Stages that can be referred to here: {known}")
         if len(name.parts) == 1:
+            if self.columns is not None and _find(name.parts[0], self.columns.names) is not None:
+                return self._column(name, CURRENT, name.span)  # that a stage has a column's name is a problem already
             hint = f"Write {name.parts[0]}.column or count({name.parts[0]})."
             return self._problem(f"{self.stages[stage]!r} is a stage, not a value", name.span, hint)
         self.source.edits.append(((name.spans[0][0], name.spans[1][0]), ""))

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.events.batch import Batch
-from cepheid.events.order import ByKey, Ordering
+from cepheid.events.order import ByKey, ordering_of
 from cepheid.families.family import CompiledSet, Family
 from cepheid.hosts.in_process.workers.division import Division, PartEvents, Task, divided
 from cepheid.hosts.in_process.workers.messages import Job
@@ -41,7 +41,7 @@ class DividedMatcher:
         self._packed, self._division = packed, division
         self._workers = take_workers(division.workers)  # they start while events are lifted and sorted
         self._folder = new_folder(size)
-        orderings = [Ordering() if family.in_order else ByKey() for _ in self._parts]
+        orderings = [ordering_of(plans.schema) if family.in_order else ByKey() for _ in self._parts]
         self._spools = [Spool(self._folder / f"events.{i}", one) for i, one in enumerate(orderings)]
         self._found = Counter[str](asdict(Found()))
 

@@ -93,8 +93,10 @@ def check_columns(events: DataFrame, request: Request) -> None:
     """Raises SchemaError if names are ambiguous or a column cannot be sent to a worker."""
     names = events.columns
     faults = repeated_names(names) or [*_alike(events, names)]
-    if request.time is None and not request.sequence:
+    if request.time is None and not (request.sequence or request.in_row_order):
         faults.append("neither time nor sequence: a DataFrame has no order of its own. Name a column that orders it")
+    if request.in_row_order:
+        faults.append("sequence: ROW_ORDER is the order of a table, and a DataFrame has none. Name a column instead")
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
     used += [("sequence", name) for name in request.sequence]

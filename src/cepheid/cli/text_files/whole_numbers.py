@@ -6,6 +6,7 @@ time: as DECIMAL(38, 0), which every host has, or in CSV as text if they have mo
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -84,5 +85,5 @@ def _is_beyond(values: pa.ChunkedArray | pa.Array) -> bool:
 
 def _most_digits(path: Path) -> int:
     """The largest number of digits of a whole number in the file; 0 if all have fewer than 19. 1e30 does not count."""
-    with path.open("rb") as lines:
+    with io.BufferedReader(pa.input_stream(str(path))) as lines:
         return max((len(digits) for line in lines for digits in _LONG_JSON_NUMBER.findall(line)), default=0)
