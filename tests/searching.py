@@ -13,3 +13,8 @@ KILLS = int(os.environ.get("CEPHEID_KILLS", "2"))
 def share(percent: int) -> settings:
     """Run only this percentage of the profile's examples, because each example takes longer than in other tests."""
     return settings(max_examples=max(1, settings.default.max_examples * percent // 100))
+
+
+def cases(usual: int, *, long: int) -> settings:
+    """Run `usual` examples, and in the long profile `long`."""
+    return settings(max_examples=long if settings.default.max_examples > 1_000 else usual)

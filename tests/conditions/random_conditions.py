@@ -18,6 +18,12 @@ _FORMS: dict[str, list[str]] = {
         *("least({number}, {number})", "greatest({number}, {number}, {number})"),
         *("cast({number} as double)", "cast({number} as bigint)", "cast(<n> as decimal(12, 2))"),
         *("length(<s>)", "year(<d>)", "datediff(<d>, date '2024-01-01')", "cast(<digits> as int)"),
+        *(
+            "datediff({day}, {day})",
+            "datediff(<t>, <d>)",
+            "timestampdiff(HOUR, <t>, <t>)",
+            "timestampdiff(DAY, <u>, <d>)",
+        ),
     ],
     "truth": [
         *("<m>", "{comparison}", "{comparison}", "{comparison}", "{comparison}"),

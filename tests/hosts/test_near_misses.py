@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.near_patterns import events_of, patterns, rows, without_skip
-from tests.searching import share
+from tests.searching import cases
 
 from cepheid import Pattern, SchemaError, Skip, detect, why
 from cepheid.hosts.in_process.near import near_misses_in_process
@@ -33,7 +33,7 @@ def starts_of(table: pa.Table, patterns: Mapping[str, Pattern], as_of: Any) -> d
     return found
 
 
-@share(10)
+@cases(10, long=10_000)
 @given(patterns(), rows, st.sampled_from(["complete", "as_of"]))
 def test_every_suggestion_is_true(pattern: Pattern, given_rows: Any, end: str) -> None:
     """With its change, and without skipping, each near miss is the start of a match; without the change it is none. All

@@ -26,6 +26,7 @@ from cepheid.kernel.stages.layout import NEGATED, TIMED_OUT
 from cepheid.kernel.stages.observed.compiled import CountingKernel, CountingLookingBackKernel
 from cepheid.kernel.stages.observed.tally import Tally
 from cepheid.kernel.stages.reference import ReferenceMatcher, positions_of
+from cepheid.plan.calendar import deadlines_after
 from cepheid.plan.stages.plan import Plan
 
 Row = tuple[int, int, tuple[object, ...]]
@@ -95,7 +96,7 @@ def run_reference(
     position = 0
     try:
         for rows in keys:
-            matcher = kind(automaton, plan.conditions, plan.window, plan.skip)
+            matcher = kind(automaton, plan.conditions, plan.window, plan.skip, plan.deadlines)
             matches = []
             for time, mask, values in rows:
                 matches += matcher.process(Event(position, time, mask, values))
@@ -174,7 +175,7 @@ def run_compiled(
             if withheld is not None:
                 withheld.append(matcher.withheld)
             if listed is not None:
-                listed.append(listed_of(matcher.listed(working_set.time, NO_TIME, 1000), positions))
+                listed.append(listed_of(matcher.listed(working_set, NO_TIME, 1000), positions))
             held = [positions[i] for i in matcher.hold()]
             if restored:
                 state, matcher = matcher.state(), _kernel(compiled, capacity)
@@ -254,14 +255,17 @@ def _visits(entries: list[tuple[int, int, int, bool]]) -> Visits:
 
 def _events(plan: Plan, rows: Sequence[Row], positions: list[int], texts: list[str]) -> Events:
     chosen = [rows[p] for p in positions]
-    values = np.zeros((len(plan.values), len(chosen)), np.int64)
+    times = np.array([row[0] for row in chosen], np.int64)
+    values = np.zeros((len(plan.values) + (plan.deadlines is not None), len(chosen)), np.int64)
+    if plan.deadlines is not None:
+        values[-1] = deadlines_after(times, plan.deadlines)
     missing = np.zeros(values.shape, np.bool_)
     for column, lifted in enumerate(plan.values):
         for i, (_, _, row) in enumerate(chosen):
             missing[column, i] = row[column] is None
             values[column, i] = 0 if row[column] is None else _code(row[column], lifted.type, texts)
     return Events(
-        time=np.array([row[0] for row in chosen], np.int64),
+        time=times,
         mask=np.array([row[1] for row in chosen], np.int64),
         values=values,
         missing=missing,

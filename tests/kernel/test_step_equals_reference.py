@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.kernel.running import Eager, FailingIsFalse, FailingIsTrue, Row, Visit, run_compiled, run_reference
 from tests.kernel.strategies import event_rows, plans
 
+from cepheid.lang.calendar import parse_calendar
+from cepheid.plan.calendar import Deadlines
 from cepheid.plan.stages.plan import Plan
 
+HOUR = 3_600_000_000
 KEYS = st.lists(event_rows(8), min_size=1, max_size=3)
 BATCHES = st.lists(
     st.lists(st.builds(Visit, st.integers(0, 2), st.integers(0, 4), st.booleans()), max_size=4), max_size=4
@@ -24,6 +29,22 @@ def test_lifted_conditions(plan: Plan, keys: list[list[Row]], batches: list[list
 @given(plans(), KEYS, BATCHES)
 def test_scripts(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]]) -> None:
     """The same for patterns with conditions across events, with SQL's NULLs, NaN, overflow and failures."""
+    _assert_equal(plan, keys, batches, None)
+
+
+@given(
+    plans(scripted=False), KEYS, BATCHES, st.sampled_from(["same day", "same month", "1 month"]), st.integers(1, 200)
+)
+def test_windows_by_the_calendar(
+    plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], window: str, hours: int
+) -> None:
+    """The same for windows that follow the calendar of a time zone."""
+    calendar = parse_calendar(window)
+    assert calendar is not None
+    pattern = replace(plan.pattern, window=None, calendar=calendar)
+    plan = replace(plan, pattern=pattern, deadlines=Deadlines.of(calendar, "Europe/Berlin"))
+    started = 24 * 25 * HOUR  # the ends of January and of February come next
+    keys = [[(started + time * hours * HOUR, *rest) for time, *rest in rows] for rows in keys]
     _assert_equal(plan, keys, batches, None)
 
 

@@ -25,6 +25,7 @@ from cepheid.demo.flights import (
     read_flights,
     unpack_flights,
 )
+from cepheid.demo.near import NearChains, near_chains
 from cepheid.demo.pattern import LATE_CHAIN
 from cepheid.demo.timeline import Chain, Flight
 from cepheid.detect import detect
@@ -72,6 +73,8 @@ def run_demo(output: Path, console: Console) -> None:
             written = spark.read.parquet(str(output / "matches.parquet"))
             chains = longest_chains(written, _SHOWN)
             carriers = count_by_carrier(written, events)
+        with steps.step("Ask what stopped the others"):
+            near = near_chains()
         with steps.step("Draw the longest chain"):
             html, png = draw_chain(chains[0])
             (output / "chain.html").write_text(html, encoding="utf-8")
@@ -79,6 +82,7 @@ def run_demo(output: Path, console: Console) -> None:
     _print_events(console, counts)
     _print_chains(console, chains, sum(carrier.chains for carrier in carriers))
     _print_carriers(console, carriers)
+    _print_near(console, near)
     _print_files(console, output, steps.seconds)
 
 
@@ -127,6 +131,19 @@ def _print_carriers(console: Console, carriers: list[CarrierCount]) -> None:
         longest = str(carrier.longest) if carrier.chains else ""
         chains, left = f"{carrier.chains:,}", f"{carrier.departures:,}"
         table.add_row(carrier.carrier, escape(carrier.name), chains, longest, left, rate)
+    console.print(table)
+
+
+def _print_near(console: Console, near: NearChains) -> None:
+    title = f"{near.flights:,} late flights nearly began a chain: one change of the pattern would do"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("change")
+    for heading in ("flights", "by at most 15 min"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("nearest")
+    for one in near.stopped:
+        nearly = f"{one.nearly:,}" if one.nearly else ""
+        table.add_row(escape(one.change), f"{one.flights:,}", nearly, escape(one.nearest))
     console.print(table)
 
 

@@ -44,7 +44,6 @@ class Stages(Family):
     last_columns = ("event",)
     named_in_one_table = True
     drains = True
-    divides = True
     lists_open = True
     explains_misses = True
     counts = EventCounts
@@ -79,8 +78,9 @@ class Stages(Family):
 
     def steps_in_words(self, pattern: Pattern) -> Iterable[StepInWords]:
         from cepheid.compile.stages.steps_in_words import steps_in_words
+        from cepheid.plan.stages.parameters import as_given
 
-        return steps_in_words(pattern)
+        return steps_in_words(as_given(pattern))
 
     def correlations(self, plan: Plan) -> Mapping[str, str]:
         from cepheid.plan.stages.correlations import correlations
@@ -101,8 +101,10 @@ class Stages(Family):
         from cepheid.compile.stages.representation import lookups_text, representation_text
         from cepheid.plan.stages.division.explain import division_text
         from cepheid.plan.stages.explain import explain_pattern, explain_plan
+        from cepheid.plan.stages.parameters import as_given
         from cepheid.plan.stages.tiers import tiers_text
 
+        pattern = as_given(pattern)
         if plan is None:
             text = explain_pattern(pattern)
         else:
@@ -115,8 +117,9 @@ class Stages(Family):
 
     def remarks(self, pattern: Pattern, plan: Plan | None) -> list[str]:
         from cepheid.plan.stages.explain import pattern_warnings
+        from cepheid.plan.stages.parameters import as_given
 
-        return list(pattern_warnings(pattern, plan))
+        return list(pattern_warnings(as_given(pattern), plan))
 
     def compile(self, plans: Plans) -> CompiledPlans:
         from cepheid.compile.stages.compiled_plans import compile_plans

@@ -32,6 +32,10 @@ _ALSO = {"secs": "second", "mins": "minute", "hr": "hour", "hrs": "hour"}
 """More short names that are accepted. Messages do not suggest them."""
 LONGEST = timedelta(days=36_525_000)
 """100,000 years. Even this long after the last possible event time, microseconds fit in 64 bits."""
+_WHOLE_UNITS = {
+    name: _UNITS[name] // timedelta(microseconds=1) for name in ("day", "hour", "minute", "second", "microsecond")
+}
+"""The units of `format_duration` in microseconds."""
 WORD = "[a-zA-Z\u00b5\u03bc]+"
 """A unit, as a regular expression; micro is either the micro sign (U+00B5) or the Greek letter (U+03BC)."""
 _PART = re.compile(rf"\s*(\d+)\s*({WORD})\s*")
@@ -95,9 +99,9 @@ def _called(unit: str) -> str:
 
 def format_duration(duration: timedelta) -> str:
     """The text that `parse_duration` reads as `duration`, in the largest units that divide it."""
-    parts, rest = [], duration
-    for name in ("day", "hour", "minute", "second", "microsecond"):
-        count, rest = divmod(rest, _UNITS[name])
+    parts, rest = [], microseconds(duration)
+    for name, length in _WHOLE_UNITS.items():
+        count, rest = divmod(rest, length)
         if count:
             parts.append(f"{count} {name}{'s' if count > 1 else ''}")
     return " ".join(parts)

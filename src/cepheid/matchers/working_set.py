@@ -22,6 +22,7 @@ from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
+from cepheid.plan.calendar import Deadlines, deadlines_after
 from cepheid.plan.conditions.types import is_binary, is_string
 from cepheid.plan.plan_set import LiftedFor
 
@@ -58,6 +59,12 @@ class Compiled(Protocol):
     @property
     def orders_texts(self) -> bool:
         """Whether scripts compare strings by their order."""
+
+    @property
+    def deadlines(self) -> Deadlines | None:
+        """How deadlines follow from the times of events, if the window follows the calendar. They are a value of each
+        event, after the lifted ones.
+        """
 
 
 class WorkingSet:
@@ -140,7 +147,7 @@ class _Arrays:
         self._pattern = pattern
         self._length = 0
         self._texts = _TextCodes(pattern)
-        self.events = _room(len(pattern.plan.values), 0)
+        self.events = _room(len(pattern.plan.values) + (pattern.deadlines is not None), 0)
 
     def add(self, batch: Batch) -> None:
         begin, end = self._length, self._length + len(batch)
@@ -149,6 +156,8 @@ class _Arrays:
         events = self.events
         events.time[begin:end] = batch.column(TIME).view(pa.int64()).to_numpy()
         events.mask[begin:end] = mask_of(batch)
+        if self._pattern.deadlines is not None:
+            events.values[-1, begin:end] = deadlines_after(events.time[begin:end], self._pattern.deadlines)
         if not self._pattern.script_columns:
             return
         values = batch.values

@@ -1,4 +1,4 @@
-"""Variances and numbers of different values, for each value from the first one of its match."""
+"""Variances, extremes and numbers of different values, for each value from the first one of its match."""
 
 from __future__ import annotations
 
@@ -25,11 +25,35 @@ def counts_so_far(begins: Ints, length: int) -> Ints:
     return counts
 
 
-def folded(fold: Fold, values: pa.Array, begins: Ints) -> pa.Array:
-    """For each value the fold of the values so far: DISTINCT, a variance or its root; no value is NULL."""
+def folded(fold: Fold, values: pa.Array, keys: pa.Array, begins: Ints) -> pa.Array:
+    """For each value the fold of the values so far: DISTINCT, MAX_BY, MIN_BY, a variance or its root. No key is NULL;
+    without keys of their own, values are their own keys.
+    """
+    if fold.has_key:
+        return values.take(pa.array(places_of_extremes(keys, begins, fold)))
     if fold is Fold.DISTINCT:
         return pa.array(_numbers_of_values(values, begins))
     return _variances(values.cast(pa.float64()).to_numpy(zero_copy_only=False), begins, fold)
+
+
+def places_of_extremes(values: pa.Array, begins: Ints, fold: Fold) -> Ints:
+    """For each value the place of the least or greatest value so far; of equal ones the last, or for MIN the first. NaN
+    is the greatest value, as Arrow sorts.
+    """
+    count = len(values)
+    if fold is Fold.MIN_BY:  # the last of equal values comes first, as it does in a reversed array
+        backwards = values.take(pa.array(np.arange(count)[::-1]))
+        order = count - 1 - pc.array_sort_indices(backwards).to_numpy().astype(np.int64)
+    else:
+        order = pc.array_sort_indices(values).to_numpy().astype(np.int64)
+    ranks = np.empty(count, np.int64)
+    ranks[order] = np.arange(count)
+    # Each match has ranks beyond those of all earlier ones, so that the extremes start anew with it.
+    apart = np.repeat(np.arange(len(begins)) * count, np.diff(begins, append=count))
+    least = fold in (Fold.MIN, Fold.MIN_BY)
+    found = np.minimum.accumulate(ranks - apart) + apart if least else np.maximum.accumulate(ranks + apart) - apart
+    places: Ints = order[found]
+    return places
 
 
 def _variances(values: Doubles, begins: Ints, fold: Fold) -> pa.Array:

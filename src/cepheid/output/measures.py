@@ -51,7 +51,8 @@ def slot_values(slot: Slot, stage: StageEvents, events: Batch) -> pa.Array:
     if slot.column is None:
         return pa.array(stage.counts)
     values = events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(stage.rows))
-    present = values.is_valid().to_numpy(zero_copy_only=False)
+    keys = values if slot.key is None else events.column(f"{VALUE_PREFIX}{slot.key}").take(pa.array(stage.rows))
+    present = keys.is_valid().to_numpy(zero_copy_only=False)
     values, match = values.filter(pa.array(present)), stage.match[present]
     counts = np.bincount(match, minlength=len(stage.counts))
     match slot.fold:
@@ -63,8 +64,10 @@ def slot_values(slot: Slot, stage: StageEvents, events: Batch) -> pa.Array:
             return _sums(values, match, counts, slot)
         case Fold.AVG:
             return _averages(values, match, counts, slot)
+        case Fold.LIST:
+            return pa.ListArray.from_arrays(pa.array(np.append(0, np.cumsum(counts)), pa.int32()), values, slot.type)
     begins = (np.cumsum(counts) - counts)[counts > 0]
-    so_far = folded(slot.fold, values, begins)
+    so_far = folded(slot.fold, values, keys.filter(pa.array(present)), begins)
     ends = np.cumsum(counts) - 1
     found = so_far.take(pa.array(ends, mask=counts == 0))
     return found.fill_null(0) if slot.fold.counts else found

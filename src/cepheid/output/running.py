@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.batch import VALUE_PREFIX, Batch
-from cepheid.kernel.arrays import Int32s
-from cepheid.output.folds import FEW, counts_so_far, folded
+from cepheid.kernel.arrays import Int32s, ranges
+from cepheid.output.folds import FEW, counts_so_far, folded, places_of_extremes
 from cepheid.output.measures import half_up, out_of_range
 from cepheid.plan.conditions.coerce import SCRIPT_DIGITS
 from cepheid.plan.conditions.script import Aggregate, Fold, StageValue
@@ -43,14 +42,18 @@ def running_values(slot: Slot, stage: EventsSoFar, events: Batch) -> pa.Array:
     if slot.column is None:
         return pa.array(stage.end - stage.first)
     values = events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(stage.rows))
-    present = values.is_valid().to_numpy(zero_copy_only=False)
+    keys = values if slot.key is None else events.column(f"{VALUE_PREFIX}{slot.key}").take(pa.array(stage.rows))
+    present = keys.is_valid().to_numpy(zero_copy_only=False)
     before = np.concatenate([[0], np.cumsum(present)])
     first, end = before[stage.first], before[stage.end]
     if slot.fold is Fold.COUNT:
         return pa.array(end - first)
-    values = values.filter(pa.array(present))
+    values, keys = values.filter(pa.array(present)), keys.filter(pa.array(present))
+    if slot.fold is Fold.LIST:
+        offsets = pa.array(np.append(0, np.cumsum(end - first)), pa.int32())
+        return pa.ListArray.from_arrays(offsets, values.take(pa.array(ranges(first, end))), slot.type)
     begins = np.unique(first[end > first])
-    folds = _folds(slot, values, begins)
+    folds = _folds(slot, values, keys, begins)
     found = folds.take(pa.array(end - 1, mask=end == first))
     return found.fill_null(0) if slot.fold.counts else found
 
@@ -61,13 +64,13 @@ def _taken(values: Int32s, at: Ints, there: npt.NDArray[np.bool_]) -> Int32s:
     return found
 
 
-def _folds(slot: Aggregate, values: pa.Array, begins: Ints) -> pa.Array:
+def _folds(slot: Aggregate, values: pa.Array, keys: pa.Array, begins: Ints) -> pa.Array:
     """For each value the fold from the first value of its match; those of a match begin at each of `begins`."""
     match slot.fold:
         case Fold.MIN | Fold.MAX:
-            return _extremes(values, begins, slot.fold)
-        case fold if fold is Fold.DISTINCT or fold.varies:
-            return folded(fold, values, begins)
+            return values.take(pa.array(places_of_extremes(values, begins, slot.fold)))
+        case fold if fold is Fold.DISTINCT or fold.varies or fold.has_key:
+            return folded(fold, values, keys, begins)
         case Fold.SUM if pa.types.is_floating(slot.type):
             return pa.array(_sums(values, begins))
         case Fold.AVG if not pa.types.is_decimal(slot.type):
@@ -76,20 +79,6 @@ def _folds(slot: Aggregate, values: pa.Array, begins: Ints) -> pa.Array:
             return _whole_sums(values, begins).cast(slot.type)
         case _:
             return _decimals(slot, values, begins)
-
-
-def _extremes(values: pa.Array, begins: Ints, fold: Fold) -> pa.Array:
-    """The least or greatest values so far. NaN is the greatest value, as Arrow sorts."""
-    count, order = len(values), pc.array_sort_indices(values).to_numpy()
-    ranks = np.empty(count, np.int64)
-    ranks[order] = np.arange(count)
-    # Each match has ranks beyond those of all earlier ones, so that the extremes start anew with it.
-    apart = np.repeat(np.arange(len(begins)) * count, np.diff(begins, append=count))
-    if fold is Fold.MIN:
-        found = np.minimum.accumulate(ranks - apart) + apart
-    else:
-        found = np.maximum.accumulate(ranks + apart) - apart
-    return values.take(pa.array(order[found]))
 
 
 def _sums(values: pa.Array, begins: Ints) -> npt.NDArray[np.float64]:

@@ -17,6 +17,10 @@ Question: TypeAlias = tuple[Expression, str]
 class SqlEngine(Protocol):
     """Which expressions the host can compute, and their types."""
 
+    @property
+    def time_zone(self) -> str:
+        """The zone of local times, where the request names none."""
+
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
         """The type of each expression over `columns`, in order, or the reason why it cannot be computed.
 

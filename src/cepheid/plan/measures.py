@@ -170,7 +170,8 @@ def _slot(lifting: Lifting, node: Column | Pick | Folded) -> Slot:
     type_ = lifting.type_of(node)
     if isinstance(node, Folded):
         column = None if node.argument is None else lifting.add_slot(node.argument, node.fold)
-        return Aggregate(node.fold, node.stage, column, type_)
+        key = None if node.key is None else lifting.add_slot(node.key)
+        return Aggregate(node.fold, node.stage, column, type_, key)
     event = next(iter(resolve.events_of(node)))
     assert event.stage is not None, node
     return StageValue(event.stage, lifting.add_slot(node), type_, event.back, event.from_first)

@@ -37,6 +37,8 @@ class PlanOptions(NamedTuple):
     """Whether rows of events have the events' numbers in place of their columns."""
     in_one_table: bool = False
     """Whether rows say which kind they are."""
+    time_zone: str | None = None
+    """The zone of local times; None: that of the engine."""
 
     def chosen(self, schema: Schema) -> tuple[str, ...]:
         """The event columns in the output."""

@@ -86,7 +86,7 @@ def _from_rows(table: pa.Table, key: Sequence[str], time: Sequence[str]) -> Matc
     nested = [
         field.name
         for field in table.schema
-        if field.name not in key and (field.name not in _NO_STAGES) and pa.types.is_nested(field.type)
+        if field.name not in key and field.name not in _NO_STAGES and _has_events(field.type)
     ]
     rows = table.select([name for name in table.schema.names if name not in {*nested, "event"} - {*key}])
     parts = [part for part in _parts(table, nested) if part.events.num_rows]
@@ -102,6 +102,15 @@ def _from_rows(table: pa.Table, key: Sequence[str], time: Sequence[str]) -> Matc
         if name not in events.schema.names:
             events = events.append_column(name, rows.column(name).take(pa.array(match[order])))
     return Matches(rows, match[order], [stages[place] for place in order], events)
+
+
+def _has_events(type_: pa.DataType) -> bool:
+    """Whether the values are events, or lists or maps of events; other nested columns are measures."""
+    if pa.types.is_struct(type_):
+        return True
+    if pa.types.is_map(type_):
+        return _has_events(type_.item_type)
+    return (pa.types.is_list(type_) or pa.types.is_large_list(type_)) and bool(pa.types.is_struct(type_.value_type))
 
 
 @dataclass(frozen=True)
@@ -123,7 +132,7 @@ def _parts(table: pa.Table, names: Sequence[str]) -> Iterator[_Part]:
         elif pa.types.is_struct(column.type):
             taken = np.flatnonzero(np.asarray(pc.is_valid(column)))
             yield _part(taken, name, column.take(pa.array(taken)))
-        elif pa.types.is_struct(column.type.value_type):
+        else:
             yield _part(_parents(column), name, column.flatten())
 
 

@@ -134,6 +134,7 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
             rows_per=request.rows_per,
             numbered=request.numbered,
             in_one_table=request.in_one_table,
+            time_zone=request.time_zone,
         ),
     )
 

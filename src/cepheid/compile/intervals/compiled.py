@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class CompiledIntervals:
     tables: IntervalTables
     string_constants: dict[int, str]
     """The strings among the constants, by number. The matcher sets their codes."""
+    deadlines: ClassVar[None] = None
     script_columns: frozenset[int]
     orders_texts: bool
     purges: tuple[Purge, ...]

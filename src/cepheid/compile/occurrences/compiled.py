@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -71,6 +71,7 @@ class CompiledOccurrences:
     """One for each of the plans' tables."""
     string_constants: dict[int, str]
     """The strings among the constants, by number. The matcher sets their codes."""
+    deadlines: ClassVar[None] = None
     script_columns: frozenset[int]
     orders_texts: bool
 

@@ -28,6 +28,7 @@ from cepheid.compile.stages.tables import (
     SkipKind,
     Tables,
 )
+from cepheid.plan.calendar import Deadlines
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import Operator
 from cepheid.plan.limits import MOST, Limits
@@ -61,6 +62,11 @@ class CompiledPattern:
     """A mask of lifted bits: an event without any of them starts no partial match. None: every event may."""
     lookups: tuple[StateLookup, ...]
     """For each state of the automaton, how an event finds the partial matches in it."""
+
+    @property
+    def deadlines(self) -> Deadlines | None:
+        """How deadlines follow from the times of events, if the window follows the calendar."""
+        return self.plan.deadlines
 
     @property
     def may_start(self) -> int:
@@ -166,7 +172,8 @@ def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits, lookups: Sequenc
     return (
         flat.automaton.start,
         _or_none(plan.window),
-        any(gap(flat.automaton, i) is not None for i in range(len(flat.automaton.states))),
+        plan.deadlines is not None
+        or any(gap(flat.automaton, i) is not None for i in range(len(flat.automaton.states))),
         SkipKind[skip.to.name],
         _or_none(skip.stage),
         skip.error_on_miss,
@@ -178,6 +185,7 @@ def _settings(plan: Plan, flat: FlatAutomaton, bits: TruthBits, lookups: Sequenc
         INDEX_LEAST if indexed else NONE,
         INDEX_AFTER,
         *_without_settings(flat.automaton.without, bits),
+        NONE if plan.deadlines is None else len(plan.values),
     )
 
 

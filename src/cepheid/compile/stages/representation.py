@@ -58,6 +58,14 @@ def _because(lookup: StateLookup) -> str:
     return f"; {lookup.why}" if lookup.ties else f", as {lookup.why}"
 
 
+def _windows(compiled: CompiledPattern) -> Iterator[str]:
+    tables = compiled.tables
+    if (tables.states["window"] >= 0).any() or (tables.edges["window"] >= 0).any():
+        yield "the time between consecutive events is bounded"
+    if compiled.deadlines is not None:
+        yield "the window follows the calendar"
+
+
 def _reasons(compiled: CompiledPattern) -> Iterator[str]:
     tables = compiled.tables
     if compiled.plan.functions:
@@ -68,8 +76,7 @@ def _reasons(compiled: CompiledPattern) -> Iterator[str]:
         yield "the pattern has groups"
     if tables.settings["skip"][0] != SkipKind.NO_SKIP:
         yield "the skip strategy drops single partial matches"
-    if (tables.states["window"] >= 0).any() or (tables.edges["window"] >= 0).any():
-        yield "the time between consecutive events is bounded"
+    yield from _windows(compiled)
     if tables.states["complete"].any():
         yield "`longest` emits what a loop has when it ends"
     if (tables.states["pending"] & ~tables.states["complete"]).any():

@@ -8,6 +8,7 @@ from cepheid.compile.stages.automaton import Action, build_automaton
 from cepheid.compile.step_in_words import StepInWords
 from cepheid.lang.duration import format_duration
 from cepheid.lang.stages.conditions import Condition, Subtype
+from cepheid.lang.stages.parametric import given_window
 from cepheid.lang.stages.pattern import Pattern, Stage
 
 
@@ -67,9 +68,10 @@ def _deadlines(pattern: Pattern) -> Iterator[StepInWords]:
     action = "ends the partial match as a timeout"
     if absent:
         action += f"; as a match where only the absence of {last.name!r} is open"
-    for limit, since in ((pattern.window, "the first event"), (pattern.gap, "the event taken last")):
+    gap = None if pattern.gap is None else format_duration(pattern.gap)
+    for limit, since in ((given_window(pattern), "the first event"), (gap, "the event taken last")):
         if limit is not None:
-            yield StepInWords(None, f"{format_duration(limit)} since {since}", activating=False, action=action)
+            yield StepInWords(None, f"{limit} since {since}", activating=False, action=action)
     for leaf in pattern.leaves:
         if leaf.window is not None:
             event = f"{format_duration(leaf.window)} since the event before {leaf.name!r}"

@@ -119,6 +119,7 @@ SETTINGS = np.dtype(
         ("kept_out", np.int64),  # the truth bit of events that such an earlier event keeps from starting
         ("without_bit", np.int64),  # the lifted truth bit of events that may fit, or NO_BIT
         ("without_script", np.int64),  # the script of which earlier events fit, or NONE
+        ("deadline", np.int64),  # the value with the deadline of a match that starts with an event, or NONE
     ]
 )
 

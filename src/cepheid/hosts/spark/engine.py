@@ -65,6 +65,11 @@ class SparkEngine:
         self._events = events
         self._columns = arrow_schema(events.schema)
 
+    @property
+    def time_zone(self) -> str:
+        """The session's zone."""
+        return str(self._events.sparkSession.conf.get("spark.sql.session.timeZone"))
+
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
         """The type of each expression, or Spark's reason for refusing it.
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.tables import Tables
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Int32s, Visits, grown
@@ -87,9 +86,9 @@ class SetKernel(NodeKernel):
         """Always 0: if a match may wait, partial matches are stored one by one, not in sets."""
         return 0
 
-    def listed(self, _times: Ints, now: int, most: int) -> Emitted:
+    def listed(self, _events: Events, now: int, most: int) -> Emitted:
         """For each key the `most` open partial matches that started last, in order of their start, once time has
-        reached `now`. detected_at is the deadline, NO_TIME if there is none. `times` has the times of the working set.
+        reached `now`. detected_at is the deadline, NO_TIME if there is none.
         """
         return open_in_sets(self.sets, self.window, now, most)
 

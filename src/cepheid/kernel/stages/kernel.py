@@ -109,11 +109,11 @@ class CompiledKernel(NodeKernel):
         """
         return count_withheld(self.tables, self.partials)
 
-    def listed(self, times: Ints, _now: int, most: int) -> Emitted:
+    def listed(self, events: Events, _now: int, most: int) -> Emitted:
         """For each key the `most` open partial matches that started last, in order of their start. detected_at is the
-        deadline, NO_TIME if there is none. `times` has the times of the working set.
+        deadline, NO_TIME if there is none. `events` are those of the working set.
         """
-        return open_one_by_one(self.tables, self.partials, times, most)
+        return open_one_by_one(self.tables, self.partials, events, most)
 
     @contextmanager
     def only(self, keys: Int32s) -> Iterator[None]:

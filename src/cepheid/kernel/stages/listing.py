@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.arrays import Ints
+from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, ranges
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Int32s, ranges
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import TIMED_OUT, PartialMatches
 
 
-def open_one_by_one(tables: Tables, partials: PartialMatches, times: Ints, most: int) -> Emitted:
+def open_one_by_one(tables: Tables, partials: PartialMatches, events: Events, most: int) -> Emitted:
     keys, nodes = partials.parked.keys, partials.nodes
     first = np.maximum(keys["live"], keys["live_end"] - most)
     rows = partials.rows[partials.parked.live[ranges(first, keys["live_end"])]]
@@ -25,7 +25,11 @@ def open_one_by_one(tables: Tables, partials: PartialMatches, times: Ints, most:
         event[place], stage[place] = nodes["event"][node], nodes["stage"][node]
         parent = nodes["parent"][node]
         place, node = place[parent >= 0] - 1, parent[parent >= 0]
-    whole = deadlines(times[rows["start"]], tables.settings["window"][0])
+    deadline, times = int(tables.settings["deadline"][0]), events.time
+    if deadline == NONE:
+        whole = deadlines(times[rows["start"]], tables.settings["window"][0])
+    else:
+        whole = events.values[deadline][rows["start"]]
     gap = deadlines(times[nodes["event"][rows["node"]]], tables.states["window"][rows["state"]])
     return as_timeouts(end, np.minimum(whole, gap), event, stage)
 

@@ -17,7 +17,7 @@ from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.automaton import Automaton
 from cepheid.errors import ConditionError
 from cepheid.events.batch import Batch
-from cepheid.kernel.arrays import FOREVER, NO_TIME, Flags, Int32s, Visits
+from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Int32s, Visits
 from cepheid.kernel.failures import ConditionFailed, PassedLimit
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import FunctionFailed
@@ -60,7 +60,7 @@ class KeyMatcher(ReferenceMatcher):
     """
 
     def __init__(self, plan: Plan, automaton: Automaton, bounds: Bounds) -> None:
-        super().__init__(automaton, plan.conditions, plan.window, plan.skip)
+        super().__init__(automaton, plan.conditions, plan.window, plan.skip, plan.deadlines)
         self._plan = plan
         self._bounds = bounds
         self.negated = bounds.negated
@@ -279,7 +279,7 @@ class PythonKernel:
         """The number of open partial matches of all keys; no deadline is due for any of them."""
         return self._all_open
 
-    def listed(self, _times: Ints, _now: int, most: int) -> Emitted:
+    def listed(self, _events: Events, _now: int, most: int) -> Emitted:
         """For each key the open partial matches that started last, each as the timeout that it would be."""
         return self._emitted([row for _, matcher in sorted(self._keys.items()) for row in matcher.listed(most)])
 

@@ -23,6 +23,7 @@ from cepheid.errors import SkipError
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.reference import evaluate
 from cepheid.lang.stages.pattern import SkipTo
+from cepheid.plan.calendar import Deadlines, deadline_after
 from cepheid.plan.lifted import PlannedCondition
 from cepheid.plan.stages.plan import SkipRule
 
@@ -83,12 +84,19 @@ class ReferenceMatcher:
     """Runs an automaton over the events of one key."""
 
     def __init__(
-        self, automaton: Automaton, conditions: Sequence[PlannedCondition], window: int | None, skip: SkipRule
+        self,
+        automaton: Automaton,
+        conditions: Sequence[PlannedCondition],
+        window: int | None,
+        skip: SkipRule,
+        deadlines: Deadlines | None = None,
     ) -> None:
         self.automaton = automaton
         self.conditions = conditions
         self.window = window
         self.skip = skip
+        self.deadlines = deadlines
+        """In place of `window`, if that follows the calendar."""
         self.partial_matches: list[PartialMatch] = []
         self.completed: list[Completed] = []
         self.growing: list[PartialMatch] = []
@@ -286,10 +294,15 @@ class ReferenceMatcher:
         return before == positions_of(other) and bool(more) and all(stage in self.automaton.loop for stage, _ in more)
 
     def _deadline(self, partial_match: PartialMatch) -> int | None:
-        ends = [] if self.window is None else [partial_match.start.time + self.window]
+        ends = [] if (end := self._end_of_window(partial_match)) is None else [end]
         if (window := gap(self.automaton, partial_match.state)) is not None:
             ends.append(partial_match.last.time + window)
         return min(ends, default=None)
+
+    def _end_of_window(self, partial_match: PartialMatch) -> int | None:
+        if self.deadlines is not None:
+            return deadline_after(partial_match.start.time, self.deadlines)
+        return None if self.window is None else partial_match.start.time + self.window
 
     def _earliest_deadline(self) -> int | None:
         deadlines = [d for p in self.partial_matches if (d := self._deadline(p)) is not None]

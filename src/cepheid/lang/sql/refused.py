@@ -5,7 +5,10 @@ from __future__ import annotations
 DISTINCT = "count distinct"
 """The function `count(DISTINCT …)`; nobody can write this name."""
 _VARIANCES = {"variance", "var_samp", "var_pop", "stddev", "stddev_samp", "stddev_pop", "std"}
-PATTERN_FUNCTIONS = frozenset({"first", "last", "count", DISTINCT, "sum", "avg", "min", "max", *_VARIANCES})
+_OF_MEASURES = {"max_by", "min_by", "array_agg", "collect_list"}
+PATTERN_FUNCTIONS = frozenset(
+    {"first", "last", "count", DISTINCT, "sum", "avg", "min", "max", *_VARIANCES, *_OF_MEASURES}
+)
 """The functions over the events that a stage has so far. Every other function is scalar."""
 
 _GENERATORS = """explode explode_outer posexplode posexplode_outer inline inline_outer stack json_tuple
@@ -15,10 +18,10 @@ _NON_DETERMINISTIC = """rand random randn randstr uniform uuid shuffle now curre
     current_database current_schema current_timezone monotonically_increasing_id spark_partition_id
     input_file_name input_file_block_start input_file_block_length version reflect java_method
     try_reflect"""
-_AGGREGATES = """any_value any some every bool_and bool_or approx_count_distinct approx_percentile array_agg
-    bit_and bit_or bit_xor collect_list collect_set corr count_if count_min_sketch covar_pop
+_AGGREGATES = """any_value any some every bool_and bool_or approx_count_distinct approx_percentile
+    bit_and bit_or bit_xor collect_set corr count_if count_min_sketch covar_pop
     covar_samp first_value grouping grouping_id histogram_numeric kurtosis last_value listagg
-    string_agg max_by mean median min_by mode percentile percentile_approx percentile_cont
+    string_agg mean median mode percentile percentile_approx percentile_cont
     percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
     regr_sxy regr_syy skewness sum_distinct try_avg try_sum"""
 _WINDOW = "row_number rank dense_rank percent_rank cume_dist ntile lag lead nth_value window session_window window_time"

@@ -26,7 +26,7 @@ from cepheid.lang.stages.conditions_document import (
     with_conditions,
 )
 from cepheid.lang.stages.document_problems import stages_in, value_problems
-from cepheid.lang.stages.parametric import given_counts, given_length
+from cepheid.lang.stages.parametric import given_counts, given_length, given_window
 from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
 KEY = "stages"
@@ -78,8 +78,8 @@ def write_document(pattern: Pattern) -> dict[str, Value]:
 def pattern_form(pattern: Pattern) -> dict[str, Value]:
     """The document of any pattern, with names in place of functions. Patterns are compared by this document."""
     document = head_document(pattern) | meaning_document(pattern.knowledge, pattern.mapping)
-    if pattern.window is not None:
-        document["within"] = given_length(pattern, "window", pattern.window)
+    if (window := given_window(pattern)) is not None:
+        document["within"] = window
     if pattern.gap is not None:
         document["max_gap"] = given_length(pattern, "gap", pattern.gap)
     if pattern.skip_strategy != Skip():

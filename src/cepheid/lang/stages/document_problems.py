@@ -8,6 +8,7 @@ from typing import Any
 
 from cepheid.errors import Problem
 from cepheid.lang.arguments import times_of
+from cepheid.lang.calendar import parse_calendar
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
 from cepheid.lang.document.problems import (
     NAME_KEYS,
@@ -23,8 +24,8 @@ def value_problems(marked: MarkedText) -> Iterator[Problem]:
     document = marked.value
     if not isinstance(document, dict):
         return
-    for key in ("within", "max_gap"):
-        yield from duration_problems(document, (), key, marked)
+    yield from _window_problems(document, marked)
+    yield from duration_problems(document, (), "max_gap", marked)
     for path, stage in stages_in(document.get("stages"), ("stages",)):
         yield from _group_problems(stage, path, marked)
         yield from duration_problems(stage, path, "within_previous", marked)
@@ -40,6 +41,16 @@ def value_problems(marked: MarkedText) -> Iterator[Problem]:
                 yield from _count_problems(count, (*path, "times", "count"), marked)
             case count:
                 yield from _count_problems(count, (*path, "times"), marked)
+
+
+def _window_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:
+    """The problems of `within`, which may follow the calendar."""
+    given = document.get("within")
+    calendar: list[object] = []
+    if is_valid(given, "window"):
+        yield from refused(lambda: calendar.append(parse_calendar(given)), ("within",), marked)
+    if calendar == [None]:
+        yield from duration_problems(document, (), "within", marked)
 
 
 def stages_in(stages: Value, path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

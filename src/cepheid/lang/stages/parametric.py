@@ -17,7 +17,7 @@ from cepheid.lang.duration import LONGEST, format_duration, parse_duration, shor
 from cepheid.lang.parameters import NAME
 
 if TYPE_CHECKING:
-    from cepheid.lang.stages.pattern import Quantifier
+    from cepheid.lang.stages.pattern import Pattern, Quantifier
 
 Parametric: TypeAlias = tuple[tuple[str, str], ...]
 """Pairs of a field's name and that of the parameter that gives it."""
@@ -50,6 +50,13 @@ def given_length(part: Part, field: str, length: timedelta) -> str:
     """The length as it was given: the parameter, or the length as text."""
     name = parameter_of(part, field)
     return format_duration(length) if name is None else f"${name}"
+
+
+def given_window(pattern: Pattern) -> str | None:
+    """What `within` was given: a parameter, or the window as text; None if there is none."""
+    if pattern.calendar is not None and parameter_of(pattern, "window") is None:
+        return str(pattern.calendar)
+    return None if not pattern.is_bounded else given_length(pattern, "window", pattern.window or LENGTH_PLACEHOLDER)
 
 
 def given_counts(quantifier: Quantifier) -> list[int | str]:
@@ -87,10 +94,14 @@ def shorter_or_parameter(call: str, part: Part, field: str, length: timedelta | 
         duration, parametric = length_or_parameter(field, length)
         return duration, (*part.parametric, *parametric)
     if parameter_name(length) is not None or parameter_of(part, field) is not None:
-        message = f"{call}: two lengths are given, {given_length(part, field, former)} and {length}"
-        hint = "Which of them is shorter depends on the parameter: leave one out."
-        raise PatternError(Problem(message, call, hint=hint))
+        raise two_lengths(call, given_length(part, field, former), length, "the parameter")
     return shorter(call, former, length), part.parametric
+
+
+def two_lengths(call: str, former: str | None, length: object, cause: str) -> PatternError:
+    """The error for two lengths of which the shorter one depends on `cause`."""
+    hint = f"Which of them is shorter depends on {cause}: leave one out."
+    return PatternError(Problem(f"{call}: two lengths are given, {former} and {length}", call, hint=hint))
 
 
 def times_or_parameters(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import pattern_name, shown, stage_name, version_text
+from cepheid.lang.calendar import CalendarWindow, parse_calendar
 from cepheid.lang.function import Function
 from cepheid.lang.parameters import GivenValue, Parameter, with_values
 from cepheid.lang.pictures.box import Box
@@ -24,10 +25,12 @@ from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.stages.conditions import Condition, GivenCondition, Subtype, condition_of
 from cepheid.lang.stages.parametric import (
     Parametric,
+    given_window,
     least_or_parameter,
     length_or_parameter,
     shorter_or_parameter,
     times_or_parameters,
+    two_lengths,
 )
 from cepheid.lang.stages.picture import picture_of
 from cepheid.lang.stages.printer import calls_text
@@ -207,6 +210,8 @@ class Pattern(Drawn):
     stages: tuple[Stage, ...]
     window: timedelta | None = None
     """Set by `within`: from the first event of a match to its last, right end exclusive."""
+    calendar: CalendarWindow | None = None
+    """Set by `within`, in place of `window`."""
     gap: timedelta | None = None
     """Set by `max_gap`: from each event of a match to the next, right end exclusive."""
     without: BeginWithout | None = None
@@ -231,6 +236,11 @@ class Pattern(Drawn):
 
     def __repr__(self) -> str:
         return calls_text(self)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether `within` says when a match must have ended."""
+        return self.window is not None or self.calendar is not None
 
     @property
     def picture(self) -> Box:
@@ -399,9 +409,17 @@ class Pattern(Drawn):
         """A match ends less than `length` after it starts. If `within` is called twice, the shorter length holds, and
         there is a warning if that is the former one. A length of this and the other calls may be a parameter, as in
         `within("$w")`.
+
+        It may also follow the calendar of `time_zone`: months, quarters and years ("3 months"), which end at the same
+        time of day, or "same day", "same week", "same month", "same quarter" and "same year", which end at midnight.
         """
-        window, parametric = shorter_or_parameter("within", self, "window", length)
-        return replace(self, window=window, parametric=parametric)
+        calendar = parse_calendar(length)
+        if calendar is None and self.calendar is None:
+            window, parametric = shorter_or_parameter("within", self, "window", length)
+            return replace(self, window=window, parametric=parametric)
+        if self.is_bounded:
+            raise two_lengths("within", given_window(self), length, "the calendar")
+        return replace(self, calendar=calendar)
 
     def within_previous(self, length: timedelta | str) -> Pattern:
         """Each event of the last stage comes less than `length` after the event taken before it."""

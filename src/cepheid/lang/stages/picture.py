@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cepheid.lang.pictures.box import Box
-from cepheid.lang.stages.parametric import given_length
+from cepheid.lang.stages.parametric import given_length, given_window
 from cepheid.lang.stages.words import quantifier_parts, skip_text, without_parts, written_conditions
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def _before(without: BeginWithout) -> Box:
 
 
 def _whole(pattern: Pattern) -> Iterator[str]:
-    if pattern.window is not None:
-        yield f"within {given_length(pattern, 'window', pattern.window)}"
+    if (window := given_window(pattern)) is not None:
+        yield f"within {window}"
     if pattern.gap is not None:
         yield f"each event less than {given_length(pattern, 'gap', pattern.gap)} after the one before it"
     if pattern.skip_strategy.to.value != "no_skip":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.lang.calls import laid_out, quoted, shared_calls
 from cepheid.lang.stages.conditions import Condition, Subtype
-from cepheid.lang.stages.parametric import given_counts, given_length
+from cepheid.lang.stages.parametric import given_counts, given_length, given_window
 
 if TYPE_CHECKING:
     from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Skip, Stage
@@ -79,8 +79,8 @@ def _whole(pattern: Pattern) -> Iterator[str]:
     """The calls about the whole pattern."""
     if pattern.without is not None:
         yield f".begin_without({', '.join(_without_arguments(pattern.without))})"
-    if pattern.window is not None:
-        yield f".within({quoted(given_length(pattern, 'window', pattern.window))})"
+    if (window := given_window(pattern)) is not None:
+        yield f".within({quoted(window)})"
     if pattern.gap is not None:
         yield f".max_gap({quoted(given_length(pattern, 'gap', pattern.gap))})"
     if pattern.skip_strategy.to.value != "no_skip":

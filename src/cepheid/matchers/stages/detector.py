@@ -180,7 +180,7 @@ class Detector(Replays):
     def listed(self, now: int, most: int, keys: Int32s | None = None) -> Iterator[Listed]:
         """The same before they are made into rows, in parts."""
         with nullcontext() if keys is None else self.only(keys):
-            listed = self.kernel.listed(self.working_set.events.time, now, most)
+            listed = self.kernel.listed(self.working_set.events, now, most)
         for part in self._parts(listed):
             used, position = places(part.event, len(self.working_set))
             yield Listed(self.pattern.plan, part, self.working_set.take(used), position, self.ids)

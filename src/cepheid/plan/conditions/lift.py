@@ -26,14 +26,14 @@ from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.operations import OPERATIONS
 from cepheid.plan.conditions.raising import call_can_raise
 from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
-from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, fold_type, type_of_call
+from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, DIFFERENCES, fold_type, type_of_call, unit_of
 from cepheid.plan.conditions.script import Fold, Operation, Operator, Script
-from cepheid.plan.conditions.types import is_decimal, is_float, sql_name
+from cepheid.plan.conditions.types import DURATION, TIMESTAMP_NTZ, is_decimal, is_float, is_orderable, sql_name
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 
 _OPERATOR_NAMES = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
     case case_of cast coalesce nvl ifnull nullif if least greatest"""
-_FUNCTION_NAMES = "sqrt exp ln log log10 log2 power pow"
+_FUNCTION_NAMES = "sqrt exp ln log log10 log2 power pow datediff date_diff timestampdiff"
 _OPERATORS = frozenset(_OPERATOR_NAMES.split())
 """What a script computes in place of the SQL engine also for one event, where the engine's computation could fail."""
 SCRIPT_FUNCTIONS = (*_OPERATOR_NAMES.split(), *_FUNCTION_NAMES.split())
@@ -101,6 +101,8 @@ class Lifting:
         assert node.argument is not None
         type_ = self.type_of(node.argument)
         result = fold_type(node.fold, type_)
+        if node.key is not None and not is_orderable(key_type := self.type_of(node.key)):
+            raise problem_at(node.key, f"values of type {sql_name(key_type)} have no order")
         if result is None:
             hint = None
             if is_decimal(type_):
@@ -298,6 +300,28 @@ class Lifting:
 
     # Operators
 
+    def _difference(self, node: Apply) -> Script:
+        """The days between two dates or, in a unit, the time between what clocks show at two times."""
+        *units, first, second = node.args
+        unit = unit_of(node.call) if units else None
+        if unit is None:
+            days = [self._converted(arg, pa.date32()) for arg in (first, second)]
+            return Operation(Operator.SUBTRACT, tuple(days), pa.int32())
+        start, end = (self._converted(arg, TIMESTAMP_NTZ) for arg in (first, second))
+        elapsed = Operation(Operator.SUBTRACT, (end, start), DURATION)
+        return Operation(Operator.INTEGER_DIVIDE, (elapsed, script.ConstantValue(unit, DURATION)), pa.int64())
+
+    def _converted(self, node: Node, target: pa.DataType) -> Script:
+        """A date or time as another type; the SQL engine converts it."""
+        if self.type_of(node) == target:
+            return self.lower(node, guarded=True)
+        if not (resolve.is_of_one_event(node) and self._is_null_when_absent(node)) or self.can_raise(node):
+            name = sql_name(target)
+            raise problem_at(node, f"a {name} is needed here", f"Cast the times of single events: CAST(… AS {name}).")
+        sql, tree, span = resolve.sql_of(node), resolve.tree_of(node), resolve.span_of(node)
+        cast = Call("cast", (tree, Literal(sql_name(target), target, span)), span)
+        return self._read(node, f"CAST({sql} AS {sql_name(target)})", cast, target)
+
     def _operation(self, node: Apply, *, guarded: bool) -> Script:
         function = node.call.function
         self.type_of(node)  # raises if operands do not fit
@@ -306,6 +330,8 @@ class Lifting:
         if function in ARITHMETIC and self.type_of(node) == pa.float32():
             message = f"{function!r} on FLOAT is not known across events"
             raise problem_at(node, message, "Cast one side to DOUBLE.")
+        if function in DIFFERENCES:
+            return self._difference(node)
         if function == "cast":
             value = self.lower(node.args[0], guarded=guarded)
             return coerce(value, check_script_type(self.type_of(node), node.call.span), node.call.span)

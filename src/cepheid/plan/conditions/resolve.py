@@ -16,6 +16,7 @@ from cepheid.lang.sql.refused import NO_PARENTHESES, PATTERN_FUNCTIONS, why_refu
 from cepheid.plan.conditions.script import Fold
 
 FOLDS = {fold.value: fold for fold in Fold} | {
+    "collect_list": Fold.LIST,
     "std": Fold.STDDEV,
     "stddev_samp": Fold.STDDEV,
     "var_samp": Fold.VARIANCE,
@@ -92,6 +93,7 @@ class Folded(InText):
     fold: Fold
     stage: int
     argument: Node | None
+    key: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -190,8 +192,8 @@ def subnodes(node: Node) -> tuple[Node, ...]:
             return args
         case Pick(argument):
             return (argument,)
-        case Folded(argument=argument) if argument is not None:
-            return (argument,)
+        case Folded(argument=argument, key=key):
+            return tuple(part for part in (argument, key) if part is not None)
         case _:
             return ()
 
@@ -326,13 +328,18 @@ class Resolver:
 
     def _pattern_function(self, call: Call) -> Node:
         function, args = call.function, call.args
-        most = 2 if function in ("first", "last") else 1
-        if not 1 <= len(args) <= most:
-            return self._problem(f"{function} takes {'1 or 2 arguments' if most == 2 else '1 argument'}", call.span)
+        fold = FOLDS.get(function)
+        if fold is not None and fold.is_for_measures and not self.measure:
+            hint = "In a condition use first, last, count, sum, avg, min, max, stddev or variance."
+            return self._problem(f"{function} is for measures", call.span, hint)
+        most, least = (2, 2) if fold is not None and fold.has_key else (1 if fold is not None else 2, 1)
+        if not least <= len(args) <= most:
+            takes = "2 arguments" if least == 2 else "1 or 2 arguments" if most == 2 else "1 argument"
+            return self._problem(f"{function} takes {takes}", call.span)
         if function == "count" and isinstance(args[0], Name) and len(args[0].parts) == 1:
             return self._count_events(call, args[0])
         back = 0
-        if len(args) == 2:
+        if len(args) == 2 and fold is None:
             offset = args[1]
             if not (isinstance(offset, Literal) and isinstance(offset.value, int) and offset.value >= 0):
                 return self._problem(f"the second argument of {function} is a whole number, 0 or more", offset.span)
@@ -350,10 +357,12 @@ class Resolver:
 
     def _over_stage(self, call: Call, event: Event) -> Node:
         before = len(self.problems)
-        argument = self._node(call.args[0], event, frozenset(), call.function)
+        argument, *keys = (
+            self._node(arg, event, frozenset(), call.function) for arg in call.args[: 1 + _is_keyed(call)]
+        )
         if len(self.problems) > before:
             return argument
-        stages = {e.stage for e in events_of(argument)}
+        stages = {e.stage for part in (argument, *keys) for e in events_of(part)}
         if len(stages) != 1:
             what = "names no stage" if not stages else "is about several stages"
             hint = f"Write {call.function}(stage.column), with columns of one stage."
@@ -364,7 +373,13 @@ class Resolver:
             start, end = call.args[0].span
             self.source.edits += [((call.span[0], start), "("), ((end, call.span[1]), ")")]
             return Pick(argument, span=call.span, source=self.source)
-        return Folded(FOLDS[call.function], stage, argument, span=call.span, source=self.source)
+        return Folded(FOLDS[call.function], stage, argument, *keys, span=call.span, source=self.source)
+
+
+def _is_keyed(call: Call) -> bool:
+    """Whether the second argument of a pattern function is over the events, too."""
+    fold = FOLDS.get(call.function)
+    return fold is not None and fold.has_key
 
 
 def _find(name: str, known: Sequence[str]) -> str | None:

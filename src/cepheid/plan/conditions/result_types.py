@@ -176,6 +176,10 @@ def fold_type(fold: Fold, type_: pa.DataType) -> pa.DataType | None:
             return _sum_type(type_)
         case Fold.AVG:
             return _avg_type(type_)
+        case Fold.LIST:
+            return pa.list_(type_)
+        case Fold.MAX_BY | Fold.MIN_BY:
+            return type_
     return pa.float64() if is_numeric(type_) or arrow.is_null(type_) else None
 
 
@@ -274,6 +278,33 @@ def _log(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return _of_numbers(call, types)
 
 
+DIFFERENCES = frozenset({"datediff", "date_diff", "timestampdiff"})
+_UNITS = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6}
+_UNITS |= {"day": 86_400 * 10**6, "week": 7 * 86_400 * 10**6}
+
+
+def unit_of(call: Call) -> int:
+    """The microseconds of the unit of a difference."""
+    unit = call.args[0]
+    name = unit.value if isinstance(unit, Literal) else None
+    if not isinstance(name, str) or name not in _UNITS:
+        known = ", ".join(_UNITS).upper()
+        raise _problem(f"across events the unit of {call.function} is one of {known}", unit.span)
+    return _UNITS[name]
+
+
+def _difference(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    if len(types) not in ((3,) if call.function == "timestampdiff" else (2, 3)):
+        raise _problem(f"{call.function} takes two times, and before them a unit such as MINUTE", call.span)
+    for type_, arg in zip(types[-2:], call.args[-2:], strict=True):
+        if not is_time(type_):
+            raise _problem(f"{call.function} takes dates and times, this is {sql_name(type_)}", arg.span)
+    if len(types) == 2:
+        return pa.int32()
+    unit_of(call)
+    return pa.int64()
+
+
 def _of_numbers(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     for type_, arg in zip(types, call.args, strict=True):
         if not (is_numeric(type_) or arrow.is_null(type_)):
@@ -336,6 +367,7 @@ _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     "nullif": _nullif,
     **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "power", "pow"), _of_numbers),
     "log": _log,
+    **dict.fromkeys(("datediff", "date_diff", "timestampdiff"), _difference),
 }
 _ARITIES = {"if": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1, "power": 2, "pow": 2}
 _ARITIES |= dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2"), 1)

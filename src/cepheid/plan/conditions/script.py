@@ -35,6 +35,21 @@ class Fold(Enum):
     STDDEV = "stddev"
     POPULATION_VARIANCE = "var_pop"
     POPULATION_STDDEV = "stddev_pop"
+    MAX_BY = "max_by"
+    """The value of the event with the greatest key, the last of several. This and the following are for measures."""
+    MIN_BY = "min_by"
+    LIST = "array_agg"
+    """All values, in the order of the events."""
+
+    @property
+    def is_for_measures(self) -> bool:
+        """Whether scripts do not have it."""
+        return self.has_key or self is Fold.LIST
+
+    @property
+    def has_key(self) -> bool:
+        """Whether a second column decides which value is taken."""
+        return self in (Fold.MAX_BY, Fold.MIN_BY)
 
     @property
     def counts(self) -> bool:
@@ -98,6 +113,8 @@ class Aggregate:
     stage: int
     column: int | None
     type: pa.DataType
+    key: int | None = None
+    """For MAX_BY and MIN_BY: the lifted column that decides."""
 
 
 class Operator(Enum):

@@ -15,6 +15,7 @@ from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.stages.conditions import Condition, Subtype
 from cepheid.lang.stages.pattern import BeginWithout, Pattern, Stage
+from cepheid.plan.calendar import Deadlines
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
 from cepheid.plan.conditions.lift import Lifting
@@ -117,9 +118,16 @@ def plan_or_problems(
         measures=built if measures is not None else None,
         promoted=built_of_open,
         columns=options.chosen(schema),
+        deadlines=_deadlines(pattern, options, engine),
         answers=found.answers,
         odd=found.odd,
     )
+
+
+def _deadlines(pattern: Pattern, options: PlanOptions, engine: SqlEngine) -> Deadlines | None:
+    if pattern.calendar is None:
+        return None
+    return Deadlines.of(pattern.calendar, options.time_zone or engine.time_zone)
 
 
 def odd_in(pattern: Pattern) -> tuple[str, ...]:

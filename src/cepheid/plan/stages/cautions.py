@@ -47,7 +47,7 @@ def _windows_without_deadline(pattern: Pattern, stages: tuple[Stage, ...]) -> It
         waits_before = quantifier.optional or (quantifier.loops and quantifier.minimum != quantifier.maximum)
         if stage.window is not None and waits_before:
             how = "is optional" if quantifier.optional else "may go on"
-            until = "until within ends" if pattern.window is not None else "however long that takes"
+            until = "until within ends" if pattern.is_bounded else "however long that takes"
             advice = f"Add max_gap({given_length(stage, 'window', stage.window)!r}) to the pattern."
             yield (
                 f"{stage.label}: within_previous sets no deadline here, as {before.label} {how}, so partial matches "

@@ -58,7 +58,7 @@ def problems_of_outputs(pattern: Pattern, outputs: Sequence[str] | None, *, name
 
 def _windows(pattern: Pattern) -> list[str]:
     """The places where the pattern has windows."""
-    places = ["within"] * (pattern.window is not None) + ["max_gap"] * (pattern.gap is not None)
+    places = ["within"] * pattern.is_bounded + ["max_gap"] * (pattern.gap is not None)
     parts = [part for part in _parts(pattern) if part.window is not None or part.quantifier.window is not None]
     return places + [part.label for part in parts]
 
@@ -184,7 +184,7 @@ def _last_not_problems(pattern: Pattern) -> Iterator[Problem]:
         last = last.group[-1]
     if last is None or last.contiguity is not Contiguity.NOT_FOLLOWED_BY:
         return
-    if pattern.window is None and pattern.gap is None and last.window is None:
+    if not pattern.is_bounded and pattern.gap is None and last.window is None:
         hint = "Add within(…) or, to count from the event before it, max_gap(…) or within_previous(…)."
         message = "not_followed_by as the last stage needs within: until when may no such event come?"
         yield Problem(message, last.label, hint=hint)

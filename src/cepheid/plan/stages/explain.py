@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from cepheid.lang.stages.parametric import given_length
+from cepheid.lang.stages.parametric import given_length, given_window
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Stage
 from cepheid.lang.stages.words import asked_text, quantifier_parts, skip_text, without_parts, written_conditions
 from cepheid.lang.taxonomy import Taxonomy
@@ -171,10 +171,8 @@ def _with_slots(measure: Measure, plan: Plan) -> str:
 
 
 def _whole_pattern(pattern: Pattern) -> Iterator[str]:
-    window = "no limit"
-    if pattern.window is not None:
-        window = f"{given_length(pattern, 'window', pattern.window)}, from the first event to the last"
-    yield f"Within: {window}"
+    window = given_window(pattern)
+    yield f"Within: {'no limit' if window is None else f'{window}, from the first event to the last'}"
     if pattern.gap is not None:
         yield f"Gap: each event less than {given_length(pattern, 'gap', pattern.gap)} after the one before it"
     if pattern.without is not None:
@@ -247,7 +245,8 @@ def _slot(slot: Slot, plan: Plan) -> str:
         column = "" if slot.column is None else "." + _operand(plan.values[slot.column])
         if slot.fold is Fold.DISTINCT:
             return f"count(DISTINCT {stage}{column})"
-        return f"{slot.fold.value}({stage}{column})"
+        key = "" if slot.key is None else f", {stage}.{_operand(plan.values[slot.key])}"
+        return f"{slot.fold.value}({stage}{column}{key})"
     place = f"{stage}.{_operand(plan.values[slot.column])}"
     if slot.from_first:
         return f"first({place}{f', {slot.back}' if slot.back else ''})"

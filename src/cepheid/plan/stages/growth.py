@@ -37,7 +37,7 @@ def growth_warnings(pattern: Pattern) -> tuple[str, ...]:
     """Why the number of partial matches of one key can grow without bound: one sentence per cause, with its stage and
     advice. Empty if it cannot. The pattern has no other problems.
     """
-    if pattern.window is not None:
+    if pattern.is_bounded:
         return ()
     return tuple(_warnings(pattern.stages, _Whole(pattern), bounded=pattern.gap is not None))
 

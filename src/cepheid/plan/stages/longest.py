@@ -93,7 +93,7 @@ def _without_fixed_number(stage: Stage) -> Iterator[Stage]:
 def _ends(stage: Stage, pattern: Pattern) -> bool:
     """Whether something ends the loop of the stage or group before the input does."""
     quantifier, times = stage.quantifier, stage.quantifier.times
-    if any((pattern.window, pattern.gap, stage.window, quantifier.window)):
+    if any((pattern.is_bounded, pattern.gap, stage.window, quantifier.window)):
         return True
     if stage.until is not None and not any(inner.group for inner in stage.group):  # it would not end inner groups
         return True

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import times_of, whole_number
+from cepheid.lang.calendar import CalendarWindow, parse_calendar
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.parameters import Parameter, ParameterValue
 from cepheid.lang.stages.parametric import LENGTH_PLACEHOLDER, Part, given_counts, parameter_of
@@ -18,14 +19,21 @@ from cepheid.plan.conditions.parameters import Parameters
 T = TypeVar("T")
 
 
+def as_given(pattern: Pattern) -> Pattern:
+    """The same without reporting problems, for texts about a pattern."""
+    return with_values(pattern, Parameters(pattern.parameters), [])
+
+
 def with_values(pattern: Pattern, parameters: Parameters, problems: list[Problem]) -> Pattern:
     """The pattern with the values of the parameters in its lengths and counts, which remain marked as parametric.
     Placeholders remain for parameters without a valid value, whose problems are added.
     """
     values = _Values({one.name: one for one in pattern.parameters}, parameters, problems)
+    window, calendar = values.window(pattern)
     pattern = replace(
         pattern,
-        window=values.length(pattern, "window", pattern.window, "within"),
+        window=window,
+        calendar=calendar,
         gap=values.length(pattern, "gap", pattern.gap, "max_gap"),
         without=None if pattern.without is None else values.without(pattern.without),
     )
@@ -55,6 +63,14 @@ class _Values:
         window = self.length(without, "window", without.window, without.label)
         assert window is not None
         return replace(without, window=window)
+
+    def window(self, pattern: Pattern) -> tuple[timedelta | None, CalendarWindow | None]:
+        """The window of the whole pattern: a length of time, or one by the calendar."""
+        name = parameter_of(pattern, "window")
+        if name is None:
+            return pattern.window, pattern.calendar
+        value = self._value(name, lambda given: parse_calendar(given) or _length(given), "within") or self.placeholder
+        return (None, value) if isinstance(value, CalendarWindow) else (value, None)
 
     def length(self, part: Part, field_: str, given: timedelta | None, where: str) -> timedelta | None:
         """The field of the part."""

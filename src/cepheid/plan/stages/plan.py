@@ -10,6 +10,7 @@ from typing import NamedTuple
 from cepheid.lang.duration import microseconds
 from cepheid.lang.function import Function
 from cepheid.lang.stages.pattern import Pattern, SkipTo, Stage
+from cepheid.plan.calendar import Deadlines
 from cepheid.plan.lifted import Measure, OutputName, PlannedCondition, Slot, slots_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import Measured, PlanOf
@@ -49,6 +50,8 @@ class Plan(PlanOf[Pattern], Measured):
     limits: Limits = field(default_factory=Limits)
     promoted: tuple[Measure, ...] = ()
     """Columns of open partial matches, where these are stored as rows."""
+    deadlines: Deadlines | None = None
+    """The deadlines of a pattern whose window follows the calendar."""
     odd: tuple[str, ...] = ()
     """What is probably not meant, to warn of."""
     answers: tuple[Answer, ...] = ()
@@ -88,7 +91,7 @@ class Plan(PlanOf[Pattern], Measured):
 
     @property
     def window(self) -> int | None:
-        """`within` in microseconds."""
+        """`within` in microseconds; None if there is none, or if it follows the calendar."""
         return None if self.pattern.window is None else microseconds(self.pattern.window)
 
     @property

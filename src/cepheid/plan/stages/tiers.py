@@ -109,6 +109,8 @@ def _link_text(link: Link, plan: Plan) -> str:
 def _obstacle(plan: Plan) -> str | None:
     """The clause because of which events of other values matter."""
     pattern = plan.pattern
+    if pattern.calendar is not None:
+        return "within follows the calendar, so its length differs"
     if pattern.functions:
         return "a condition is a Python function"
     for number, stage in enumerate(pattern.stages):

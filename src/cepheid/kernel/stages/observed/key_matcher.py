@@ -92,7 +92,7 @@ class ObservedKeyMatcher(KeyMatcher):
         complete = super()._expire(deadline)
         for partial_match in expired:
             if partial_match not in complete:
-                window = self.window is not None and partial_match.start.time + self.window == deadline
+                window = self._end_of_window(partial_match) == deadline
                 self._end(partial_match, Fate.OUT_OF_TIME if window else Fate.GAP)
         return complete
 

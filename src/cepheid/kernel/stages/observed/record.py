@@ -20,7 +20,7 @@ from cepheid.kernel.stages.layout import (
     PartialMatches,
     Starts,
 )
-from cepheid.kernel.stages.lookup.deadline import later
+from cepheid.kernel.stages.lookup.deadline import end_of_window
 
 
 @inlined
@@ -82,8 +82,8 @@ def record_deadline(
 ) -> None:
     """The deadline of a partial match passes, and it is no match."""
     if starts is not None:
-        row, window = partials.rows[number], tables.settings[0].window
-        over = window >= 0 and later(events.time[row.start], window) == cursor.now
+        row = partials.rows[number]
+        over = end_of_window(tables, events, partials, number) == cursor.now
         fate = FateCode.OUT_OF_TIME if over else FateCode.GAP
         record(starts, partials, row.start, row.node, fate, NONE)
 

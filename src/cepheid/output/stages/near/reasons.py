@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 
 from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.kernel.reference_events import Event, TakenEvents
+from cepheid.kernel.scripts.python_functions import Value
 from cepheid.lang.duration import format_duration, microseconds
 from cepheid.lang.stages.pattern import Contiguity
+from cepheid.output.conditions import Evaluated
 from cepheid.output.stages.conditions import evaluated
 from cepheid.output.stages.near.found import EventOrder, Events, NearMatches
 from cepheid.output.stages.near.starts import starting_stage
 from cepheid.plan.stages.near.changes import Change, Kind
-from cepheid.plan.stages.near.probes import Probes
+from cepheid.plan.stages.near.probes import Probe, Probes
 from cepheid.plan.stages.plan import Plan
 
 _MINUTE = 60_000_000
@@ -47,6 +50,16 @@ class Reason:
     """Whether a condition is unknown because a value is NULL."""
 
 
+class _Verdict(NamedTuple):
+    """Whether an event meets a conjunct, and otherwise the parts of the reason."""
+
+    is_met: bool
+    text: str
+    off_by: float | None
+    far: float
+    is_null: bool
+
+
 class Reasons:
     """Finds the reasons for the matches of changed patterns."""
 
@@ -61,6 +74,7 @@ class Reasons:
         self._probes = probes
         self._order = order
         self._events = events
+        self._verdicts: dict[tuple[int, tuple[Value, ...]], _Verdict] = {}
         self._of: Mapping[Kind, Callable[[Change, Events], Reason | None]] = {
             Kind.CONDITION: self._of_condition,
             Kind.WITHIN: self._of_window,
@@ -84,17 +98,23 @@ class Reasons:
         for place, (taking, number) in enumerate(match):
             if taking != stage:
                 continue
-            found = evaluated(probe, self._taken(match[:place]), self._events[number])
-            if found is not None and found.result is True:
+            verdict = self._verdict(probe, match[:place], self._events[number])
+            if verdict.is_met:
                 continue
             reached = match[place - 1][0] if place else self._starting_stage(number)
             if reached is None:
                 return None
-            if found is None:
-                return Reason(reached, number, "it is not met", None, 0.5)
-            words, far = found.values_text or "it is not met", found.relative_distance
-            return Reason(reached, number, words, found.distance, far, found.result is None)
+            return Reason(reached, number, verdict.text, verdict.off_by, verdict.far, verdict.is_null)
         return self._somehow(match)
+
+    def _verdict(self, probe: Probe, before: Events, event: Event) -> _Verdict:
+        """What the probe says of the event; it is looked up if events with the same values have come before."""
+        if not probe.is_of_one_event:
+            return _verdict(evaluated(probe, self._taken(before), event))
+        known = id(probe), event.values
+        if known not in self._verdicts:
+            self._verdicts[known] = _verdict(evaluated(probe, (), event))
+        return self._verdicts[known]
 
     def _starting_stage(self, number: int) -> int | None:
         """The stage of the unchanged pattern that takes the event with the number as a start; None if none does.
@@ -160,6 +180,20 @@ class Reasons:
     def _clock(self, number: int) -> str:
         time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self._order.time_of(number))
         return f"{time:%H:%M:%S}"
+
+
+def _verdict(found: Evaluated | None) -> _Verdict:
+    if found is None:
+        return _Verdict(is_met=False, text="it is not met", off_by=None, far=0.5, is_null=False)
+    if found.result is True:
+        return _Verdict(is_met=True, text="", off_by=None, far=0.0, is_null=False)
+    return _Verdict(
+        is_met=False,
+        text=found.values_text or "it is not met",
+        off_by=found.distance,
+        far=found.relative_distance,
+        is_null=found.result is None,
+    )
 
 
 def looked_at(plan: Plan, found: Sequence[NearMatches], order: EventOrder) -> Ints:

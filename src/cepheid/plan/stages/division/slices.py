@@ -84,6 +84,8 @@ def slices_text(plan: Plan) -> str:
 def _obstacles(plan: Plan) -> Iterator[str]:
     if plan.schema.time is None:
         yield "events have no times (processing order)"
+    elif plan.pattern.calendar is not None:
+        yield "within follows the calendar, so its length differs"
     elif plan.pattern.window is None:
         yield "without within, a match may end at any later time"
     if plan.limits.on_limit == "drop":

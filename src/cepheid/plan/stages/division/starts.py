@@ -54,7 +54,9 @@ def _obstacles(plan: Plan) -> Iterator[str]:
         yield f"{pattern.without.label} looks at events before the start, which a new copy has not received"
     if plan.limits.on_limit == "drop" or plan.limits.max_partial_matches is not None:
         yield "limits count the partial matches of a key"
-    if pattern.window is None:
+    if pattern.calendar is not None:
+        yield "within follows the calendar, so its length differs"
+    elif pattern.window is None:
         yield "it has no within, so a copy would never be released"
     if len(plan.bits) + len(plan.conditions) + 2 > MAX_CONDITIONS:
         yield "its conditions leave no bit of the mask free"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import groupby
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from cepheid.plan.conditions.lift import Lifting, conjuncts
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Column, Constant, Folded, Node, Pick
 from cepheid.plan.conditions.result_types import COMPARISONS
-from cepheid.plan.conditions.script import Aggregate, CurrentValue, Operation, Script, StageValue
+from cepheid.plan.conditions.script import Aggregate, ConstantValue, CurrentValue, Operation, Script, StageValue
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.stages.build import Part, combined, resolved_texts
@@ -56,6 +57,19 @@ class Probe:
     operator: str | None = None
     """The comparison, or "between", if the conjunct is one: its sides are then the operands, in their order."""
 
+    @cached_property
+    def is_of_one_event(self) -> bool:
+        """Whether it reads nothing but values of the current event."""
+        return all(_is_of_one_event(one) for one in self._scripts)
+
+    @property
+    def _scripts(self) -> Iterator[Script]:
+        yield from (one for one in (self.script, *(side.script for side in self.sides)) if one is not None)
+
+    def reads(self, columns: Collection[int]) -> bool:
+        """Whether it reads one of these lifted columns."""
+        return any(_reads(one, columns) for one in self._scripts)
+
 
 @dataclass(frozen=True)
 class Probes:
@@ -82,8 +96,13 @@ class Probes:
 
 
 def _without(probe: Probe, columns: Collection[int]) -> Probe:
-    scripts = [one for one in (probe.script, *(side.script for side in probe.sides)) if one is not None]
-    return Probe(probe.text, None) if any(_reads(one, columns) for one in scripts) else probe
+    return Probe(probe.text, None) if probe.reads(columns) else probe
+
+
+def _is_of_one_event(script: Script) -> bool:
+    if isinstance(script, Operation):
+        return all(map(_is_of_one_event, script.operands))
+    return isinstance(script, ConstantValue | CurrentValue)
 
 
 def _reads(script: Script, columns: Collection[int]) -> bool:
