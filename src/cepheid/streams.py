@@ -93,7 +93,7 @@ def _stored_pattern(document: dict[str, object], functions: list[str]) -> Patter
             "not store. Give the pattern: partial_matches(checkpoint, pattern)"
         )
     pattern = pattern_from_text(json.dumps(document), source="the checkpoint's pattern")
-    assert isinstance(pattern, Pattern), "a checkpoint stores only the kind of other patterns"
+    assert isinstance(pattern, Pattern), "other patterns have a kind"
     return pattern
 
 

@@ -127,7 +127,7 @@ def test_what_cannot_be_rebalanced(partitioned: SparkSession, tmp_path: Path) ->
     )
     refused(SchemaError, numbers, shards=0, partitions=True)
     refused(SchemaError, "checkpoint: 's3a://bucket/c' is not a folder of this machine.", checkpoint="s3a://bucket/c")
-    refused(SchemaError, "patterns: patterns of stages are expected, got 5", patterns=[5])
+    refused(SchemaError, "patterns: patterns are expected, got 5", patterns=[5])
     refused(SnapshotError, f"there is no checkpoint with state at '{checkpoint}'", shards=3)
     rows = random_events(3, 60, 5)
     written(delivered(rows, 2, 5, 1), tmp_path / "events")
@@ -192,6 +192,26 @@ def test_standbys() -> None:
     message = "pattern 'p' has 2 standbys, which may hold copies of its hot keys: a query"
     with pytest.raises(SnapshotError, match=message):
         placed(stored, 4, {})
+
+
+def test_a_pattern_that_an_earlier_version_has_not_stored() -> None:
+    """Earlier versions stored only the kind of patterns of occurrences and intervals."""
+    stored = CheckpointedPattern("checkpoint", 0, 3, 0, {"pattern.name": "p", "shards": 4}, {"kind": "intervals"})
+    message = (
+        "pattern 'p': an earlier version of Cepheid wrote the checkpoint, which stored no patterns of intervals. Let"
+    )
+    with pytest.raises(SnapshotError, match=message):
+        placed(stored, 5, {})
+
+
+def test_events_that_values_divide() -> None:
+    """Where equalities divide the events of a key further, a key is in several shards, whose number stays."""
+    made_for = {"pattern.name": "p", "shards": 4, "placement": "even", "divided by": ["`order_id`"]}
+    asked = {"pattern": {}, "arguments": {"key": ["user"]}}
+    stored = CheckpointedPattern("checkpoint", 0, 3, 0, made_for, asked)
+    message = r"pattern 'p': its events are divided by values besides the key \(`order_id`\), which its stored state"
+    with pytest.raises(SnapshotError, match=message):
+        placed(stored, 5, {})
 
 
 def test_the_empty_micro_batch(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from tests.live.test_any_delivery import counted, table
 from tests.searching import share
 
 from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, SnapshotError, detect
+from cepheid.families.family import LateBy
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import lifted, timed
@@ -100,10 +101,11 @@ class Stream:
         self._engine = DuckDbEngine(time_zone="UTC")
         self._request = request
         self.plan: Any = plans_in_process(self.columns, request, self._engine).only
-        self.runner: Any = request.family.runner(self.plan, "end" if self.time == request.end else "start")
+        late_by: LateBy = "end" if self.time == request.end else "start"
+        self.runner: Any = request.family.runner(self.plan, late_by)
         packed = pickle.dumps(self.runner)
         made = json.dumps(request.family.compatibility(self.runner, "UTC"))
-        asked = packed_asked(asked_of(request, request.only, "UTC", {}))
+        asked = packed_asked(asked_of(request, request.only, "UTC", {}, late_by))
         columns = self._lifted(self.columns.empty_table()).schema
         self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked=asked)
 

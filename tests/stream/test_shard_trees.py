@@ -23,17 +23,20 @@ from tests.intervals.strategies import SECOND, forbidding_patterns, patterns, ta
 from tests.searching import share
 from tests.stream.test_shard import Stream
 
-from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect
+from cepheid import LimitExceeded, Limits, OccurrencePattern, PatternError, SnapshotError, detect, event
 from cepheid.events.batch import MASK, VALUE_PREFIX
 from cepheid.hosts.shards.log import MatcherCache
 from cepheid.intervals import interval_pattern
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.semantic import semantic
 from cepheid.plan.intervals.constants import Guard
 from cepheid.plan.intervals.growth import Purge
 from cepheid.plan.lifted import OutputName
 from occurrences.shop import shop
 from occurrences.test_live import PATTERNS, events
+from occurrences.test_semantic_equals_reference import KNOWN, MAPPING, Row
+from occurrences.test_semantic_equals_reference import table as statements
 
 FAR = 10**9
 """Milliseconds: after all times of intervals."""
@@ -112,6 +115,23 @@ def test_idle_keys_of_occurrences() -> None:
     stream.watermark += 1001
     stream.batch(shop([]))
     assert (stream.states, stream.timers) == ({}, {})
+
+
+def test_what_events_said_is_remembered() -> None:
+    """A shard stores what the events of its keys said, also while nothing is open and no event waits."""
+    by_vip = event("Event").named("v0").where(semantic("by(?v0, ?x) ∧ Vip(?x)"))
+    pattern = OccurrencePattern.of(by_vip, knowledge=KNOWN, mapping=MAPPING)
+    rows = statements([Row(0, "ann", (":p1 a :Vip .",)), Row(5, "ann", ("{e} a :Read .", "{e} :by :p1 ."))])
+    options = {"key": "user", "time": "at", "sequence": "number"}
+    stream = OccurrenceStream(pattern, rows.schema, options, timedelta(0), shards=1)
+    found = list[dict[str, Any]]()
+    for number in range(2):
+        stream.batch(rows.slice(number, 1))
+        stream.watermark += 2000
+        found += stream.batch(rows.slice(0, 0)).to_pylist()
+    assert [row["match_id"] for row in found] == detect(rows, pattern, **options).column("match_id").to_pylist()
+    assert len(found) == 1
+    assert not stream.timers
 
 
 def never_certain(stream: IntervalStream) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -28,26 +29,26 @@ class LateOrdinals:
     """
 
     def __init__(self, before: int = 0) -> None:
-        self._before = before
+        self.before = before
         """The number of late events before the last restart."""
-        self._seen = Counter[bytes]()
+        self.seen = Counter[bytes]()
         """The number of late events since then, by digest."""
 
     @property
     def count(self) -> int:
         """The number of late events so far."""
-        return self._before + self._seen.total()
+        return self.before + self.seen.total()
 
     def of(self, identities: pa.Array) -> npt.NDArray[np.int32]:
         """(n,) ordinals of the next late events, in order of arrival."""
         ordinals = np.zeros(len(identities), np.int64)
         known = digests(identities, range(1, len(identities) + 1), b"late") if len(identities) else []
-        left = MOST - self._seen.total()
+        left = MOST - self.seen.total()
         for row, identity in enumerate(known):
             if left <= 0:
-                self._before, self._seen, left = self.count, Counter(), MOST
-            ordinals[row] = self._before + self._seen[identity]
-            self._seen[identity] += 1
+                self.before, self.seen, left = self.count, Counter(), MOST
+            ordinals[row] = self.before + self.seen[identity]
+            self.seen[identity] += 1
             left -= 1
         return (ordinals % _ORDINALS).astype(np.int32)
 
@@ -55,7 +56,7 @@ class LateOrdinals:
     def listed(self) -> pa.RecordBatch:
         """The counted events, for a snapshot; `restored` reads them."""
         return pa.record_batch(
-            {"event": pa.array(self._seen, pa.binary()), "count": pa.array(self._seen.values(), pa.int64())}
+            {"event": pa.array(self.seen, pa.binary()), "count": pa.array(self.seen.values(), pa.int64())}
         )
 
     @staticmethod
@@ -68,8 +69,18 @@ class LateOrdinals:
         seen = LateOrdinals(count)
         if listed is not None:
             events, counts = (listed.column(name).to_pylist() for name in ("event", "count"))
-            seen._seen = Counter(dict(zip(events, counts, strict=True)))
-            seen._before -= seen._seen.total()
-        if seen._before < 0 or min(seen._seen.values(), default=1) < 1:
+            seen.seen = Counter(dict(zip(events, counts, strict=True)))
+            seen.before -= seen.seen.total()
+        if seen.before < 0 or min(seen.seen.values(), default=1) < 1:
             raise SnapshotError("the snapshot's late events do not agree with its count of them")
         return seen
+
+    @staticmethod
+    def joined(each: Sequence[LateOrdinals]) -> LateOrdinals:
+        """The state that goes on where all of these have stopped. They may have begun as copies of others, but a late
+        event has since come to at most one of them: the one that has counted it most often.
+        """
+        joined = LateOrdinals(max(one.before for one in each))
+        for one in each:
+            joined.seen |= one.seen
+        return joined

@@ -111,8 +111,6 @@ class Family(Protocol):
     """Whether matches of several patterns have by default the columns of a call with `outputs`."""
     drains: bool = False
     """Whether a live matcher can go on with what is open and start nothing more."""
-    divides: bool = False
-    """Whether the state of a live matcher can be divided by key, and such parts be joined."""
     lists_open: bool = False
     """Whether open partial matches can be listed."""
     explains_misses: bool = False

@@ -45,7 +45,6 @@ class Stages(Family):
     last_columns = ("event",)
     named_in_one_table = True
     drains = True
-    divides = True
     lists_open = True
     explains_misses = True
     counts = EventCounts

@@ -328,12 +328,10 @@ class LiveMatcher(Protocol):
 
     @property
     def open_keys(self) -> Collection[bytes]:
-        """The names (canonical bytes) of the keys that have something open."""
+        """The names (canonical bytes) of the keys that have something open, or of which something is remembered."""
 
     def keep_only(self, names: Collection[bytes]) -> None:
-        """Forgets all keys but those with these names, with all that is open or waits for them. Only if the pattern's
-        family says that its state can be divided.
-        """
+        """Forgets all keys but those with these names, with all that is open or waits for them."""
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All open partial matches and waiting events, as bytes. `made_for` describes in JSON values what the matcher
@@ -418,8 +416,7 @@ class PatternRunner(Protocol):
         """
 
     def joined(self, snapshots: Sequence[bytes]) -> bytes:
-        """One snapshot for all that the snapshots have, which are of different keys and at the same time. Only if the
-        pattern's family says that its state can be divided.
+        """One snapshot for all that the snapshots have, which are of different keys and at the same time.
 
         Raises:
             SnapshotError: the matchers make ids in different ways.

@@ -12,12 +12,14 @@ import pyarrow as pa
 from cepheid.errors import PatternError
 from cepheid.events.batch import Batch, join
 from cepheid.kernel.arrays import FOREVER
+from cepheid.kernel.parts import Joined, Part
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import LIVE_COUNTS
+from cepheid.matchers.division import joined_snapshots, keep_only
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import Detector, LiveMatcher, PatternRunner
-from cepheid.matchers.snapshot import in_pieces, restored
+from cepheid.matchers.snapshot import from_bytes, in_pieces, restored, to_bytes
 from cepheid.matchers.watermark import Reached
 from cepheid.output.ids import Ids
 from cepheid.plan.limits import Limits
@@ -47,9 +49,6 @@ class Planned:
     def open_changes(self, matchers: Sequence[LiveMatcher], most: int) -> OpenChanges:  # noqa: ARG002
         raise PatternError(self.why_unlisted)
 
-    def joined(self, snapshots: Sequence[bytes]) -> bytes:
-        raise NotImplementedError("the state of patterns of this kind cannot be divided")
-
 
 class OrderedRunner(Planned, ABC):
     """A PatternRunner whose matchers take events in the order of time."""
@@ -72,6 +71,15 @@ class OrderedRunner(Planned, ABC):
         live, kept = restored(ConservativeMatcher(self.detector()), snapshot, made_for, columns)
         return self.live_matcher(self, live), kept
 
+    @abstractmethod
+    def joined_state(self, parts: Sequence[Part]) -> Joined:
+        """One state of kernels, of the states in snapshots."""
+
+    def joined(self, snapshots: Sequence[bytes]) -> bytes:
+        if len(snapshots) == 1:
+            return snapshots[0]
+        return to_bytes(joined_snapshots([from_bytes(one) for one in snapshots], self.joined_state))
+
     @property
     @abstractmethod
     def schema(self) -> pa.Schema: ...
@@ -84,13 +92,6 @@ class LiveDefaults:
 
     def drain(self, *, waiting: bool) -> None:
         raise NotImplementedError("patterns of this kind cannot be drained")
-
-    @property
-    def open_keys(self) -> Collection[bytes]:
-        raise NotImplementedError("the state of patterns of this kind cannot be divided")
-
-    def keep_only(self, names: Collection[bytes]) -> None:
-        raise NotImplementedError("the state of patterns of this kind cannot be divided")
 
     @property
     def no_match(self) -> Mapping[str, int]:
@@ -176,6 +177,13 @@ class OrderedLiveMatcher(LiveDefaults):
 
     def partial_matches(self, most: int) -> pa.Table:
         return self.live.partial_matches(most)
+
+    @property
+    def open_keys(self) -> Collection[bytes]:
+        return self.live.keys.number_of.keys()
+
+    def keep_only(self, names: Collection[bytes]) -> None:
+        keep_only(self.live, names)
 
     def watch(self, *, all_open: bool = False) -> None:
         self.live.visited = dict.fromkeys(self.live.keys.number_of, True) if all_open else {}

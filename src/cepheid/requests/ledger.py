@@ -7,26 +7,30 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from cepheid.families.family import LateBy
 from cepheid.plan.pattern_request import PatternRequest
 from cepheid.requests.request import Request
 
 
-def asked_of(request: Request, asked: PatternRequest[Any], zone: str, events: dict[str, Any]) -> dict[str, Any]:
+def asked_of(
+    request: Request, asked: PatternRequest[Any], zone: str, events: dict[str, Any], late_by: LateBy
+) -> dict[str, Any]:
     """The request for one of its patterns, in JSON values. It has the pattern's document, the other arguments of
-    `detect` that a plan is made from, and the events' columns as described in `events`. If partial matches of this kind
-    of pattern cannot be listed, it has only the kind.
+    `detect` that a plan is made from, the events' columns as described in `events`, and which time of an event has the
+    watermark. If partial matches of this kind of pattern cannot be listed, it says the kind, which is all that earlier
+    versions have stored of such patterns.
     """
     family = request.family
-    if not family.lists_open:
-        return {"kind": family.kind}
     return {
+        **({} if family.lists_open else {"kind": family.kind}),
         "pattern": family.document(asked.pattern),
         "functions": family.names_of_functions(asked.pattern),
         "events": events,
+        "late_by": late_by,
         "limits": asdict(request.limits),
         "arguments": {
             "key": list(request.key) or None,
-            "time": request.time,
+            "time": request.time if request.end is None else [request.time, request.end],
             "sequence": list(request.sequence) or None,
             "columns": None if request.columns is None else list(request.columns),
             "measures": None if asked.measures is None else dict(asked.measures),

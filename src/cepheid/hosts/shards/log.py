@@ -159,6 +159,16 @@ def _kept(matcher: LiveMatcher) -> dict[str, object]:
     return {"limits": asdict(matcher.pattern.plan.limits), **drains}
 
 
+class WrittenMatcher(NamedTuple):
+    """A matcher in the state of the one that wrote the log: it emits as that one did (`LiveMatcher.renewed`)."""
+
+    matcher: LiveMatcher
+    limits: Limits
+    """The limits of the log."""
+    snapshot_bytes: int
+    """The size of the stored snapshot."""
+
+
 def restored(
     pattern: PatternRunner,
     stored: ShardState,
@@ -169,6 +179,25 @@ def restored(
     drains: bool = False,
     drained_after: int | None = None,
 ) -> ReadyMatcher:
+    """The matcher of the shard's state, renewed; see `restored_as_written`."""
+    written = restored_as_written(pattern, stored, head, made_for, columns, drains=drains, drained_after=drained_after)
+    matcher = written.matcher
+    counts, renewed = matcher.counts, matcher.renewed()
+    continues_log = written.limits == pattern.plan.limits and renewed is None
+    rows = () if renewed is None else (renewed,)
+    return ReadyMatcher(matcher, continues_log, counts, rows, written.snapshot_bytes)
+
+
+def restored_as_written(
+    pattern: PatternRunner,
+    stored: ShardState,
+    head: Head,
+    made_for: dict[str, object],
+    columns: pa.Schema,
+    *,
+    drains: bool = False,
+    drained_after: int | None = None,
+) -> WrittenMatcher:
     """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
     may differ from those of the log. They apply after the replay. If the snapshot says that its matcher drains, or if
     `drains`, so does this one; otherwise it drains after so many entries of the log, if the number is given. The events
@@ -198,9 +227,7 @@ def restored(
             _replay(matcher, before, before[-1].reached, columns, limits)
         matcher.drain(waiting=True)
     _replay(matcher, log, head.reached, columns, limits)
-    counts, renewed = matcher.counts, matcher.renewed()
-    continues_log = limits == pattern.plan.limits and renewed is None
-    return ReadyMatcher(matcher, continues_log, counts, () if renewed is None else (renewed,), len(snapshot))
+    return WrittenMatcher(matcher, limits, len(snapshot))
 
 
 def _replay(matcher: LiveMatcher, log: Sequence[Entry], reached: Reached, columns: pa.Schema, limits: Limits) -> None:

@@ -244,6 +244,12 @@ class IntervalKernel:
             found.append(positions[(until >= FREE) | (until >= horizon)])
         return distinct(np.concatenate(found), len(events.end))
 
+    def drop(self, keys: Int32s, events: IntervalEvents) -> None:
+        """Ends the open matches of these keys, without emitting anything. `keep` must follow."""
+        count = int(self.cursor.matches)
+        dropped = np.isin(events.key[self.open.events[:count, 0]], keys)
+        self.open.rows["alive"][:count][dropped] = 0
+
     @property
     def _alive(self) -> Flags:
         alive: Flags = self.open.rows["alive"][: self.cursor.matches] == 1
@@ -266,7 +272,9 @@ class IntervalKernel:
         return (events.end if purge is Purge.END else events.start)[positions] + window
 
     def keep(self, positions: Int32s, events: IntervalEvents) -> None:
-        """Forgets all events except those at `positions`, which `needed` returned. `events` has only these."""
+        """Forgets all events except those at `positions`, which `needed` returned; those of dropped keys are left out.
+        `events` has only the events at these positions.
+        """
         place = np.full(int(self.cursor.event), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         self._keep_alive()

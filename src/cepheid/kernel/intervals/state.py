@@ -12,7 +12,7 @@ from cepheid.errors import SnapshotError
 from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.layout import IntervalEvents
 
-_STORED_FIELDS = ("start", "end", "until", "out")
+STORED_FIELDS = ("start", "end", "until", "out")
 """The fields of OPEN that a snapshot stores for an open match."""
 
 
@@ -20,7 +20,7 @@ def kernel_state(kernel: IntervalKernel) -> Mapping[str, npt.NDArray[Any]]:
     """The state besides the events. The kernel must have only the events that it needs."""
     matches, cursor = int(kernel.cursor.matches), kernel.cursor
     return {
-        **{name: np.array(kernel.open.rows[name][:matches]) for name in _STORED_FIELDS},
+        **{name: np.array(kernel.open.rows[name][:matches]) for name in STORED_FIELDS},
         "matches": kernel.open.events[:matches].copy(),
         "cursor": np.array([cursor.clock, cursor.late, cursor.dropped]),
     }
@@ -36,11 +36,11 @@ def restore_kernel(
     """
     matches, cursor = arrays["matches"], arrays["cursor"]
     found = len(matches)
-    plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in _STORED_FIELDS)))
+    plain = all(array.dtype.kind == "i" for array in (matches, cursor, *(arrays[name] for name in STORED_FIELDS)))
     shapes = matches.shape == (found, len(kernel.pattern.tables.order)) and cursor.shape == (3,)
-    if not (plain and shapes and all(arrays[name].shape == (found,) for name in _STORED_FIELDS)):
+    if not (plain and shapes and all(arrays[name].shape == (found,) for name in STORED_FIELDS)):
         raise SnapshotError("the snapshot's arrays are not those of this pattern: was it written by another version?")
     if ((matches < 0) | (matches >= count)).any():
         raise SnapshotError("the snapshot's matches refer to events that it does not contain")
     kernel.cursor.clock, kernel.cursor.late, kernel.cursor.dropped = cursor.tolist()
-    kernel.restore_open(matches, {name: arrays[name] for name in _STORED_FIELDS}, events, count)
+    kernel.restore_open(matches, {name: arrays[name] for name in STORED_FIELDS}, events, count)

@@ -5,7 +5,7 @@ is certain or, in real time, what holds for now. No I/O, no clock, no threads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -134,9 +134,20 @@ class LiveIntervalMatcher:
 
     def forget(self) -> None:
         """Forgets the events that are in no open match and can be in no later one."""
+        if self.working_set.all is not None:
+            self._keep(self.kernel.needed(self._events))
+
+    def keep_only(self, names: Collection[bytes]) -> None:
+        """Forgets all keys but those with these names (canonical bytes), with their events and open matches."""
         if self.working_set.all is None:
             return
-        positions = self.kernel.needed(self._events)
+        others = np.array([number for name, number in self.keys.number_of.items() if name not in names], np.int32)
+        self.kernel.drop(others, self._events)
+        needed = self.kernel.needed(self._events)
+        self._keep(needed[~np.isin(self._key[needed], others)])
+
+    def _keep(self, positions: Int32s) -> None:
+        """Forgets all events but those at these positions, which ascend."""
         self.working_set.keep(positions)
         self._end, self._key = self._end[positions], self._key[positions]
         self._ordinal, self._duplicate = self._ordinal[positions], self._duplicate[positions]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,9 +17,10 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
+from cepheid.matchers.intervals.division import joined_snapshots
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.runners import LiveDefaults, Planned, advance
-from cepheid.matchers.snapshot import restored
+from cepheid.matchers.snapshot import from_bytes, restored, to_bytes
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, LATE, RETRACTION
 from cepheid.output.ids import Ids
@@ -52,6 +53,12 @@ class IntervalsRunner(Planned):
         live = LiveIntervalMatcher(self.compiled)
         live.ids = ids
         return IntervalRowsMatcher(self, live)
+
+    def joined(self, snapshots: Sequence[bytes]) -> bytes:
+        if len(snapshots) == 1:
+            return snapshots[0]
+        each = [from_bytes(one) for one in snapshots]
+        return to_bytes(joined_snapshots(each, self.plan.pattern.consistency))
 
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
@@ -130,6 +137,13 @@ class IntervalRowsMatcher(LiveDefaults):
 
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)
+
+    @property
+    def open_keys(self) -> Collection[bytes]:
+        return self.live.keys.number_of.keys()
+
+    def keep_only(self, names: Collection[bytes]) -> None:
+        self.live.keep_only(names)
 
     def watch(self, *, all_open: bool = False) -> None:
         """Nothing can be listed."""

@@ -24,6 +24,7 @@ from cepheid.kernel.occurrences.kernel import OccurrenceKernel, warm_up
 from cepheid.kernel.occurrences.results import EmittedOccurrences
 from cepheid.kernel.occurrences.state import kernel_state, restore_kernel
 from cepheid.matchers.counts import Found
+from cepheid.matchers.occurrences.division import DROPPED, SESSIONS, with_prefix
 from cepheid.matchers.occurrences.sessions import Sessions, in_parts
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts
@@ -37,8 +38,6 @@ from cepheid.plan.plan_set import ColumnMap
 
 _FEW = 1 << 14
 """Up to this many events that nothing needs are retained in any case."""
-_SESSIONS = "sessions."
-"""The names of the arrays of sessions begin so."""
 WHY_UNLISTED = (
     "partial_matches: a pattern of occurrences has no stages, and so none. counts says how many occurrences are open "
     "(open_partial_matches)"
@@ -178,9 +177,9 @@ class OccurrenceKernels:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """The state without the events. `hold` must have been called before."""
-        dropped = {"dropped": np.array(self.dropped)}
+        dropped = {DROPPED: np.array(self.dropped)}
         sessions = {} if self.sessions is None else self.sessions.state()
-        known = {f"{_SESSIONS}{name}": array for name, array in sessions.items()}
+        known = {f"{SESSIONS}.{name}": array for name, array in sessions.items()}
         return (
             dropped
             | known
@@ -198,11 +197,12 @@ class OccurrenceKernels:
             SnapshotError: the state and the events do not belong together.
         """
         for number, kernel in enumerate(self.each):
-            own = _with_prefix(arrays, f"{number}.")
+            own = with_prefix(arrays, str(number))
             restore_kernel(kernel, own, 0 if held is None else len(held))
         if self.sessions is not None:
-            self.sessions.restore(_with_prefix(arrays, _SESSIONS), held)
-        open_, matches = arrays["dropped"].tolist()
+            self.sessions.restore(with_prefix(arrays, SESSIONS), held)
+            self.make_keys(int(self.sessions.keys.max(initial=-1)) + 1)  # kernels may know fewer keys
+        open_, matches = arrays[DROPPED].tolist()
         self.each[0].cursor.dropped, self.each[0].dropped_matches = open_, matches
 
 
@@ -353,11 +353,6 @@ def _with_values(events: Batch, place: ColumnMap) -> Batch:
     values = {f"{VALUE_PREFIX}{i}": f"{VALUE_PREFIX}{value}" for i, value in enumerate(place.values)}
     own = events.data.select([*names, *values.values()])
     return Batch(pa.RecordBatch.from_arrays(own.columns, names=[*names, *values]))
-
-
-def _with_prefix(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays whose names begin with the prefix, named without it."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _union(numbers: Sequence[Int32s]) -> Int32s:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from cepheid.compile.occurrences.compiled import CompiledOccurrences, compile_occurrences
 from cepheid.events.batch import Batch
+from cepheid.kernel.parts import Joined, Part
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.occurrences.detector import WHY_UNLISTED, OccurrenceDetector
+from cepheid.matchers.occurrences.division import joined_state
 from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
 from cepheid.matchers.watermark import Reached
 from cepheid.output.occurrences import row_schema
@@ -40,6 +42,11 @@ class OccurrenceLiveMatcher(OrderedLiveMatcher):
     def due(self) -> int:
         return min(self.live.due, self._idle_from)
 
+    @property
+    def is_idle(self) -> bool:
+        """What the events of a key said is remembered also while no occurrence is open."""
+        return super().is_idle and not self.live.keys.number_of
+
 
 @dataclass(frozen=True)
 class OccurrencesRunner(OrderedRunner):
@@ -55,6 +62,9 @@ class OccurrencesRunner(OrderedRunner):
 
     def detector(self) -> OccurrenceDetector:
         return OccurrenceDetector(self.compiled)
+
+    def joined_state(self, parts: Sequence[Part]) -> Joined:
+        return joined_state(parts)
 
     @property
     def schema(self) -> pa.Schema:

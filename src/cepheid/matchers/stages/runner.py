@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
+from cepheid.kernel.parts import Joined, Part
+from cepheid.kernel.stages.division.joined import joined
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.runners import OrderedLiveMatcher, OrderedRunner
-from cepheid.matchers.snapshot import from_bytes, to_bytes
 from cepheid.matchers.stages.detector import Detector
-from cepheid.matchers.stages.division import joined_snapshots, keep_only
 from cepheid.output.stages.open_rows import Listed, key_id, open_schema, stored_open_rows, stored_open_schema
 from cepheid.output.stages.rows import MOST_ROWS, row_schema
 from cepheid.plan.stages.plan import Plan
@@ -33,13 +33,6 @@ class StagesLiveMatcher(OrderedLiveMatcher):
             self.live.waiting.mark(may_start)
         detector.start_only_marked()
         self.drains = True
-
-    @property
-    def open_keys(self) -> Collection[bytes]:
-        return self.live.keys.number_of.keys()
-
-    def keep_only(self, names: Collection[bytes]) -> None:
-        keep_only(self.live, names)
 
     @property
     def no_match(self) -> dict[str, int]:
@@ -84,10 +77,8 @@ class StagesRunner(OrderedRunner):
             detector.start_only_marked()
         return detector
 
-    def joined(self, snapshots: Sequence[bytes]) -> bytes:
-        if len(snapshots) == 1:
-            return snapshots[0]
-        return to_bytes(joined_snapshots([from_bytes(one) for one in snapshots], self.compiled.tables))
+    def joined_state(self, parts: Sequence[Part]) -> Joined:
+        return joined(parts, self.compiled.tables)
 
     @property
     def schema(self) -> pa.Schema:

@@ -199,17 +199,19 @@ def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, AnyPattern]) ->
         SnapshotError: its state cannot be divided.
     """
     asked, name = stored.asked, stored.name
-    if (kind := asked.get("kind")) is not None:
+    if "pattern" not in asked:
         raise SnapshotError(
-            f"pattern {name!r}: the open state of {kind} cannot be divided by key, so its query keeps its "
-            f"{stored.placement.shards} shards. Leave out shards: the number of partitions can change"
+            f"pattern {name!r}: an earlier version of Cepheid wrote the checkpoint, which stored no patterns of "
+            f"{asked['kind']}. Let the query process events with this version, stop it, and rebalance it then; or "
+            "leave out shards: the number of partitions can change"
+        )
+    if values := stored.made_for.get(DIVIDED_BY):
+        raise SnapshotError(
+            f"pattern {name!r}: its events are divided by values besides the key ({', '.join(values)}), which its "
+            f"stored state is not divided by, so its query keeps its {stored.placement.shards} shards. Leave out "
+            "shards: the number of partitions can change"
         )
     if not asked["arguments"]["key"]:
-        if stored.made_for.get(DIVIDED_BY):
-            raise SnapshotError(
-                f"pattern {name!r} has no key: its events are divided by values that its partial matches do not have, "
-                "so its query keeps its shards. Leave out shards: the number of partitions can change"
-            )
         return None
     given = patterns.get(name)
     if given is not None:
@@ -232,10 +234,10 @@ def checked_patterns(patterns: AnyPattern | Iterable[AnyPattern] | None) -> dict
     """The patterns by name.
 
     Raises:
-        SchemaError: one is no pattern whose state can be divided.
+        SchemaError: one is no pattern.
     """
     given = [] if patterns is None else [*patterns] if isinstance(patterns, Iterable) else [patterns]
     for one in given:
-        if (family := family_of(one)) is None or not family.divides:
-            raise SchemaError(f"patterns: patterns of stages are expected, got {brief(one)}")
+        if family_of(one) is None:
+            raise SchemaError(f"patterns: patterns are expected, got {brief(one)}")
     return {one.name: one for one in given}

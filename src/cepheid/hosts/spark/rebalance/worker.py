@@ -17,8 +17,9 @@ from pyspark.sql.types import StructType
 from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
 from cepheid.events.batch import KEY_PREFIX
 from cepheid.events.identity import key_names
+from cepheid.events.key_columns import key_columns
 from cepheid.hosts.shards.arrow_stream import events_of
-from cepheid.hosts.shards.log import first_head, restored, snapshot_of
+from cepheid.hosts.shards.log import first_head, restored_as_written, snapshot_of
 from cepheid.hosts.shards.store import FORMAT, Head, check_format
 from cepheid.hosts.spark.rebalance.parts import KEY, PART, PIECE, ROW, VALUE, StoredShard, by_shard, shard_of
 from cepheid.hosts.spark.stream.ledger import SHARD
@@ -78,30 +79,42 @@ def renumber(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Itera
 
 
 def keys(batches: Iterator[pa.RecordBatch], given: tuple[StructType]) -> Iterator[pa.RecordBatch]:
-    """The keys that shards have or had events of, each with its columns and name. `given` has the type of the rows."""
+    """The keys that shards have something of, or had events of, each with its columns and name. `given` has the type of
+    the rows.
+    """
     from pyspark.sql.pandas.types import to_arrow_schema
 
     from cepheid.hosts.spark.shipping import IN_UTC
 
     schema = to_arrow_schema(given[0], **IN_UTC)
-    for number, rows in by_shard(batches):
-        for columns, names in _keys(shard_of(rows)):
-            first = {name: place for place, name in reversed([*enumerate(names)])}
-            chosen = pa.array(first.values(), pa.int64())
-            shards, no_errors = pa.array([number] * len(first), pa.int32()), pa.nulls(len(first))
-            arrays = [no_errors, shards, pa.array(first, pa.binary()), *(column.take(chosen) for column in columns)]
-            typed = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(typed, schema=schema)
+    types = schema.types[len((ERROR, SHARD, NAME)) :]
+    try:
+        for number, rows in by_shard(batches):
+            for columns, names in _keys(shard_of(rows), types):
+                first = {name: place for place, name in reversed([*enumerate(names)])}
+                chosen = pa.array(first.values(), pa.int64())
+                shards, no_errors = pa.array([number] * len(first), pa.int32()), pa.nulls(len(first))
+                arrays = [no_errors, shards, pa.array(first, pa.binary()), *(column.take(chosen) for column in columns)]
+                typed = [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
+                yield pa.RecordBatch.from_arrays(typed, schema=schema)
+    except _FAILURES as error:
+        yield pa.RecordBatch.from_pylist([{ERROR: _message(error)}], schema=schema)
 
 
-def _keys(shard: StoredShard) -> Iterator[tuple[list[pa.Array], list[bytes]]]:
-    """The key columns of the shard's events and the names of their keys, in several parts."""
-    batches = from_bytes(shard.first).batches
+def _keys(shard: StoredShard, types: Sequence[pa.DataType]) -> Iterator[tuple[list[pa.Array], list[bytes]]]:
+    """The key columns and the names of the shard's keys, in several parts. A key of which no event is left, but of
+    which something is remembered, has only its name in the snapshot.
+    """
+    batches, known = from_bytes(shard.first).batches, set[bytes]()
     logged = (events for entry in shard.entries if (events := events_of([entry.events])) is not None)
     for events in [*(batches[name] for name in _EVENTS if name in batches), *(one.data for one in logged)]:
-        names = [name for name in events.schema.names if name.startswith(KEY_PREFIX)]
-        columns = [events.column(f"{KEY_PREFIX}{i}") for i in range(len(names))]
-        yield columns, key_names(columns, len(events))
+        columns = [events.column(f"{KEY_PREFIX}{i}") for i in range(len(types))]
+        names = key_names(columns, len(events))
+        known.update(names)
+        yield columns, names
+    listed = batches["names"].column("name").to_pylist() if "names" in batches else []
+    if others := [name for name in listed if name not in known]:
+        yield key_columns(others, types), others
 
 
 def divide(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
@@ -141,7 +154,7 @@ def _pieces(shard: StoredShard, targets: Mapping[int, set[bytes]], division: Div
 
 def _restored(shard: StoredShard, division: Division, made_for: str) -> LiveMatcher:
     runner = unpacked_runner(division.runner)
-    return restored(runner, shard, shard.head, json.loads(made_for), division.columns).matcher
+    return restored_as_written(runner, shard, shard.head, json.loads(made_for), division.columns).matcher
 
 
 def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.RecordBatch]:
@@ -173,4 +186,8 @@ def _row(row: dict[str, Any]) -> pa.RecordBatch:
 
 
 def _failure(error: Exception) -> pa.RecordBatch:
-    return _row({ERROR: f"the checkpoint's state cannot be divided: {error}"})
+    return _row({ERROR: _message(error)})
+
+
+def _message(error: Exception) -> str:
+    return f"the checkpoint's state cannot be divided: {error}"

@@ -87,7 +87,7 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
 
 
 def request_of_stored(stored: CheckpointedPattern, pattern: AnyPattern) -> Request:
-    """The arguments of `detect` that the checkpoint was written with, for its pattern of stages."""
+    """The arguments of `detect` that the checkpoint was written with, for its pattern."""
     arguments = dict(stored.asked["arguments"])
     zone = arguments.pop("time_zone")  # a session's zone may be an offset, which request_of refuses
     return replace(request_of(pattern, limits=Limits(**stored.asked["limits"]), **arguments), time_zone=zone)
@@ -102,7 +102,7 @@ def matching_of(stored: CheckpointedPattern, request: Request) -> Matching:
     columns = StructType.fromJson(stored.asked["events"])
     events = active_session().createDataFrame([], columns)
     request = replace(request, standbys=stored.placement.standbys)
-    source = source_of(events, request, "start", stored.made_for[SESSION_ZONE])
+    source = source_of(events, request, stored.asked.get("late_by", "start"), stored.made_for[SESSION_ZONE])
     (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.
     if changed := differences({**stored.made_for, **_TOGETHER}, {**json.loads(matching.made_for), **_TOGETHER}):

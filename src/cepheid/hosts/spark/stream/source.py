@@ -161,7 +161,9 @@ def source_of(
                 given_schema(runner.plan, runner.schema),
                 marking,
                 family.compatibility(runner, request.time_zone or zone),
-                asked_of(request, request.patterns[number], request.time_zone or zone, events.schema.jsonValue()),
+                asked_of(
+                    request, request.patterns[number], request.time_zone or zone, events.schema.jsonValue(), late_by
+                ),
             )
         )
     places = places or Places.of(request.names)

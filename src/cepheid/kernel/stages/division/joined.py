@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.stages.tables import Tables
-
-State: TypeAlias = Mapping[str, npt.NDArray[Any]]
+from cepheid.kernel.parts import Joined, Part, firsts
 
 _POINTS_TO = {
     "rows": {"start": "events", "node": "nodes", "whole": "nodes"},
@@ -34,32 +32,9 @@ stands for nothing. Each kernel has some of the arrays and fields.
 _COUNTS = ("negated", "dropped")
 
 
-class Part(NamedTuple):
-    """The state of one kernel."""
-
-    arrays: State
-    events: int
-    """The number of events that it holds."""
-
-    @property
-    def numbers(self) -> int:
-        """The numbers of its keys are below this one."""
-        arrays = self.arrays
-        if "partial_matches" in arrays:  # of the reference step
-            return int(arrays["keys"]["key"].max(initial=-1)) + 1
-        return len(arrays["heads" if "heads" in arrays else "keys"])
-
-
-def joined(parts: Sequence[Part], tables: Tables) -> dict[str, npt.NDArray[Any]]:
-    """One state with what all parts have. The events of a part follow those of the parts before it, and so do the
-    numbers of its keys.
-    """
-    return {name: _joined(name, parts, tables) for name in parts[0].arrays}
-
-
-def first_numbers(parts: Sequence[Part]) -> list[int]:
-    """For each part, what is added to the numbers of its keys."""
-    return [0, *accumulate(part.numbers for part in parts)][:-1]
+def joined(parts: Sequence[Part], tables: Tables) -> Joined:
+    """One state with what all parts have."""
+    return Joined({name: _joined(name, parts, tables) for name in parts[0].arrays}, _firsts("numbers", parts))
 
 
 def _joined(name: str, parts: Sequence[Part], tables: Tables) -> npt.NDArray[Any]:
@@ -69,9 +44,9 @@ def _joined(name: str, parts: Sequence[Part], tables: Tables) -> npt.NDArray[Any
     if name in _COUNTS:
         counts: npt.NDArray[Any] = np.sum(arrays, axis=0)
         return counts
-    firsts = {kind: _firsts(kind, parts) for kind in _kinds(name)}
+    first = {kind: _firsts(kind, parts) for kind in _kinds(name)}
     return np.concatenate(
-        [_moved(name, array, {kind: firsts[kind][i] for kind in firsts}, tables) for i, array in enumerate(arrays)]
+        [_moved(name, array, {kind: first[kind][i] for kind in first}, tables) for i, array in enumerate(arrays)]
     )
 
 
@@ -82,10 +57,19 @@ def _kinds(name: str) -> set[str]:
 
 
 def _firsts(kind: str, parts: Sequence[Part]) -> list[int]:
-    if kind == "numbers":
-        return first_numbers(parts)
-    lengths = [part.events if kind == "events" else len(part.arrays.get(kind, ())) for part in parts]
-    return [0, *accumulate(lengths)][:-1]
+    return firsts(_length(kind, part) for part in parts)
+
+
+def _length(kind: str, part: Part) -> int:
+    """How many elements of this kind the part has; the numbers of its keys are below their length."""
+    arrays = part.arrays
+    if kind == "events":
+        return part.events
+    if kind != "numbers":
+        return len(arrays.get(kind, ()))
+    if "partial_matches" in arrays:  # of the reference step
+        return int(arrays["keys"]["key"].max(initial=-1)) + 1
+    return len(arrays["heads" if "heads" in arrays else "keys"])
 
 
 def _moved(name: str, array: npt.NDArray[Any], first: Mapping[str, int], tables: Tables) -> npt.NDArray[Any]:
