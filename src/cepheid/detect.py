@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from cepheid.hosts.in_process.why import Why
+    from cepheid.hosts.spark.batch.why import WhyOnSpark
     from cepheid.knowledge.column import AnswerColumn
 
 Events = TypeVar("Events")
@@ -193,15 +194,15 @@ def why(
     time_zone: str | None = None,
     time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
-) -> Why:
+) -> Why | WhyOnSpark:
     """Why events did not match a pattern of stages: how far its partial matches came, and what ended those that became
     no match.
 
-    The slow definition of matching runs in place of the compiled kernel, in one process, so this takes much longer than
-    `detect`. Choose a part of the events if there are more than some 100,000 that can matter to the pattern.
+    It takes about as long as `detect`. On Spark it runs at once, where the events are.
 
     Args:
-        events: A table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C stream interface.
+        events: A table of pandas, polars, pyarrow, DuckDB or anything that speaks Arrow's C stream interface, or a
+            Spark DataFrame, which is not a streaming one.
         pattern: One pattern of stages.
         key, time, sequence, columns, limits, as_of, time_zone, time_resolution, nulls: As for `detect`.
 
@@ -211,7 +212,8 @@ def why(
 
     Raises:
         PatternError, SchemaError, EventError, SkipError, ConditionError, LimitExceeded: as `detect`. SchemaError also
-            for events on Spark, and for a pattern that is not one of stages.
+            for events of a stream, and for a pattern that is not one of stages. No match is listed where partial
+            matches are in sets, so limits then do not count. On Spark, errors that events cause are EventErrors.
     """
     request = request_of(
         pattern,
@@ -225,8 +227,15 @@ def why(
         time_resolution=time_resolution,
         nulls=nulls,
     )
+    if request.named or not request.family.explains_misses:
+        given = "several patterns" if request.named else request.family.noun
+        raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     if is_spark(events):
-        raise SchemaError("why reads events in process: give it some of them, as in events.where(…).toArrow()")
+        if events.isStreaming:
+            raise SchemaError("why reads finite events: give it a batch of them, as in spark.read")
+        from cepheid.hosts.spark.batch.why import why_on_spark
+
+        return why_on_spark(events, request)
     from cepheid.hosts.in_process.tables import to_arrow
     from cepheid.hosts.in_process.why import why_in_process
 

@@ -13,6 +13,8 @@ import pyarrow as pa
 from cepheid.errors import ConditionError
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.duckdb.fragment import same_kind
+from cepheid.hosts.duckdb.functions.table import BY_NAME
+from cepheid.lang.expression import Call, Expression
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.plan.lifted import Lifted
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 EXPRESSIONS_A_JOB = 100
+MOST_ULPS = 2
 FAILURES_CHECKED = 6
 """Rows for each expression that fail on Spark and are evaluated alone in process: each costs a query."""
 
@@ -53,6 +56,23 @@ def differences(session: SparkSession, table: pa.Table, texts: Sequence[str], zo
 def _lifted(engine: DuckDbEngine, text: str, schema: pa.Schema) -> Lifted:
     expression = parse_expression(text)
     return Lifted(text, expression, engine.type_of(expression, schema))
+
+
+def refused_on_spark(session: SparkSession, table: pa.Table, texts: Sequence[str]) -> list[str]:
+    """The expressions that Spark does not analyze. Nothing runs."""
+    return _refused(_as_frame(session, table.slice(0, 1)), texts)
+
+
+def _refused(frame: DataFrame, texts: Sequence[str]) -> list[str]:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        frame.selectExpr(*(f"{text} AS v{i}" for i, text in enumerate(texts))).schema  # noqa: B018 - it analyzes
+    except (PySparkException, Py4JError):  # Spark fails with internal errors, too
+        middle = len(texts) // 2
+        return _refused(frame, texts[:middle]) + _refused(frame, texts[middle:]) if middle else list(texts)
+    return []
 
 
 def on_spark(session: SparkSession, table: pa.Table, texts: Sequence[str]) -> Iterator[Outcome]:
@@ -110,9 +130,11 @@ def _differences(engine: DuckDbEngine, table: pa.Table, column: Lifted, spark: O
     if same_kind(column.type) != same_kind(spark.values.type) and spark.values.type != pa.null():
         yield f"{column.sql}: type {column.type}, on Spark {spark.values.type}"
     rows = [row for row in range(table.num_rows) if row not in spark.failed]
+    ulps = 0 if is_exact(column.expression) else MOST_ULPS
     theirs = _plain(spark.values)
     for row, mine in zip(rows, _in_process(engine, table, rows, column), strict=True):
-        if not _same(mine, theirs[row]):
+        far = isinstance(mine, ConditionError) and _is_far(theirs[row], spark.values.type)
+        if not (_same(mine, theirs[row], ulps) or _is_refused(mine) or far):
             yield f"{column.sql}: {mine!r}, on Spark {theirs[row]!r}; {_inputs(column, table, row)}"
     step = max(1, len(spark.failed) // FAILURES_CHECKED)
     for row in spark.failed[::step]:
@@ -126,8 +148,8 @@ def _in_process(engine: DuckDbEngine, table: pa.Table, rows: Sequence[int], colu
     try:
         (values,) = engine.evaluate(table.take(pa.array(rows, pa.int64())), values=[column]).values
     except ConditionError as error:
-        if len(rows) == 1:
-            return [error]
+        if len(rows) < 2:
+            return [error] * len(rows)
         half = len(rows) // 2
         return [v for part in (rows[:half], rows[half:]) for v in _in_process(engine, table, part, column)]
     assert values.type == column.type
@@ -141,10 +163,36 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
     return list(column.to_pylist())
 
 
-def _same(ours: Any, theirs: Any) -> bool:
-    """Whether both are equal to the bit: NaN equals itself, -0.0 differs from 0.0."""
+def _is_refused(value: Any) -> bool:
+    """Whether a value is one that only Spark computes, which an error says."""
+    return isinstance(value, ConditionError) and "available on Spark" in str(value)
+
+
+def _is_far(value: Any, type_: pa.DataType) -> bool:
+    """Whether a time is outside the years 1 to 9999, in which times lie in process."""
+    unit = 1 if type_ == pa.date32() else 86_400_000_000
+    first, last = -719_162 * unit, 2_932_897 * unit
+    return pa.types.is_temporal(type_) and value is not None and not first <= value < last
+
+
+def is_exact(expression: Expression) -> bool:
+    """Whether the expression has only functions that give Spark's result to the last bit."""
+    if not isinstance(expression, Call):
+        return True
+    ways = BY_NAME.get(expression.function, ())
+    return all(way.is_exact for way in ways) and all(map(is_exact, expression.args))
+
+
+def _same(ours: Any, theirs: Any, ulps: int) -> bool:
+    """Whether both are equal to the bit, or up to some units in the last place: NaN equals itself, -0.0 differs from
+    0.0.
+    """
     if isinstance(ours, float) and isinstance(theirs, float):
-        return (math.isnan(ours) and math.isnan(theirs)) or struct.pack("d", ours) == struct.pack("d", theirs)
+        if math.isnan(ours) or math.isnan(theirs) or math.isinf(ours) or math.isinf(theirs):
+            return struct.pack("d", ours) == struct.pack("d", theirs) or (math.isnan(ours) and math.isnan(theirs))
+        return abs(ours - theirs) <= ulps * math.ulp(theirs) and math.copysign(1, ours) == math.copysign(1, theirs)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(_same(a, b, ulps) for a, b in zip(ours, theirs, strict=True))
     return bool(ours == theirs) and isinstance(ours, bool) == isinstance(theirs, bool)
 
 

@@ -12,7 +12,7 @@ from tests.hosts.comparison import differences, in_session, on_spark
 from tests.hosts.expressions import EXPRESSIONS, ZONED
 from tests.hosts.values import values_table
 
-from cepheid.hosts.duckdb.functions import BY_NAME
+from cepheid.hosts.duckdb.functions.table import BY_NAME
 from cepheid.hosts.duckdb.lists import IN_LIST
 from cepheid.hosts.duckdb.translate import RULES
 from cepheid.lang.expression import Call, Expression

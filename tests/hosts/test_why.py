@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
@@ -14,9 +13,6 @@ from tests.searching import share
 
 import cepheid
 from cepheid import ConditionError, IntervalPattern, Limits, Pattern, SchemaError, Skip, detect, why
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 A = Pattern.begin("a").where("kind = 'a'")
 START = datetime(2026, 1, 1)  # noqa: DTZ001 the times have no zone
@@ -137,13 +133,6 @@ def test_other_patterns(pattern: object, given: str) -> None:
     time = ("at", "at") if isinstance(pattern, IntervalPattern) else "at"
     with pytest.raises(SchemaError, match=f"why explains one pattern of stages, made with .*; it was given {given}"):
         why(events("ab"), pattern, key="k", time=time)  # type: ignore[arg-type]
-
-
-@pytest.mark.spark
-def test_events_on_spark(spark: SparkSession) -> None:
-    """A DataFrame is refused, with how to collect a part of it."""
-    with pytest.raises(SchemaError, match=r"why reads events in process: give it some of them, as in .*toArrow\(\)"):
-        why(spark.range(1), FOLLOWED, key="id", time="at")
 
 
 def test_it_is_public() -> None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -116,6 +116,66 @@ _DAYS = [
     "2020-13-01",
     "1582-10-10",
 ]
+_WRITTEN_CLOCKS = [
+    "29.02.2020 12:30",
+    "2020-02-29 12:30:45",
+    "2020-02-29T12:30:45.123",
+    "2020-02-29t12:30:45.123",
+    "2021-03-28 02:30:00",
+    "2021-10-31 02:30:00",
+    "2021-02-29 00:00:00",
+    "2020-02-29 24:00:00",
+    "2020-02-29 23:59:60",
+    "0000-01-01 00:00:00",
+    "1.1.2020 1:1",
+    "31.12.9999 23:59",
+    "2020-02-29",
+    "2020-02-29 12:30",
+    " 2020-02-29 1:2:3 ",
+    "2020-02-29 12:30:45.1234567",
+    "2020-02-29T12:30:45Z",
+    "2020-02-29 12:30:45 UTC",
+    "2020-02-29 12:30:45+01:00",
+    "2020-02-29 12:30:45-0530",
+    "2020-02-29 12:30:45.5+1",
+    "2020-02-29T",
+    "2020-02-29 12:3",
+    "2020-02-29 12:30:",
+    "2020-02-29 12:30:45.",
+    "2020-02-29 12:30:45 Europe/Berlin",
+    "2020-02-29 12:30:45+1:3",
+    "2020-02-29 12:30:45+18:30",
+    "2020-02-29 12:30Z",
+    "12:30:45",
+    "12020-01-01",
+    "2020-02-30 00:00:00",
+    "2020-2-9 1",
+    "2020-02",
+    "2020",
+    "x",
+    "",
+]
+_JSON = [
+    '{"a": 1, "b": {"c": "x"}}',
+    '{"a": "text", "b": [1, 2, {"c": 3}]}',
+    '{"a": null, "b": ""}',
+    '{"a": true, "a b": 5, "b": [[]]}',
+    '{"a": 12345678901234567890, "d": 0.5}',
+    '{"a": 123456789012345678901234567890}',
+    '{"a": "\\u00e9\\n\\"x", "b": "日本"}',
+    '{"a": 1.50, "d": 1e2}',
+    '{"a": -12.25, "d": 100.0}',
+    '{"d": 0.0001, "a": -0}',
+    '{"a": 1, "a": 2}',
+    ' [1, "x", {"a": 2}]',
+    '[{"a": 1}]',
+    "{}",
+    '{"a"',
+    "abc",
+    "5",
+    "",
+    "{'a': 1}",
+]
 _DATES = [
     date(1970, 1, 1),
     date(1969, 12, 31),
@@ -176,11 +236,11 @@ def _decimals(digits: int, scale: int) -> list[Decimal]:
         10**scale,
         10**digits - 1,
         1 - 10**digits,
-        5 * 10 ** (scale - 1),
-        -25 * 10 ** (scale - 1),
+        5 * 10**scale // 10,
+        -25 * 10**scale // 10,
         12345,
     ]
-    return [Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale)) for n in unscaled]
+    return [Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale)) for n in unscaled if abs(n) < 10**digits]
 
 
 _COLUMNS: dict[str, tuple[list[Any], pa.DataType]] = {
@@ -197,6 +257,8 @@ _COLUMNS: dict[str, tuple[list[Any], pa.DataType]] = {
     "d9": (_decimals(9, 2), pa.decimal128(9, 2)),
     "d18": (_decimals(18, 4), pa.decimal128(18, 4)),
     "d38": (_decimals(38, 10), pa.decimal128(38, 10)),
+    "whole": (_decimals(38, 0), pa.decimal128(38, 0)),
+    "tiny": (_decimals(38, 38), pa.decimal128(38, 38)),
     "b": ([True, False], pa.bool_()),
     "c": ([True, False], pa.bool_()),
     "s": (_TEXTS, pa.string()),
@@ -209,7 +271,21 @@ _COLUMNS: dict[str, tuple[list[Any], pa.DataType]] = {
     "ts": ([m.replace(tzinfo=UTC) for m in _MOMENTS], pa.timestamp("us", "UTC")),
     "ts2": ([m.replace(tzinfo=UTC) for m in _MOMENTS], pa.timestamp("us", "UTC")),
     "ntz": (_CLOCKS, pa.timestamp("us")),
-    "arr": ([[], [1], [1, None, 3]], pa.list_(pa.int32())),
+    "dur": (
+        [timedelta(microseconds=n) for n in (0, 1, -1, 3_600_000_000, -5_400_000_000, 90_061_000_001, 2**62, -(2**62))],
+        pa.duration("us"),
+    ),
+    "bin": ([b"", b"a", b"abc", b"\x00\xff", "äöü".encode()], pa.binary()),
+    "arr": ([[], [1], [1, None, 3], [3, 2, 1, 2], [-(2**31), 2**31 - 1]], pa.list_(pa.int32())),
+    "floats": ([[], [1.5, None], [_NAN, 0.0, -0.0], [_INF, -1.0, _NAN, None]], pa.list_(pa.float64())),
+    "js": (_JSON, pa.string()),
+    "clock": (_WRITTEN_CLOCKS, pa.string()),
+    "pairs": (
+        [[{"x": 1, "t": datetime(2020, 1, 1, tzinfo=UTC)}], [{"x": None, "t": None}, None], [None], []],
+        pa.list_(pa.struct([("x", pa.int32()), ("t", pa.timestamp("us", "UTC"))])),
+    ),
+    "texts": ([[], ["a"], ["a", None, ""], ["b", "abc", "a"], [None]], pa.list_(pa.string())),
+    "ages": ([[], [("a", 1)], [("a", None), ("", 2), ("b", 3)]], pa.map_(pa.string(), pa.int32())),
     "st": (
         [{"x": 1, "t": datetime(2020, 1, 1, tzinfo=UTC)}, {"x": None, "t": None}],
         pa.struct([("x", pa.int32()), ("t", pa.timestamp("us", "UTC"))]),
@@ -217,17 +293,17 @@ _COLUMNS: dict[str, tuple[list[Any], pa.DataType]] = {
 }
 
 
-def values_table() -> pa.Table:
+def values_table(rows: int = ROWS) -> pa.Table:
     """Rows that combine the special values of every type, including NULL."""
     source = random.Random(7)
-    arrays = {name: pa.array(_picked(values, source), type_) for name, (values, type_) in _COLUMNS.items()}
+    arrays = {name: pa.array(_picked(values, source, rows), type_) for name, (values, type_) in _COLUMNS.items()}
     return pa.table(arrays)
 
 
-def _picked(values: list[Any], source: random.Random) -> list[Any]:
+def _picked(values: list[Any], source: random.Random, rows: int) -> list[Any]:
     """All values, then random ones; the order is random, so that each column's values meet those of the others."""
     all_values = [*values, None]
-    rest = [source.choice(all_values) for _ in range(ROWS - len(all_values))]
+    rest = [source.choice(all_values) for _ in range(rows - len(all_values))]
     picked = all_values + rest
     source.shuffle(picked)
     return picked

@@ -133,7 +133,7 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
         ),
         ("f * one.f > 1", "'*' on FLOAT is not known across events", "Cast one side to DOUBLE."),
         ("d - one.d > interval 1 day", "'-' is not known for dates across events", "Cast the dates to TIMESTAMP."),
-        ("price div one.price > 1", "DIV of decimals is not known across events", "Cast both to BIGINT."),
+        ("price div one.price > 1", "div of decimals is not known across events", "Cast both to BIGINT."),
         (
             "(time - one.time) * 2 > interval 1 day",
             "an interval cannot be multiplied or divided across events",

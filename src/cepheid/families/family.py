@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TracedMatcher,
     )
     from cepheid.matchers.shipped_events import ShippedEvents
+    from cepheid.output.funnel import Funnel
     from cepheid.plan.division import TimeSlices
     from cepheid.plan.engine import SqlEngine
     from cepheid.plan.lifted import OutputName
@@ -204,6 +205,10 @@ class Family(Protocol):
         known.
         """
         raise AssertionError(f"{self.noun} is not observed")
+
+    def empty_funnel(self, pattern: Any, read: Mapping[str, int]) -> Funnel:  # noqa: ARG002
+        """The funnel of events that start nothing; `read` has the counts of the events read."""
+        raise AssertionError(f"{self.noun} has no funnel")
 
     def traced(self, compiled: Any, until: int | None) -> TracedMatcher:  # noqa: ARG002
         """The matcher for the steps of one key; only for kinds that explain misses."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cepheid.matchers.stages.observed import ObservedMatcher, TracedMatcher
     from cepheid.matchers.stages.parts import StagesPart
     from cepheid.matchers.stages.runner import StagesRunner
+    from cepheid.output.funnel import Funnel
     from cepheid.plan.division import TimeSlices
     from cepheid.plan.engine import SqlEngine
     from cepheid.plan.lifted import OutputName
@@ -149,6 +150,12 @@ class Stages(Family):
         from cepheid.matchers.stages.observed import ObservedMatcher
 
         return ObservedMatcher(compiled, until=until, events=events)
+
+    def empty_funnel(self, pattern: Pattern, read: Mapping[str, int]) -> Funnel:
+        from cepheid.kernel.stages.observed.tally import Tally
+        from cepheid.output.stages.funnel import funnel_of
+
+        return funnel_of(pattern, Tally(), relevant=0, read=read)
 
     def traced(self, compiled: CompiledPlans, until: int | None) -> TracedMatcher:
         from cepheid.matchers.stages.observed import TracedMatcher

@@ -29,6 +29,8 @@ class Literal:
     value: Constant
     type: pa.DataType
     span: Span
+    days: bool = False
+    """Whether it is an interval written in days and weeks alone: a DATE moved by it is a DATE."""
 
 
 @dataclass(frozen=True)

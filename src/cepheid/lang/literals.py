@@ -160,6 +160,11 @@ def read_interval(text: str) -> timedelta | None:
     return None if months else timedelta(microseconds=total)
 
 
+def is_of_days(text: str) -> bool:
+    """Whether the interval that `read_interval` reads is written in days and weeks alone."""
+    return {unit_name(word) for word in re.findall("[A-Za-z]+", text)} in ({"day"}, {"week"}, {"day", "week"})
+
+
 def read_interval_fields(text: str, first: str, last: str) -> timedelta | None:
     """The length of `INTERVAL 'text' first TO last`, such as '1 02:03:04' DAY TO SECOND; None for YEAR TO MONTH."""
     if (first, last) == ("year", "month"):

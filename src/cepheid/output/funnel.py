@@ -54,6 +54,11 @@ class Funnel:
             counts[stopped.fate] += stopped.starts
         return dict(counts.most_common())
 
+    @staticmethod
+    def from_dict(numbers: Mapping[str, Any]) -> Funnel:
+        """The funnel with the numbers of `to_dict`."""
+        return Funnel(**{**numbers, "stopped": tuple(Stopped(**one) for one in numbers["stopped"])})
+
     def to_dict(self) -> dict[str, Any]:
         """All numbers, in values of JSON."""
         return {**asdict(self), "reached": dict(self.reached), "stopped": [asdict(one) for one in self.stopped]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -12,7 +12,12 @@ from cepheid.cli.failure import failures_reported, print_json
 from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cepheid.hosts.in_process.why import Why
+    from cepheid.hosts.spark.batch.why import WhyOnSpark
+    from cepheid.output.near_misses import NearMisses
+    from cepheid.output.trace import Trace
 
 
 @o.spread
@@ -29,7 +34,7 @@ def why(
     type_: o.TypeColumn = None,
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
-    written: o.Written,
+    reading: o.Reading,
     bounds: o.Bounds,
     as_of: Annotated[
         str | None,
@@ -49,12 +54,11 @@ def why(
 ) -> None:
     """Say why events did not match: how far partial matches came, and what ended those that became no match.
 
-    The pattern must be one of stages. The slow definition of matching runs, some 20,000 events a second.
+    The pattern must be one of stages.
     """
-    if time is None and not written.no_time:
+    if time is None and not reading.no_time:
         raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
     wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
-    reading = o.Reading(**vars(written))
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
     parameters, traced = o.parameters_from(parameter), o.named_sql(trace, "--trace")
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
@@ -62,9 +66,7 @@ def why(
 
         opened = open_pattern(pattern, parameters, type_)
         with opened.problems_located():
-            asked = _asked(opened.pattern, options, as_of, nulls)
-            found = asked if traced is None else asked.trace(traced)
-            changes = asked.changes if near else None
+            found, changes = _asked(opened.pattern, options, _Asked(as_of, nulls, traced, near))
         if as_json:
             more = {} if changes is None else {"near": changes.to_dict()}
             print_json({"ok": True, "exit_code": 0, **found.to_dict(), **more})
@@ -72,13 +74,25 @@ def why(
             sys.stdout.write(f"{found}\n" if changes is None else f"{found}\n{changes}\n")
 
 
-def _asked(pattern: Any, options: o.EventOptions, as_of: str | None, nulls: Nulls) -> Why:
+class _Asked(NamedTuple):
+    """What is asked about the events."""
+
+    as_of: str | None
+    nulls: Nulls
+    traced: Mapping[str, str] | None
+    """The key to trace; None: the funnel is asked for."""
+    near: bool
+
+
+def _asked(pattern: Any, options: o.EventOptions, asked: _Asked) -> tuple[Why | WhyOnSpark | Trace, NearMisses | None]:
     from rich.console import Console
 
     from cepheid.cli.events import doing, opened_events
     from cepheid.detect import why as ask
 
     errors = Console(stderr=True)
-    asked = {name: value for name, value in options.asked().items() if name not in ("measures", "outputs")}
+    given = {name: value for name, value in options.asked().items() if name not in ("measures", "outputs")}
     with opened_events(options, errors) as events, doing(f"Looking for {pattern.name}", errors):
-        return ask(events, pattern, **asked, as_of=as_of, nulls=nulls)
+        found = ask(events, pattern, **given, as_of=asked.as_of, nulls=asked.nulls)
+        changes = found.changes if asked.near else None
+        return found if asked.traced is None else found.trace(asked.traced), changes

@@ -1,4 +1,4 @@
-"""Casts with Spark's ANSI results. Casts that are missing here (double to string, text to timestamp, …) need Spark."""
+"""Casts with Spark's ANSI results. Casts that are missing here (double to string, …) need Spark."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ from pyarrow import types as arrow
 
 from cepheid.hosts.duckdb.decimals import as_decimal
 from cepheid.hosts.duckdb.fragment import Fragment, as_double, bound, duckdb_type, fail, local, widened
-from cepheid.hosts.duckdb.operators import NotInProcess
-from cepheid.plan.conditions.types import is_decimal, is_float, is_integer, is_numeric, is_string, is_time, sql_name
+from cepheid.hosts.duckdb.rule import NotInProcess
+from cepheid.hosts.duckdb.text_times import timestamp_of_text
+from cepheid.plan.conditions.types import (
+    is_binary,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_numeric,
+    is_string,
+    is_time,
+    sql_name,
+)
 
 # What Spark trims around a number or date in text.
 _SPACE = r"[\x00-\x20\x7f]*"
@@ -22,7 +32,7 @@ _DECIMAL = rf"\A{_SPACE}({_NUMBER}){_SPACE}\z"
 # For a DOUBLE, Java trims the text. To Java, 0x7f is not a space, and an F or D may follow the number.
 _BLANK = r"[\x00-\x20]*"
 _DOUBLE = rf"\A{_BLANK}({_NUMBER})[dDfF]?{_BLANK}\z"
-_HEXADECIMAL = rf"\A{_BLANK}[+-]?0[xX]"
+_HEXADECIMAL = rf"\A{_BLANK}[+-]?0[xX][0-9a-fA-F.]*[pP]"
 _NAN = rf"\A{_BLANK}(?:(?i:nan)|[+-]NaN){_BLANK}\z"
 _INFINITY = rf"\A{_BLANK}([+-]?)(?i:inf|infinity){_BLANK}\z"
 _AFTER = rf"(?:[ T](?s:.*))?{_SPACE}\z"
@@ -32,6 +42,9 @@ _DATE = rf"\A{_SPACE}\+?0{{0,3}}([0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}}){_AFTER}"
 _FAR = rf"\A{_SPACE}(?:-[0-9]{{4,7}}|\+?[0-9]{{5,7}})(?:{_SPACE}\z|-)"
 _TRUE = rf"(?i)\A{_SPACE}(?:t|true|y|yes|1){_SPACE}\z"
 _FALSE = rf"(?i)\A{_SPACE}(?:f|false|n|no|0){_SPACE}\z"
+
+
+_LONG_DIGITS = 18
 
 
 class Mode(Enum):
@@ -45,7 +58,7 @@ class Mode(Enum):
 
 def cast(value: Fragment, type_: pa.DataType, zone: str, mode: Mode) -> Fragment:
     """`value` as `type_`; on a row where that fails, an error or NULL, depending on the mode."""
-    wide = widened(value, type_, zone)
+    wide = None if is_decimal(type_) and value.type != type_ else widened(value, type_, zone)
     if wide is not None and not (is_string(value.type) and arrow.is_timestamp(type_) and value.literal is None):
         return replace(wide, literal=None)
     for accepts, rule in _RULES:
@@ -67,7 +80,10 @@ def _number_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -
     if is_integer(type_) and is_float(value.type):
         return _float_to_integer(value, type_, mode)
     if is_integer(type_) and is_decimal(value.type):
-        return _plain(f"trunc({value.text})", value, type_, mode)
+        # Spark rounds a long decimal to a double first, except for BIGINT.
+        rounds = value.type.precision > _LONG_DIGITS and type_ != pa.int64()
+        number = as_double(value) if rounds else value.text
+        return _plain(f"trunc({number})", value, type_, mode)
     if is_float(value.type):
         return _float_to_decimal(value, type_, mode)
     return _plain(value.text, value, type_, mode)
@@ -89,7 +105,10 @@ def _float_to_decimal(value: Fragment, type_: pa.DataType, mode: Mode) -> Fragme
 
 
 def _exact_to_text(value: Fragment, type_: pa.DataType, _: str, __: Mode) -> Fragment:
-    return Fragment(f"CAST({value.text} AS VARCHAR)", type_, raises=value.raises)
+    text = f"CAST({value.text} AS VARCHAR)"
+    if is_decimal(value.type) and value.type.precision == value.type.scale:
+        text = f"regexp_replace({text}, '^(-?)[.]', '\\10.')"
+    return Fragment(text, type_, raises=value.raises)
 
 
 def _number_to_boolean(value: Fragment, type_: pa.DataType, _: str, __: Mode) -> Fragment:
@@ -137,6 +156,14 @@ def _text_to_date(value: Fragment, type_: pa.DataType, _: str, mode: Mode) -> Fr
     return replace(_plain(bound(value.text, day), value, type_, mode), raises=True)
 
 
+def _text_to_timestamp(value: Fragment, type_: pa.DataType, zone: str, mode: Mode) -> Fragment:
+    return timestamp_of_text(value, type_, zone, fails=mode is Mode.STRICT)
+
+
+def _text_to_binary(value: Fragment, type_: pa.DataType, _: str, __: Mode) -> Fragment:
+    return Fragment(f"encode({value.text})", type_, raises=value.raises)
+
+
 def _time_to_text(value: Fragment, type_: pa.DataType, zone: str, __: Mode) -> Fragment:
     clock = value.text if value.type == pa.date32() else local(value, zone)
     error = fail("a year before 1 or after 9999 as text; it is available on Spark", type_)
@@ -153,7 +180,7 @@ def _timestamp_to_number(value: Fragment, type_: pa.DataType, _: str, mode: Mode
 def _between_numbers(source: pa.DataType, target: pa.DataType) -> bool:
     if is_float(source):
         return is_integer(target) or is_decimal(target)
-    return is_numeric(source) and (is_integer(target) or is_decimal(target))
+    return (is_numeric(source) or arrow.is_null(source)) and (is_integer(target) or is_decimal(target))
 
 
 def _is_zoned(type_: pa.DataType) -> bool:
@@ -171,6 +198,8 @@ _RULES: tuple[tuple[_Accepts, _Rule], ...] = (
     (lambda s, t: is_string(s) and t == pa.float64(), _text_to_double),
     (lambda s, t: is_string(s) and arrow.is_boolean(t), _text_to_boolean),
     (lambda s, t: is_string(s) and t == pa.date32(), _text_to_date),
+    (lambda s, t: is_string(s) and arrow.is_timestamp(t), _text_to_timestamp),
+    (lambda s, t: is_string(s) and is_binary(t), _text_to_binary),
     (lambda s, t: is_time(s) and is_string(t), _time_to_text),
     (lambda s, t: _is_zoned(s) and (t in (pa.int64(), pa.float64())), _timestamp_to_number),
 )

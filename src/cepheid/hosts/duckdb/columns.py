@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from pyarrow import types as arrow
 
 from cepheid.errors import EventError, PatternError, Problem, did_you_mean
-from cepheid.hosts.duckdb.fragment import Fragment, same_kind
+from cepheid.hosts.duckdb.fragment import Fragment, held_type, same_kind
 from cepheid.hosts.duckdb.translate import is_known
 from cepheid.lang.expression import Name
-from cepheid.plan.conditions.types import is_list, sql_name
+from cepheid.plan.conditions.types import sql_name
 
 Path = tuple[int, ...]
 """A column's position, then the positions of fields within fields."""
@@ -31,12 +31,10 @@ class EventColumns:
     def resolve(self, name: Name) -> Fragment:
         """The column or field that the name means. From now on `taken_from` includes it."""
         path, type_ = self._find(name)
-        if arrow.is_dictionary(type_):
-            type_ = type_.value_type
-        if not (is_known(type_) or is_list(type_)):
+        if not is_known(type_):
             raise _problem(name, f"the type {sql_name(type_)} cannot be used in process; on Spark it can")
         text = self._names.setdefault(path, f"c{len(self._names)}")
-        return Fragment(text, pa.duration("us") if arrow.is_duration(type_) else same_kind(type_))
+        return Fragment(text, same_kind(type_))
 
     def _find(self, name: Name) -> tuple[Path, pa.DataType]:
         fields: Sequence[pa.Field] = list(self._schema)
@@ -66,13 +64,14 @@ def _at(events: pa.Table, path: Path) -> pa.ChunkedArray:
 
 
 def _as_held(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if arrow.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    type_ = column.type
     try:
-        if arrow.is_timestamp(column.type):
-            return viewed(column.cast(pa.timestamp("us", column.type.tz)), pa.timestamp("us"))
-        if arrow.is_duration(column.type):
+        if arrow.is_timestamp(type_):
+            return viewed(column.cast(pa.timestamp("us", type_.tz)), pa.timestamp("us"))
+        if arrow.is_duration(type_):
             return viewed(column.cast(pa.duration("us")), pa.int64())
+        if arrow.is_dictionary(type_) or arrow.is_nested(type_):
+            return column.cast(held_type(type_))
     except pa.ArrowInvalid as error:
         message = f"a time does not fit microseconds: {error}. Round the column to microseconds first"
         raise EventError(message) from error

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyarrow import types as arrow
 
 from cepheid.hosts.duckdb.fragment import Fragment, as_double, bound, duckdb_type
 from cepheid.plan.conditions.types import MAX_DIGITS, is_decimal, is_float, is_integer
@@ -97,5 +96,5 @@ def places_in(args: Sequence[Fragment]) -> int | None:
     if len(args) == 1:
         return 0
     literal = args[1].literal
-    known = literal is not None and is_integer(literal.type) and not arrow.is_null(literal.type)
+    known = literal is not None and is_integer(literal.type) and literal.type != pa.int64()
     return int(str(literal.value)) if literal is not None and known and int(str(literal.value)) >= 0 else None

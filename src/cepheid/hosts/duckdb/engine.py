@@ -16,7 +16,7 @@ from pyarrow import types as arrow
 from cepheid.errors import ConditionError, PatternError, Problem
 from cepheid.events.batch import row_shown
 from cepheid.hosts.duckdb.columns import EventColumns, viewed
-from cepheid.hosts.duckdb.fragment import Fragment
+from cepheid.hosts.duckdb.fragment import Fragment, held_type
 from cepheid.hosts.duckdb.lists import Lists
 from cepheid.hosts.duckdb.translate import translate
 from cepheid.lang.expression import Expression
@@ -228,4 +228,6 @@ def as_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
         return viewed(column, pa.timestamp("us", type_.tz))
     if arrow.is_duration(type_):
         return viewed(column, type_)
+    if arrow.is_map(type_):  # Arrow casts a map only if its parts have the types already
+        return column.cast(held_type(type_)).cast(type_)
     return column.cast(type_)

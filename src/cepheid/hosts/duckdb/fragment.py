@@ -7,6 +7,7 @@ have the same name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -17,10 +18,13 @@ from pyarrow import types as arrow
 
 from cepheid.lang.expression import Constant, Literal
 from cepheid.plan.conditions.types import (
+    DURATION,
     TIMESTAMP_NTZ,
+    is_binary,
     is_decimal,
     is_float,
     is_integer,
+    is_list,
     is_numeric,
     is_string,
     sql_name,
@@ -52,6 +56,15 @@ def duckdb_type(type_: pa.DataType) -> str:
         return "TIMESTAMP"
     if arrow.is_duration(type_):
         return "BIGINT"
+    if arrow.is_interval(type_):
+        return "INTEGER"
+    if is_list(type_):
+        return f"{duckdb_type(type_.value_type)}[]"
+    if arrow.is_map(type_):
+        return f"MAP({duckdb_type(type_.key_type)}, {duckdb_type(type_.item_type)})"
+    if arrow.is_struct(type_):
+        fields = ", ".join(f'"{f.name.replace(chr(34), chr(34) * 2)}" {duckdb_type(f.type)}' for f in type_)
+        return f"STRUCT({fields})"
     name = {"INT": "INTEGER", "BINARY": "BLOB"}
     return name.get(sql_name(type_), sql_name(type_))
 
@@ -130,6 +143,8 @@ def widened(fragment: Fragment, type_: pa.DataType, zone: str) -> Fragment | Non
     """The value in another type that can hold it, if Spark converts it implicitly; otherwise None."""
     if fragment.type == type_ or (is_string(fragment.type) and is_string(type_)):
         return fragment
+    if arrow.is_null(type_):
+        return None
     if fragment.literal is not None and is_string(fragment.type):
         return _time_from_text(fragment.literal, type_, zone)
     text = _widened_text(fragment, type_, zone)
@@ -193,6 +208,32 @@ def same_kind(type_: pa.DataType) -> pa.DataType:
     """The one Arrow type that stands for a Spark type here. Strings and timestamps have several in Arrow."""
     if is_string(type_):
         return pa.string()
+    if is_binary(type_):
+        return pa.binary()
     if arrow.is_timestamp(type_):
         return TIMESTAMP if type_.tz else TIMESTAMP_NTZ
+    if arrow.is_duration(type_):
+        return DURATION
+    return _with_parts(type_, same_kind)
+
+
+def held_type(type_: pa.DataType) -> pa.DataType:
+    """The Arrow type of the values that DuckDB gets for a column of the type."""
+    if arrow.is_timestamp(type_):
+        return pa.timestamp("us")
+    if arrow.is_duration(type_):
+        return pa.int64()
+    return _with_parts(type_, held_type)
+
+
+def _with_parts(type_: pa.DataType, of: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """A dictionary's values, or an array, map or struct, with the types of its parts replaced."""
+    if arrow.is_dictionary(type_):
+        return of(type_.value_type)
+    if is_list(type_):
+        return pa.list_(of(type_.value_type))
+    if arrow.is_map(type_):
+        return pa.map_(of(type_.key_type), of(type_.item_type))
+    if arrow.is_struct(type_):
+        return pa.struct([(field.name, of(field.type)) for field in type_])
     return type_

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.hosts.duckdb.fragment import Fragment
-from cepheid.hosts.duckdb.operators import NotInProcess
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.plan.conditions.types import is_integer, is_string
 from cepheid.plan.semantics.name_lists import MARK
@@ -105,19 +104,3 @@ def in_list(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
     (name,) = args
     assert name.literal is not None
     return Fragment(str(name.literal.value), pa.bool_())
-
-
-def split(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
-    """The array of a long list of names."""
-    text, mark = (arg.literal for arg in args)
-    if text is None or mark is None or mark.value != MARK:
-        raise NotInProcess("'split'")
-    return Fragment(f"string_split({args[0].text}, {args[1].text})", pa.list_(pa.string()))
-
-
-def array_contains(call: Call, args: Sequence[Fragment], __: str) -> Fragment:
-    """Whether a long list of names has the value."""
-    array, value = args
-    if not (isinstance(call.args[0], Call) and call.args[0].function == "split" and is_string(value.type)):
-        raise NotInProcess("'array_contains'")
-    return Fragment(f"list_contains({array.text}, {value.text})", pa.bool_(), raises=value.raises)

@@ -7,54 +7,38 @@ Where the right one can fail, a CASE has the same effect here. `NotInProcess` is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.errors import PatternError, Problem
 from cepheid.hosts.duckdb.decimals import places_in, quotient, remainder, rounded, rounded_type
-from cepheid.hosts.duckdb.fragment import UTC_NAMES, Fragment, duckdb_type, fail, local, widened
-from cepheid.lang.expression import Call, Literal
+from cepheid.hosts.duckdb.fragment import Fragment, bound, duckdb_type, fail
+from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, converted, guarded
+from cepheid.hosts.duckdb.time_arithmetic import time_arithmetic
+from cepheid.lang.expression import Call
 from cepheid.plan.conditions.result_types import common_type, operand_types, type_of_call
 from cepheid.plan.conditions.types import (
-    DURATION,
     as_decimal,
     is_decimal,
     is_float,
     is_integer,
     is_numeric,
     is_orderable,
+    is_time,
     sql_name,
 )
 
-Rule: TypeAlias = Callable[[Call, Sequence[Fragment], str], Fragment]
 DIVISION_BY_ZERO = "division by zero"
 MAX_DIGITS = 38
-
-
-class NotInProcess(Exception):
-    """An expression that cannot be translated with exactly Spark's result; the message says what and why."""
+_NEGATED_DIGITS = 34
+"""Spark rounds to this many digits when it changes the sign of a decimal."""
 
 
 def _types(args: Sequence[Fragment]) -> list[pa.DataType]:
     return [arg.type for arg in args]
-
-
-def _to(arg: Fragment, type_: pa.DataType, zone: str) -> Fragment:
-    wide = widened(arg, type_, zone)
-    if wide is None:
-        raise NotInProcess(f"{sql_name(arg.type)} is not converted to {sql_name(type_)} here")
-    return wide
-
-
-def guarded(args: Sequence[Fragment], text: str, type_: pa.DataType, *, fails: bool = False) -> Fragment:
-    """`text` over `args`. NULL if an argument before one that can fail is NULL: the latter is then not evaluated."""
-    last = max((i for i, arg in enumerate(args) if arg.raises), default=0)
-    if nulls := " OR ".join(f"{arg.text} IS NULL" for arg in args[:last]):
-        text = f"CASE WHEN {nulls} THEN CAST(NULL AS {duckdb_type(type_)}) ELSE {text} END"
-    return Fragment(f"({text})", type_, raises=fails or any(arg.raises for arg in args))
 
 
 def _conjunction(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
@@ -73,7 +57,7 @@ def _boolean(call: Call, i: int, arg: Fragment, zone: str) -> Fragment:
     if not (arrow.is_boolean(arg.type) or arrow.is_null(arg.type)):
         span = call.args[i].span if i < len(call.args) else call.span
         raise PatternError(Problem(f"a BOOLEAN is needed here, this is {sql_name(arg.type)}", span=span))
-    return _to(arg, pa.bool_(), zone)
+    return converted(arg, pa.bool_(), zone)
 
 
 def _not(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
@@ -102,7 +86,7 @@ def _comparable(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragmen
         common = pa.bool_()
     if not is_orderable(common):
         raise NotInProcess(f"values of type {sql_name(common)} are not compared here")
-    return [_to(arg, common, zone) for arg in args]
+    return [converted(arg, common, zone) for arg in args]
 
 
 def _common_with_text(call: Call, args: Sequence[Fragment], types: Sequence[pa.DataType]) -> pa.DataType:
@@ -135,37 +119,43 @@ def _in(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     return Fragment(f"({value.text} IN ({', '.join(o.text for o in options)}))", pa.bool_(), raises=value.raises)
 
 
-def _arithmetic(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+def arithmetic(call: Call, args: Sequence[Fragment], zone: str, *, forgiving: bool = False) -> Fragment:
+    """`+`, `-`, `*`, `/`, `div` and `%`; if `forgiving`, division by zero gives NULL."""
+    if any(is_time(t) or arrow.is_duration(t) or arrow.is_interval(t) for t in _types(args)):
+        return time_arithmetic(call, args, zone)
     type_ = type_of_call(call, _types(args))
-    if not is_numeric(type_) or not all(is_numeric(t) or arrow.is_null(t) for t in _types(args)):
-        return _time_arithmetic(call, args, type_, zone)
+    if not is_numeric(type_):
+        raise NotInProcess(f"{call.function!r} of {' and '.join(map(sql_name, _types(args)))}")
     if is_decimal(type_):
-        return _decimal_arithmetic(call, args, type_, zone)
+        return _decimal_arithmetic(call, args, type_, zone, forgiving=forgiving)
     if call.function == "div" and any(is_decimal(arg.type) for arg in args):
         raise NotInProcess("'div' of decimals")
-    left, right = (_to(arg, type_, zone) for arg in args)
+    left, right = (converted(arg, type_, zone) for arg in args)
     if call.function in ("/", "div", "%"):
-        return _division(call.function, left, right, type_)
+        return _division(call.function, left, right, type_, forgiving=forgiving)
     return guarded((left, right), f"{left.text} {call.function} {right.text}", type_, fails=is_integer(type_))
 
 
-def _division(function: str, left: Fragment, right: Fragment, type_: pa.DataType) -> Fragment:
+def _division(function: str, left: Fragment, right: Fragment, type_: pa.DataType, *, forgiving: bool) -> Fragment:
     text = f"{left.text} {'//' if function == 'div' else function} {right.text}"
-    return _divided(function, left, right, type_, text)
+    return divided(function, left, right, type_, text, forgiving=forgiving)
 
 
-def _divided(function: str, left: Fragment, right: Fragment, type_: pa.DataType, text: str) -> Fragment:
-    """`text`, which divides, guarded against a divisor of 0."""
+def divided(
+    function: str, left: Fragment, right: Fragment, type_: pa.DataType, text: str, *, forgiving: bool = False
+) -> Fragment:
+    """`text`, which divides. A divisor of 0 fails or, if `forgiving`, gives NULL."""
     cases = ""
     if not _never_zero(right):
-        cases = f" WHEN {right.text} = 0 AND {left.text} IS NOT NULL THEN {fail(DIVISION_BY_ZERO, type_)}"
+        if not forgiving:
+            cases = f" WHEN {right.text} = 0 AND {left.text} IS NOT NULL THEN {fail(DIVISION_BY_ZERO, type_)}"
         cases += f" WHEN {right.text} = 0 THEN CAST(NULL AS {duckdb_type(type_)})"
     if function == "%" and is_integer(type_) and not _never_zero(right):
         cases += f" WHEN {right.text} = -1 THEN CAST({left.text} - {left.text} AS {duckdb_type(type_)})"
     if cases:
         text = f"CASE{cases} ELSE {text} END"
     # Spark evaluates the divisor first: if it is NULL, the dividend is not evaluated.
-    return guarded((right, left), text, type_, fails=not _never_zero(right))
+    return guarded((right, left), text, type_, fails=not (forgiving or _never_zero(right)))
 
 
 def _never_zero(divisor: Fragment) -> bool:
@@ -173,25 +163,27 @@ def _never_zero(divisor: Fragment) -> bool:
     return literal is not None and isinstance(literal.value, int | float) and literal.value not in (0, -1)
 
 
-def _decimal_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType, zone: str) -> Fragment:
+def _decimal_arithmetic(
+    call: Call, args: Sequence[Fragment], type_: pa.DataType, zone: str, *, forgiving: bool
+) -> Fragment:
     types = [as_decimal(type_ if arrow.is_null(t) else t) for t in operand_types(call, _types(args))]
-    left, right = (_to(arg, t, zone) for arg, t in zip(args, types, strict=True))
+    left, right = (converted(arg, t, zone) for arg, t in zip(args, types, strict=True))
     if call.function in "+-*":
         _require_38_digits(call.function, types)
     match call.function:
         case "+" | "-":
-            wide = [_to(side, pa.decimal128(type_.precision, type_.scale), zone) for side in (left, right)]
+            wide = [converted(side, pa.decimal128(type_.precision, type_.scale), zone) for side in (left, right)]
             text = f"{wide[0].text} {call.function} {wide[1].text}"
         case "*":
             # For two decimals of up to 18 digits DuckDB's result has 18 digits; it fails where more are needed.
             if left.type.precision <= 18 and right.type.precision <= 18:
-                left = _to(left, pa.decimal128(19, left.type.scale), zone)
+                left = converted(left, pa.decimal128(19, left.type.scale), zone)
             text = f"{left.text} * {right.text}"
         case "/" | "%":
-            divided = (quotient if call.function == "/" else remainder)(left, right, type_)
-            if divided is None:
+            exact = (quotient if call.function == "/" else remainder)(left, right, type_)
+            if exact is None:
                 raise NotInProcess(f"{call.function!r} of decimals with so many digits")
-            return _divided(call.function, left, right, type_, divided)
+            return divided(call.function, left, right, type_, exact, forgiving=forgiving)
         case _:
             raise NotInProcess(f"{call.function!r} of decimals")
     return guarded((left, right), f"CAST({text} AS {duckdb_type(type_)})", type_)
@@ -204,48 +196,19 @@ def _require_38_digits(function: str, types: Sequence[pa.DataType]) -> None:
         raise NotInProcess(f"a decimal result of {digits} digits")
 
 
-def _time_arithmetic(call: Call, args: Sequence[Fragment], type_: pa.DataType, zone: str) -> Fragment:
-    left, right = args
-    if call.function == "+" and arrow.is_duration(left.type) != arrow.is_duration(right.type):
-        left, right = (right, left) if arrow.is_duration(left.type) else (left, right)
-    if call.function in ("+", "-"):
-        if arrow.is_timestamp(left.type) and arrow.is_duration(right.type):
-            return _moved(call.function, left, right, zone)
-        if arrow.is_duration(left.type) and arrow.is_duration(right.type):
-            return guarded((left, right), f"{left.text} {call.function} {right.text}", type_, fails=True)
-        if arrow.is_timestamp(left.type) and arrow.is_timestamp(right.type):
-            return _between_times(left, right, zone)
-    raise NotInProcess(f"{call.function!r} of {sql_name(left.type)} and {sql_name(right.type)}")
-
-
-def _moved(function: str, time: Fragment, length: Fragment, zone: str) -> Fragment:
-    literal = length.literal
-    days = literal is None or abs(int(length_of(literal))) >= 86_400_000_000
-    if days and time.type.tz and zone not in UTC_NAMES:
-        raise NotInProcess("a TIMESTAMP moved by a day or more in a time zone other than UTC")
-    return guarded((time, length), f"{time.text} {function} to_microseconds({length.text})", time.type, fails=True)
-
-
-def length_of(literal: Literal) -> int:
-    """Microseconds of an interval."""
-    return int(pa.scalar(literal.value, DURATION).cast(pa.int64()).as_py() or 0)
-
-
-def _between_times(left: Fragment, right: Fragment, zone: str) -> Fragment:
-    if left.type.tz and right.type.tz and zone in UTC_NAMES:
-        clocks = (left.text, right.text)
-    else:
-        clocks = (local(left, zone), local(right, zone))
-    return guarded((left, right), f"epoch_us({clocks[0]}) - epoch_us({clocks[1]})", DURATION, fails=True)
-
-
 def _sign(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
     value = args[0]
     if arrow.is_null(value.type):
         value = Fragment("CAST(NULL AS DOUBLE)", pa.float64())
-    type_ = type_of_call(call, [value.type])
+    if is_decimal(value.type) and value.type.precision > _NEGATED_DIGITS:
+        raise NotInProcess(f"{_written(call)} of a DECIMAL of more than {_NEGATED_DIGITS} digits")
+    type_ = type_of_call(replace(call, function="abs" if call.function == "abs" else "negate"), [value.type])
     text = f"abs({value.text})" if call.function == "abs" else f"(-({value.text}))"
     return Fragment(f"CAST({text} AS {duckdb_type(type_)})", type_, raises=value.raises or not _is_inexact(type_))
+
+
+def _written(call: Call) -> str:
+    return "'-'" if call.function == "negate" else call.function
 
 
 def _is_inexact(type_: pa.DataType) -> bool:
@@ -265,6 +228,10 @@ def _round(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
 
 
 def _case(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    if len(args) < 3 or len(args) % 2 == 0:
+        raise WrongArguments(f"{call.function} takes a condition and two values, got {len(args)} arguments")
+    if call.function == "case" and any(arrow.is_null(arg.type) for arg in args[:-1:2]):
+        raise WrongArguments("WHEN takes BOOLEAN, this is NULL")
     conditions = [_boolean(call, 2 * i, arg, zone) for i, arg in enumerate(args[:-1:2])]
     results = _alike(call, [*args[1:-1:2], args[-1]], zone)
     whens = zip(conditions, results, strict=False)
@@ -283,10 +250,12 @@ def _case_of(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def _alike(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragment]:
     common = _common_with_text(call, args, _types(args))
-    return [_to(arg, common, zone) for arg in args]
+    return [converted(arg, common, zone) for arg in args]
 
 
 def _coalesce(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    if call.function != "coalesce" and len(args) != 2:
+        raise WrongArguments(f"{call.function} takes 2 values, got {len(args)}")
     alike = _alike(call, args, zone)
     text = f"coalesce({', '.join(arg.text for arg in alike)})"
     return Fragment(text, alike[0].type, raises=any(arg.raises for arg in args))
@@ -297,6 +266,9 @@ def _extreme(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     if len(args) < 2 or not is_orderable(alike[0].type):
         raise NotInProcess(f"{call.function} takes two or more values that have an order")
     text = f"{call.function}({', '.join(arg.text for arg in alike)})"
+    if is_float(alike[0].type):  # DuckDB makes 0.0 of -0.0; Spark gives the first of equal values
+        zeros = " ".join(f"WHEN {arg.text} = 0 THEN {arg.text}" for arg in alike)
+        text = bound(text, f"CASE WHEN v = 0 THEN CASE {zeros} END ELSE v END")
     return Fragment(text, alike[0].type, raises=any(arg.raises for arg in args))
 
 
@@ -307,6 +279,8 @@ def _nullif(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _nvl2(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    if len(args) != 3:
+        raise WrongArguments(f"nvl2 takes 3 values, got {len(args)}")
     known = _null_test(Call("is_not_null", (), call.span), args[:1], zone)
     return _case(Call("case", (), call.span), (known, *args[1:]), zone)
 
@@ -322,8 +296,8 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("=", "<=>", "<", "<=", ">", ">=", "!="), _comparison),
     "between": _between,
     "in": _in,
-    **dict.fromkeys(("+", "-", "*", "/", "div", "%"), _arithmetic),
-    "negate": _sign,
+    **dict.fromkeys(("+", "-", "*", "/", "div", "%"), arithmetic),
+    **dict.fromkeys(("negate", "negative"), _sign),
     "abs": _sign,
     "round": _round,
     "case": _case,

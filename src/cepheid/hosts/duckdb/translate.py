@@ -1,4 +1,4 @@
-"""Expressions as DuckDB SQL, if `functions.py`, `operators.py` and `casts.py` can give exactly Spark's results.
+"""Expressions as DuckDB SQL, if the rules and functions of this folder can give exactly Spark's results.
 
 Everything else is refused by name. `DuckDbEngine` evaluates lifted columns over Arrow tables, all in one query.
 """
@@ -6,21 +6,44 @@ Everything else is refused by name. `DuckDbEngine` evaluates lifted columns over
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from dataclasses import replace
 
 import pyarrow as pa
 from pyarrow import types as arrow
 
-from cepheid.errors import PatternError, Problem
-from cepheid.hosts.duckdb.calendar_units import date_trunc, trunc
+from cepheid.errors import PatternError, Problem, closest
 from cepheid.hosts.duckdb.casts import Mode, cast
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, local, of_literal, widened
-from cepheid.hosts.duckdb.functions import BY_NAME, Function
-from cepheid.hosts.duckdb.lists import IN_LIST, array_contains, in_list, split
-from cepheid.hosts.duckdb.operators import OPERATORS, NotInProcess, Rule, guarded
-from cepheid.hosts.duckdb.text_patterns import like, rlike
+from cepheid.hosts.duckdb.functions.aliases import ALIASES
+from cepheid.hosts.duckdb.functions.bits import BITS
+from cepheid.hosts.duckdb.functions.calendar import CALENDAR
+from cepheid.hosts.duckdb.functions.forgiving import FORGIVING
+from cepheid.hosts.duckdb.functions.formats import FORMATS
+from cepheid.hosts.duckdb.functions.function import Function
+from cepheid.hosts.duckdb.functions.json_paths import get_json_object
+from cepheid.hosts.duckdb.functions.nested import NESTED
+from cepheid.hosts.duckdb.functions.on_spark import ON_SPARK
+from cepheid.hosts.duckdb.functions.patterns import PATTERNS
+from cepheid.hosts.duckdb.functions.rounding import nanvl, positive, whole
+from cepheid.hosts.duckdb.functions.strings import STRINGS
+from cepheid.hosts.duckdb.functions.table import BY_NAME
+from cepheid.hosts.duckdb.lists import IN_LIST, in_list
+from cepheid.hosts.duckdb.operators import OPERATORS
+from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, guarded
+from cepheid.hosts.duckdb.time_arithmetic import months
 from cepheid.lang.expression import Call, Expression, Literal, Name
-from cepheid.plan.conditions.types import TIMESTAMP_NTZ, is_decimal, is_float, is_integer, is_list, is_string, sql_name
+from cepheid.lang.sql.written import written_form
+from cepheid.plan.conditions.types import (
+    TIMESTAMP_NTZ,
+    is_binary,
+    is_decimal,
+    is_float,
+    is_integer,
+    is_list,
+    is_string,
+    is_time,
+    sql_name,
+)
 
 Resolve = Callable[[Name], Fragment]
 """The column that a name means; raises PatternError."""
@@ -30,50 +53,53 @@ def _cast(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     return cast(args[0], args[1].type, zone, Mode(call.function))
 
 
-def _concat(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
-    """Concatenated texts. The result is NULL if one of them is NULL. `concat_ws` skips NULLs, and its first argument
-    separates the others.
-    """
-    texts = [widened(arg, pa.string(), zone) for arg in args]
-    known = [text for text in texts if text is not None]
-    if not args or len(known) < len(args):
-        raise NotInProcess(f"{call.function!r} of anything but STRING")
-    listed = [text.text for text in known]
-    joined = " || ".join(listed) if call.function == "concat" else f"concat_ws({', '.join(listed)})"
-    return Fragment(f"({joined})", pa.string(), raises=any(text.raises for text in known))
-
-
 RULES: dict[str, Rule] = {
     **OPERATORS,
-    "cast": _cast,
-    "try_cast": _cast,
-    "concat": _concat,
-    "concat_ws": _concat,
-    "like": like,
-    "rlike": rlike,
-    "regexp_like": rlike,
-    "date_trunc": date_trunc,
-    "trunc": trunc,
+    **ALIASES,
+    **BITS,
+    **CALENDAR,
+    **FORGIVING,
+    **FORMATS,
+    **NESTED,
+    **PATTERNS,
+    **STRINGS,
+    **dict.fromkeys(("ceil", "ceiling", "floor"), whole),
+    "positive": positive,
+    "nanvl": nanvl,
+    "get_json_object": get_json_object,
+    "interval": months,
+    **dict.fromkeys(("cast", "try_cast"), _cast),
     IN_LIST: in_list,
-    "split": split,
-    "array_contains": array_contains,
 }
+_OF_UNITS = {
+    **dict.fromkeys(("datediff", "date_diff", "timediff"), "timestampdiff"),
+    **dict.fromkeys(("dateadd", "date_add"), "timestampadd"),
+}
+"""Functions that with a unit as their first argument are another one."""
 _SPELLED = {
     "INT": pa.int32(),
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
     "BOOLEAN": pa.bool_(),
     "STRING": pa.string(),
+    "BINARY": pa.binary(),
     "DATE": pa.date32(),
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP_NTZ,
 }
 _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "INTEGER": is_integer,
+    "FLOAT": arrow.is_float32,
     "FLOATING": is_float,
     "DECIMAL": is_decimal,
     "ARRAY": is_list,
 }
+_TIMES: dict[str, tuple[Callable[[pa.DataType], bool], pa.DataType]] = {
+    "TIME": (is_time, TIMESTAMP),
+    "INSTANT": (arrow.is_timestamp, TIMESTAMP),
+    "DAY": (arrow.is_date32, pa.date32()),
+}
+"""Kinds of times into which no text is converted, and the type that the function takes."""
 
 
 def translate(expression: Expression, resolve: Resolve, zone: str) -> Fragment:
@@ -105,6 +131,8 @@ def _translate_call(call: Call, resolve: Resolve, zone: str) -> Fragment:
     except NotInProcess as reason:
         message = f"{reason}: not available in process; it is available on Spark"
         raise PatternError(Problem(message, span=call.span)) from None
+    except WrongArguments as reason:
+        raise PatternError(Problem(str(reason), span=call.span)) from None
 
 
 def _target(arg: Expression) -> Fragment:
@@ -113,39 +141,62 @@ def _target(arg: Expression) -> Fragment:
 
 
 def _unknown(call: Call) -> PatternError:
-    near = get_close_matches(call.function, [name for name in (*RULES, *BY_NAME) if name.isidentifier()], n=3)
-    hint = f"Did you mean {' or '.join(repr(name) for name in near)}?" if near else None
-    message = f"{call.function!r} is not available in process; it is available on Spark"
+    """The error for a function that is not known here. It names Spark only if Spark has the function."""
+    here = [name for name in (*RULES, *BY_NAME) if name.isidentifier()]
+    written = written_form(call.function)
+    if written != call.function or call.function in ON_SPARK:
+        near = closest(call.function, here) if call.function in ON_SPARK else []
+        message = f"{written!r} is not available in process; it is available on Spark"
+    else:
+        near = closest(call.function, [*here, *ON_SPARK.difference(here)])
+        message = f"no function named {call.function!r}"
+    hint = f"Did you mean {' or '.join(map(repr, near))}?" if near else None
     return PatternError(Problem(message, span=call.span, hint=hint))
 
 
 def _apply(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    if len(args) == 3 and call.function in _OF_UNITS:
+        call = replace(call, function=_OF_UNITS[call.function])
     if rule := RULES.get(call.function):
         try:
             return rule(call, args, zone)
         except (IndexError, ValueError) as error:
             if isinstance(error, PatternError):
                 raise
-            raise NotInProcess(f"{call.function!r} of {len(args)} arguments") from error
+            message = f"{written_form(call.function)!r} does not take {len(args)} arguments"
+            raise WrongArguments(message) from error
     for function in BY_NAME[call.function]:
         taken = [_taken(arg, kind, zone) for arg, kind in zip(args, function.takes, strict=False)]
         if len(args) == len(function.takes) and all(taken) and _constants_fit(function, args):
             return _filled(function, [arg for arg in taken if arg is not None])
-    forms = " or ".join(f"({', '.join(function.takes)})" for function in BY_NAME[call.function])
+    raise _untaken(call, args)
+
+
+def _untaken(call: Call, args: Sequence[Fragment]) -> Exception:
+    """The error for arguments that no way to call the function takes."""
+    ways = BY_NAME[call.function]
+    forms = " or ".join(f"({', '.join(way.takes)})" for way in ways)
     given = ", ".join(sql_name(arg.type) for arg in args)
-    notes = " ".join(function.notes for function in BY_NAME[call.function] if function.constants)
-    raise NotInProcess(f"{call.function} takes {forms}, got ({given}){'. ' + notes if notes else ''}".removesuffix("."))
+    message = f"{call.function} takes {forms} in process, got ({given})"
+    if notes := " ".join(way.notes for way in ways if way.constants):
+        return NotInProcess(f"{message}. {notes}".removesuffix("."))
+    return WrongArguments(message)
 
 
 def _taken(arg: Fragment, kind: str, zone: str) -> Fragment | None:
     """The argument as the function takes it; None if its type does not fit."""
     if kind in _KINDS:
         return arg if _KINDS[kind](arg.type) else None
+    if kind in _TIMES:
+        fits, type_ = _TIMES[kind]
+        if kind == "INSTANT" and arg.type == TIMESTAMP_NTZ:
+            return replace(arg, type=TIMESTAMP)  # Spark counts from 1970 on the clock
+        return widened(arg, type_, zone) if fits(arg.type) or arrow.is_null(arg.type) else None
     if kind != "LOCAL":
         return widened(arg, _SPELLED[kind], zone)
     if arrow.is_null(arg.type):
         return widened(arg, TIMESTAMP_NTZ, zone)
-    if arg.type == pa.date32() or arrow.is_timestamp(arg.type):
+    if is_time(arg.type):
         return Fragment(local(arg, zone), TIMESTAMP_NTZ, raises=arg.raises)
     return None
 
@@ -163,6 +214,12 @@ def _filled(function: Function, args: Sequence[Fragment]) -> Fragment:
 
 def is_known(type_: pa.DataType) -> bool:
     """Whether columns of the type can be used here."""
-    scalar = type_ in (*_SPELLED.values(), pa.int8(), pa.int16(), pa.float32(), pa.duration("us"), pa.null())
+    if arrow.is_dictionary(type_) or is_list(type_):
+        return is_known(type_.value_type)
+    if arrow.is_map(type_):
+        return is_known(type_.key_type) and is_known(type_.item_type)
+    if arrow.is_struct(type_):
+        return all(is_known(field.type) for field in type_)
+    scalar = type_ in (*_SPELLED.values(), pa.int8(), pa.int16(), pa.float32(), pa.null())
     time = bool(arrow.is_timestamp(type_) or arrow.is_duration(type_))
-    return scalar or is_string(type_) or is_decimal(type_) or time
+    return scalar or is_string(type_) or is_binary(type_) or is_decimal(type_) or time

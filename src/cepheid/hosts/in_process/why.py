@@ -89,15 +89,10 @@ def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) ->
     """What became of the events that started a partial match. `from_arrow` makes tables of the events' kind.
 
     Raises:
-        SchemaError: the request has several patterns, or one of a kind that does not explain misses.
-        Others: as `detect_in_process`.
+        PatternError, SchemaError, EventError, ConditionError: as `detect_in_process`.
     """
-    family = request.family
-    if request.named or not family.explains_misses:
-        given = "several patterns" if request.named else family.noun
-        raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     ready = prepared(events, request)
-    matcher = family.observed(ready.compiled, ready.until, len(ready.events))
+    matcher = request.family.observed(ready.compiled, ready.until, len(ready.events))
     for batch in ready.batches(ordered=True):
         matcher.process(batch)
     matcher.finish()
@@ -116,10 +111,15 @@ def trace_in_process(events: pa.Table, request: Request) -> Trace:
     return matcher.trace(probes, batch)
 
 
-def _events_of(events: pa.Table, request: Request, key: Mapping[str, Any]) -> pa.Table:
+def check_key(request: Request, key: Mapping[str, Any]) -> None:
+    """Raises SchemaError unless `key` has a value for each column of the key."""
     if set(key) != set(request.key):
         names = ", ".join(request.key) or "no columns, as there is no key"
         raise SchemaError(f"trace: the key has {names}; give a value for each, as in trace({{'column': value}})")
+
+
+def _events_of(events: pa.Table, request: Request, key: Mapping[str, Any]) -> pa.Table:
+    check_key(request, key)
     for name, value in key.items():
         column = events.column(name)
         if pa.types.is_dictionary(column.type):

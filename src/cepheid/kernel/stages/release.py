@@ -86,12 +86,14 @@ def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cu
                 remove_first(partials, cursor)
         remove_first(partials, cursor)
         while cursor.live and earliest_start(partials) < kept_from:
-            row = partials.rows[partials.links[START_ROW].next]
-            record_end(starts, partials, row.start, row.node, FateCode.SKIPPED, NONE)
+            if starts is not None:
+                row = partials.rows[partials.links[START_ROW].next]
+                record_end(starts, partials, row.start, row.node, FateCode.SKIPPED, NONE)
             drop_first(partials, cursor, 1)
         while cursor.completed and partials.completed[0].start < kept_from:
-            skipped = partials.completed[0]
-            record_end(starts, partials, skipped.start, skipped.node, FateCode.SKIPPED, NONE)
+            if starts is not None:
+                skipped = partials.completed[0]
+                record_end(starts, partials, skipped.start, skipped.node, FateCode.SKIPPED, NONE)
             remove_first(partials, cursor)
     return True
 
@@ -146,7 +148,8 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any, s
     """Writes a waiting match."""
     at, number = cursor.match_events + match.length, cursor.matches
     output.end[number], output.detected_at[number], output.outcome[number] = at, cursor.now, match.timeout
-    record_emitted(starts, match.start, match.timeout)
+    if starts is not None:
+        record_emitted(starts, match.start, match.timeout)
     cursor.matches += 1
     cursor.match_events = at
     node = match.node
@@ -200,8 +203,9 @@ def limit_matches(tables: Tables, partials: PartialMatches, cursor: Cursor, star
     for i in range(count):
         if more and completed[i].step == cursor.step and not completed[i].timeout:
             more -= 1
-            dropped = completed[i]
-            record_end(starts, partials, dropped.start, dropped.node, FateCode.OVER_LIMIT, NONE)
+            if starts is not None:
+                dropped = completed[i]
+                record_end(starts, partials, dropped.start, dropped.node, FateCode.OVER_LIMIT, NONE)
         else:
             swap(completed[cursor.completed], completed[i])
             cursor.completed += 1

@@ -48,6 +48,7 @@ from cepheid.kernel.stages.observed.record import (
     record_broken,
     record_deadline,
     record_end,
+    record_last,
     record_taken,
 )
 from cepheid.kernel.stages.park import has_room_to_load, has_room_to_park, load, park
@@ -208,7 +209,8 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
 def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, starts: Starts | None) -> None:
     """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
-    begin_moment(starts)
+    if starts is not None:
+        begin_moment(starts)
     forever: Any = np.int64(FOREVER)  # as a constant it would have a type of its own
     cursor.now = deadline(tables, events, partials, cursor, forever)
     in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
@@ -232,15 +234,14 @@ def run_out(
 ) -> None:
     """Ends a partial match whose deadline passes."""
     row = partials.rows[number]
-    if row.whole >= 0:
+    if starts is not None:
         record_deadline(starts, tables, events, partials, cursor, number)
+    if row.whole >= 0:
         remove_holder(partials, cursor, row.start, row.whole)
     elif tables.states[row.state].complete or tables.states[row.state].pending:
         complete(partials, cursor, row.start, row.node, row.length)
-    else:
-        record_deadline(starts, tables, events, partials, cursor, number)
-        if tables.settings[0].timeouts:
-            add(partials, cursor, row.start, row.node, row.length, TIMED_OUT)
+    elif tables.settings[0].timeouts:
+        add(partials, cursor, row.start, row.node, row.length, TIMED_OUT)
     remove(partials, cursor, number)
 
 
@@ -248,13 +249,15 @@ def run_out(
 def close(tables: Tables, partials: PartialMatches, cursor: Cursor, until: int, starts: Starts | None) -> None:
     """Ends the key. If the input goes on (`until` is a time), everything open is dropped."""
     cursor.step += 1
-    begin_moment(starts)
+    if starts is not None:
+        begin_moment(starts)
     cursor.now = NO_TIME
     if until == FOREVER:
         while cursor.live:
             end_first(tables, partials, cursor, starts)
     else:
-        record_all_open(starts, partials, cursor)
+        if starts is not None:
+            record_all_open(starts, partials, cursor)
         cursor.completed = 0
         drop_first(partials, cursor, cursor.live)
 
@@ -264,13 +267,12 @@ def end_first(tables: Tables, partials: PartialMatches, cursor: Cursor, starts: 
     """Ends the live partial match with the earliest start, because no more events come."""
     number = partials.links[START_ROW].next
     row = partials.rows[number]
+    if starts is not None:
+        record_last(starts, tables, partials, number)
     if row.whole >= 0:
-        record_end(starts, partials, row.start, row.node, FateCode.STILL_OPEN, NONE)
         remove_holder(partials, cursor, row.start, row.whole)
     elif tables.states[row.state].complete:
         complete(partials, cursor, row.start, row.node, row.length)
-    else:
-        record_end(starts, partials, row.start, row.node, FateCode.STILL_OPEN, NONE)
     remove(partials, cursor, number)
 
 
@@ -285,7 +287,8 @@ def drop_oldest(tables: Tables, partials: PartialMatches, cursor: Cursor, starts
     for _ in range(more):
         number = partials.links[START_ROW].next
         row = partials.rows[number]
-        record_end(starts, partials, row.start, row.node, FateCode.OVER_LIMIT, NONE)
+        if starts is not None:
+            record_end(starts, partials, row.start, row.node, FateCode.OVER_LIMIT, NONE)
         if row.whole >= 0:
             remove_holder(partials, cursor, row.start, row.whole)
         remove(partials, cursor, number)
@@ -314,7 +317,8 @@ def process(
     if number == START_ROW and candidates <= 0 and not may_start:
         return
     cursor.step += 1
-    begin_moment(starts)
+    if starts is not None:
+        begin_moment(starts)
     cursor.now = cursor.reached
     if number != START_ROW:
         cursor.wake = wake
@@ -374,7 +378,8 @@ def move(
         goes_on = edge.target != FINAL and not stops
         if edge.stage != IGNORED and (goes_on or edge.completes):
             taken, taken_length = append_node(partials, cursor, event, edge.stage, node), length + 1
-            record_taken(starts, start, edge.stage)
+            if starts is not None:
+                record_taken(starts, start, edge.stage)
         if edge.completes and not (longest and goes_on):
             completes = True
             complete(partials, cursor, start, taken, taken_length)
@@ -411,7 +416,7 @@ def move(
     if whole >= 0:
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
-        if not completes:
+        if starts is not None and not completes:
             record_broken(starts, tables, partials, number, word, waited, stop)
         remove(partials, cursor, number)
 

@@ -113,7 +113,7 @@ def _interval(cursor: Cursor) -> Expression:
     span = cursor.span(start)
     if value is None:
         return Call("interval", (Literal(text, pa.string(), span),), span)
-    return Literal(value, pa.duration("us"), span)
+    return Literal(value, pa.duration("us"), span, days=literals.is_of_days(text))
 
 
 def _quantities(cursor: Cursor) -> str:

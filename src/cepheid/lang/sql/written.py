@@ -1,48 +1,61 @@
-"""Operators as users write them, for messages. In the tree they have names like those of functions."""
+"""How a call is written, for messages: the names of some calls are the parser's own."""
 
 from __future__ import annotations
 
-_OPERATORS = {
+_WRITTEN = {
+    "index": "[ ]",
+    "field": ".",
+    "negate": "-",
+    "positive": "+",
+    "is_null": "IS NULL",
+    "is_not_null": "IS NOT NULL",
+    "lambda": "->",
+    "interval": "INTERVAL",
+    "case": "CASE",
+    "case_of": "CASE",
+    "in": "IN",
+    "between": "BETWEEN",
+    "like": "LIKE",
+    "like_any": "LIKE ANY",
+    "like_all": "LIKE ALL",
+    "ilike": "ILIKE",
+    "ilike_any": "ILIKE ANY",
+    "ilike_all": "ILIKE ALL",
+    "rlike": "RLIKE",
     "and": "AND",
     "or": "OR",
     "not": "NOT",
-    "in": "IN",
-    "between": "BETWEEN",
-    "case": "CASE",
-    "case_of": "CASE",
-    "div": "DIV",
-    "interval": "INTERVAL",
-    "is_null": "IS NULL",
-    "is_not_null": "IS NOT NULL",
-    "like_any": "LIKE ANY",
-    "like_all": "LIKE ALL",
-    "ilike_any": "ILIKE ANY",
-    "ilike_all": "ILIKE ALL",
-    "negate": "-",
-    "index": "[…]",
-    "field": ".",
-    "lambda": "->",
     "trim_from": "trim(… FROM …)",
-    "substr_from": "substr(… FROM …)",
     "substring_from": "substring(… FROM …)",
+    "substr_from": "substr(… FROM …)",
     "overlay_from": "overlay(… PLACING …)",
     "position_from": "position(… IN …)",
 }
-"""Names in the tree that are no functions of Spark → what is written."""
-_ALSO_FUNCTIONS = {"positive": "+", "concat": "||", "<=>": "IS"}
-"""Names in the tree that may also be written as they are → the other way to write them."""
+
+
+def written_form(function: str) -> str:
+    """The operator or function as one writes it."""
+    return _WRITTEN.get(function, function)
+
+
+_FUNCTIONS_TOO = {"positive", "like", "ilike", "rlike"}
+"""Names that Spark has functions of, too."""
 
 
 def is_operator(name: str) -> bool:
-    """Whether the name is that of an operator in the tree, which cannot be called as a function."""
-    return name in _OPERATORS
+    """Whether the name is the parser's own, which cannot be called as a function."""
+    return name in _WRITTEN and name not in _FUNCTIONS_TOO
 
 
 def as_written(function: str, text: str = "") -> str:
     """The operator or function as it is written in its text."""
-    if function in _ALSO_FUNCTIONS and text and function not in text.lower():
-        return _ALSO_FUNCTIONS[function]
-    return _OPERATORS.get(function, function)
+    if function == "concat" and text and "concat" not in text.lower():
+        return "||"
+    if function == "<=>" and text and "<=>" not in text:
+        return "IS"
+    if function in _FUNCTIONS_TOO and f"{function}(" in text.lower():
+        return function
+    return written_form(function)
 
 
 def in_words(message: str, function: str, text: str) -> str:

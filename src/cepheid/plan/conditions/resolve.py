@@ -178,8 +178,8 @@ Shape: TypeAlias = tuple[object, ...]
 def shape_of(expression: Expression) -> Shape:
     """A value that is equal for equal expressions, wherever they are in a text."""
     match expression:
-        case Literal(value, type_):
-            return ("literal", repr(value), str(type_))
+        case Literal(value, type_, days=days):
+            return ("literal", repr(value), str(type_), days)
         case Name(parts):
             return ("name", *parts)
         case Call(function, args):

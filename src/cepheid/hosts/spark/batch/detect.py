@@ -11,6 +11,7 @@ partitions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -23,6 +24,7 @@ from pyspark.sql.types import StructType
 from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
+from cepheid.families.family import Family
 from cepheid.hosts.spark.batch.slices import asked_slices, in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
 from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
@@ -49,29 +51,19 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     An action on the result raises Spark's exceptions, with our message first: events without key or time
     (`nulls="error"`), a local time that is ambiguous or does not exist, a condition that fails on an event.
     """
-    family = request.family
-    plans = plans_on_spark(events, request)
-    for warning in with_names(plans, family.warnings):
-        warn(warning)
-    zone = request.time_zone or session_zone(events)
-    until = None if request.as_of is None else instant_of(request.as_of, zone)
-    read_counts, matcher_counts = Observation(), Observation()
+    family, matcher_counts = request.family, Observation()
+    ready = prepared_on_spark(events, request)
+    plans, lift = ready.plans, ready.lift
     if request.report is not None:
-        request.report.set(lambda: counts_of(family.counts, read_counts.get | matcher_counts.get), waits=True)
-    times = Times.of_each(events, plans.schema.times, request.time_zone)
-    lift = lifting(plans, times)
+        request.report.set(lambda: counts_of(family.counts, ready.read.get | matcher_counts.get), waits=True)
     tiers = () if plans.schema.key else family.tiers(plans)
     lift.add_sub_keys(plans, [link.value for link in tiers[0].links] if tiers else family.sub_keys(plans))
-    read_events = events if until is None else events.where(times[0].until(until))
-    usable_events = counted(read_events, request, times, read_counts)
-    shipped = with_any(lift.select(usable_events), lift, relevant_to_any(family.compile(plans).relevant_to))
+    shipped, width = ready.shipped(), None
     rows = rows_of_all(family, plans)
-    ended = None if until is None else microseconds(until)
-    width = None
     divided = bool(plans.schema.key or tiers or lift.sub_keys)
     if not tiers and (slices := asked_slices(request, plans, divided=divided)) is not None:
-        shipped, width = in_slices(shipped, times[0], slices, lift)
-    task = Task(family.kind, packed(plans), tuple(lift.layout.items()), ended, zone, width)
+        shipped, width = in_slices(shipped, ready.times[0], slices, lift)
+    task = ready.task(width)
     if len(tiers) > 1:
         from_workers = from_tiers(shipped, tiers, lift, task)
     else:
@@ -81,6 +73,50 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     return without_worker_messages(from_workers, matcher_counts).select(
         *output_columns(plans, rows.names, family.last_columns)
     )
+
+
+@dataclass(frozen=True)
+class PreparedOnSpark:
+    """What is shipped to the workers, and what they are told."""
+
+    family: Family
+    plans: PlanSet[Any]
+    times: Sequence[Times]
+    lift: Lift
+    events: DataFrame
+    """Those that have key and times, up to `until`."""
+    until: int | None
+    zone: str
+    read: Observation
+    """The counts of the events read, once an action has read them."""
+
+    def shipped(self) -> DataFrame:
+        """The lifted columns, without the events that matter to no pattern."""
+        relevant = relevant_to_any(self.family.compile(self.plans).relevant_to)
+        return with_any(self.lift.select(self.events), self.lift, relevant)
+
+    def task(self, width: int | None = None) -> Task:
+        """Call it when the layout of the lifted columns is final."""
+        layout = tuple(self.lift.layout.items())
+        return Task(self.family.kind, packed(self.plans), layout, self.until, self.zone, width)
+
+
+def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
+    """The request's patterns, and the events for them. Warns of what is odd.
+
+    Raises:
+        PatternError, SchemaError: as `detect_on_spark`.
+    """
+    plans = plans_on_spark(events, request)
+    for warning in with_names(plans, request.family.warnings):
+        warn(warning)
+    zone, read = request.time_zone or session_zone(events), Observation()
+    until = None if request.as_of is None else instant_of(request.as_of, zone)
+    times = Times.of_each(events, plans.schema.times, request.time_zone)
+    read_events = events if until is None else events.where(times[0].until(until))
+    usable_events = counted(read_events, request, times, read)
+    ended = None if until is None else microseconds(until)
+    return PreparedOnSpark(request.family, plans, times, lifting(plans, times), usable_events, ended, zone, read)
 
 
 def plans_on_spark(events: DataFrame, request: Request) -> PlanSet[Any]:

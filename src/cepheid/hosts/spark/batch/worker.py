@@ -30,6 +30,9 @@ FoundRows: TypeAlias = Callable[[list[pa.Table]], list[pa.Table]]
 """Converts the tables that a matcher returns."""
 _OUTPUT_ROWS = 1 << 16
 
+CAUSED_BY_EVENTS = (ConditionError, EventError, LimitExceeded, SkipError)
+"""The errors that a worker reports."""
+
 
 class Task(NamedTuple):
     """What a worker needs for detecting matches."""
@@ -85,7 +88,7 @@ def found_in(
         for events in coalesced(batches):
             yield from _rows(rows_of(matcher.process(batch_of(events))), schema)
         yield from _rows(rows_of(matcher.finish()), schema)
-    except (ConditionError, EventError, LimitExceeded, SkipError) as error:
+    except CAUSED_BY_EVENTS as error:
         yield message(schema, ERROR, str(error))
         return
     if any(matcher.counts.values()):

@@ -38,6 +38,7 @@ class ClassKernel:
     def __init__(self, compiled: CompiledPattern, *, capacity: int = 1024) -> None:
         self._moves = Moves(compiled)
         self._window = int(compiled.tables.settings["window"][0])
+        self._each = [self._moves.first]
         self._numbers = {self._moves.first: FIRST_CLASS}
         self._known = 0
         _warm_up()  # now, as events would have to wait for it
@@ -60,8 +61,7 @@ class ClassKernel:
     def tally(self) -> Tally:
         """The counts of all starts. Call it after the last key is closed."""
         tally = Tally()
-        for one, number in self._numbers.items():
-            entry = self.classes.classes[number]
+        for one, entry in zip(self._each, self.classes.classes, strict=False):
             for fate, field in ((Fate.BROKEN, "ended"), (Fate.OUT_OF_TIME, "expired"), (Fate.STILL_OPEN, "left")):
                 if count := int(entry[field]):
                     tally.add(_counted(one, fate, count))
@@ -69,8 +69,7 @@ class ClassKernel:
 
     def _learn(self, source: int, word: int) -> None:
         """Adds the move of a class at an event."""
-        before = list(self._numbers)[source]
-        after = self._moves.after(before, word)
+        after = self._moves.after(self._each[source], word)
         target = NO_CLASS if after is None else self._number_of(after)
         self._known += 1
         if 2 * self._known > len(self.classes.moves):
@@ -89,6 +88,9 @@ class ClassKernel:
 
     def _number_of(self, one: StartClass) -> int:
         number = self._numbers.setdefault(one, len(self._numbers))
+        if number < len(self._each):
+            return number
+        self._each.append(one)
         classes = self.classes
         if number == len(classes.classes):
             room = 2 * number

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, UTC_NAMES, Fragment, instant, local, quoted, widened
-from cepheid.hosts.duckdb.operators import NotInProcess, guarded
+from cepheid.hosts.duckdb.rule import NotInProcess, guarded
 from cepheid.lang.expression import Call
 
 _DATE_UNITS = {

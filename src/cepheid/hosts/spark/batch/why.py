@@ -1,0 +1,119 @@
+"""Why events did not match, on Spark: the workers count starts, and the driver adds their counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+
+from cepheid.errors import SchemaError
+from cepheid.hosts.in_process.detect import warn_of_ties
+from cepheid.hosts.in_process.why import check_key, trace_in_process
+from cepheid.hosts.spark.batch.detect import (
+    in_order,
+    prepared_on_spark,
+    row_type,
+    without_worker_messages,
+)
+from cepheid.hosts.spark.batch.why_worker import FUNNEL, FUNNELS
+from cepheid.hosts.spark.failures import event_failures
+from cepheid.hosts.spark.lift import named, session_zone
+from cepheid.hosts.spark.shipping import mapped
+from cepheid.lang.pictures.html import text_html
+from cepheid.output.funnel import Funnel, total
+from cepheid.output.near_misses import NearMisses
+from cepheid.output.trace import Trace
+from cepheid.requests.request import Request
+
+WORK = "cepheid.hosts.spark.batch.why_worker.count_starts"
+
+MOST_TRACED = 100_000
+"""The most events of a key that are collected. The definition of matching takes some seconds for them."""
+
+_NO_NEAR_MISSES = (
+    "near misses are found in process: ask about some of the events, as in why(events.where(…).toArrow(), …)"
+)
+
+
+@dataclass(frozen=True)
+class WhyOnSpark:
+    """Why events of Spark did not match a pattern. Printed, it is a readable text."""
+
+    funnel: Funnel
+    """How many events were read and started a partial match, how far these came, and what became of each start."""
+
+    _events: DataFrame = field(repr=False, compare=False)
+    _request: Request = field(repr=False, compare=False)
+
+    @property
+    def changes(self) -> NearMisses:
+        """Near misses are found in process only: raises SchemaError."""
+        raise SchemaError(_NO_NEAR_MISSES)
+
+    @property
+    def near_misses(self) -> Any:
+        """As `changes`."""
+        return self.changes
+
+    def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
+        """What each event of one key did to each partial match. The key's events are collected, and the definition of
+        matching runs in process.
+
+        Args:
+            key: The values of the key's columns, as in {"tailnum": "N228JB"}; None without a key.
+
+        Raises:
+            SchemaError: `key` does not name the key's columns, no event has the values, or more than MOST_TRACED have.
+            PatternError: a condition has a function that is available on Spark only.
+        """
+        key = key or {}
+        check_key(self._request, key)
+        chosen = reduce(lambda events, part: events.where(_has(events, *part)), key.items(), self._events)
+        table = chosen.limit(MOST_TRACED + 1).toArrow()
+        if key and not table.num_rows:
+            raise SchemaError(f"trace: no event has the key {dict(key)!r}")
+        if table.num_rows > MOST_TRACED:
+            advice = "Choose some of them: why(events.where(…), …)"
+            raise SchemaError(
+                f"trace: more than {MOST_TRACED:,} events have the key, which are not collected. {advice}"
+            )
+        zone = self._request.time_zone or session_zone(self._events)
+        return trace_in_process(table, replace(self._request, time_zone=zone))
+
+    def __str__(self) -> str:
+        return str(self.funnel)
+
+    def _repr_html_(self) -> str:
+        return text_html(str(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The funnel in values of JSON."""
+        return self.funnel.to_dict()
+
+
+def why_on_spark(events: DataFrame, request: Request) -> WhyOnSpark:
+    """What became of the events that started a partial match. Unlike `detect_on_spark` it runs at once.
+
+    Raises:
+        PatternError, SchemaError: as `detect_on_spark`.
+        EventError: what an action on the result of `detect_on_spark` raises.
+    """
+    ready, counts = prepared_on_spark(events, request), Observation()
+    rows = row_type(FUNNELS)
+    by_key = in_order(ready.shipped(), ready.plans.schema, ready.lift)
+    found = without_worker_messages(by_key.mapInArrow(mapped(WORK, tuple(ready.task()), rows), rows), counts)
+    with event_failures():
+        parts = found.select(named(FUNNEL)).toArrow().column(FUNNEL).to_pylist()
+    warn_of_ties(counts.get["ties"], request)
+    nothing = request.family.empty_funnel(request.only.pattern, ready.read.get)
+    return WhyOnSpark(total([nothing, *(Funnel.from_dict(json.loads(part)) for part in parts)]), events, request)
+
+
+def _has(events: DataFrame, name: str, value: Any) -> Column:
+    """Whether the column has the value. Values of other types equal nothing."""
+    return named(name) == F.lit(value).try_cast(events.schema[name].dataType)
