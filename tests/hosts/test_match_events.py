@@ -108,3 +108,38 @@ def test_an_unknown_time() -> None:
     """The time is a column of the events."""
     with pytest.raises(SchemaError, match="time: no column named 'att' in the events"):
         match_events(detect(DOORS, RUN, **OPTIONS), time="att")
+
+
+PLACES = DOORS.append_column("place", pa.array([{"room": 1}, {"room": 2}, {"room": 3}]))
+
+
+def test_two_columns_are_no_map() -> None:
+    """A stage that loops, of events with two columns, the second of structs, has the events of that stage."""
+    rows = match_events(detect(PLACES, RUN, columns=["x", "place"], **OPTIONS)).to_pylist()
+    assert [(row["stage"], row["x"], row["place"]["room"]) for row in rows] == [
+        ("a", "a", 1),
+        ("b", "b", 2),
+        ("b", "b", 3),
+    ]
+
+
+def test_a_stage_named_events() -> None:
+    """A stage may have the name of the column that occurrences have."""
+    run = Pattern.begin("a").where("x = 'a'").next("events").where("x = 'b'").times(2).consecutive()
+    assert [row["stage"] for row in match_events(detect(DOORS, run, **OPTIONS)).to_pylist()] == [
+        "a",
+        "events",
+        "events",
+    ]
+
+
+def test_an_event_column_of_a_name_in_the_result() -> None:
+    """It is refused with the message of rows_per="event", in place of being left out."""
+    table = DOORS.rename_columns(["device", "at", "stage"])
+    run = Pattern.begin("a").where("stage = 'a'").next("b").where("stage = 'b'")
+    matches = detect(table, run, **OPTIONS)
+    with pytest.raises(SchemaError, match="columns: 'stage' is the name of a column that rows of events have") as own:
+        match_events(matches)
+    with pytest.raises(SchemaError) as given:
+        detect(table, run, rows_per="event", **OPTIONS)
+    assert str(own.value) == str(given.value)
