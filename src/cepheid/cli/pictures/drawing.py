@@ -91,9 +91,19 @@ def check_columns(drawing: Drawing, options: EventOptions, events: Any) -> None:
         return  # detect reports it
     from cepheid.plotting.request import Asked, check
 
-    nothing = {"planned": (), "label": None, "columns": None, "only": {}, "time_zone": None}
-    y, lanes = tuple(drawing.plot_y or ()), drawing.plot_lanes
-    asked = Asked(time=tuple(options.times), key=(), y=y, lanes=lanes, title=None, subtitle=None, **nothing)
+    asked = Asked(
+        time=tuple(options.times),
+        key=(),
+        y=tuple(drawing.plot_y or ()),
+        lanes=drawing.plot_lanes,
+        planned=(),
+        label=None,
+        columns=None,
+        only={},
+        time_zone=None,
+        title=None,
+        subtitle=None,
+    )
     check(asked, events.schema)
 
 
