@@ -14,6 +14,7 @@ from tests.plotting.marks import marks, texts
 
 from cepheid import IntervalPattern, OccurrencePattern, Pattern, Picture, detect, plot
 from cepheid.errors import SchemaError
+from cepheid.plotting.matches import matches_of
 
 OF = {"key": "symbol", "time": "at"}
 
@@ -157,13 +158,11 @@ def test_a_stage_may_have_any_name(events: pd.DataFrame) -> None:
 
 def test_a_loop_with_two_columns(events: pd.DataFrame) -> None:
     """Events with two columns, the second nested, are those of a stage, and no map from stages."""
-    table = pa.Table.from_pandas(events[["symbol", "price", "at"]]).append_column(
-        "tags", pa.array([["x"]] * len(events))
-    )
+    table = pa.Table.from_pandas(events)
     rise = Pattern.begin("low").where("price < 6").next("high").where("price > 6").times(2).consecutive()
-    found = detect(table, rise, key="symbol", time="at", columns=["at", "tags"])
-    picture = plot(table, found, **OF)
-    assert sorted(row["stage"] for row in marks(picture, "taken")) == ["high", "high", "low"]
+    for tags in (pa.array([["x"]] * len(events)), pa.array([{"x": 1}] * len(events))):
+        found = detect(table.append_column("tags", tags), rise, columns=["note", "tags"], **OF)
+        assert matches_of(found, ["symbol"], ["at"]).stage == ["low", "high", "high"]
 
 
 def test_numbers_in_place_of_times(events: pd.DataFrame, rising: Pattern) -> None:
