@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
+SHOWN = ("row", "x", "x2", "y", "stage")
+
 
 def test_spark_and_process_draw_the_same(
     spark: SparkSession, events: pd.DataFrame, rising: Pattern, monkeypatch: pytest.MonkeyPatch
@@ -32,11 +34,12 @@ def test_spark_and_process_draw_the_same(
             time="at",
             y="price",
             only={"symbol": "a"},
+            time_zone="America/New_York",
         )
         for table in (aware, on_spark)
     ]
     for what in ("events", "taken", "windows"):
-        own, other = ([(row["row"], row.get("y"), row.get("stage")) for row in marks(one, what)] for one in drawn)
+        own, other = ([[row.get(name) for name in SHOWN] for row in marks(one, what)] for one in drawn)
         assert sorted(own, key=str) == sorted(other, key=str)
     monkeypatch.setattr(tables, "MOST_ROWS", 9)
     with pytest.raises(SchemaError, match=r"events: these are more than 9 rows, .* with only=\{…\} or with where"):
