@@ -166,7 +166,8 @@ def test_on_spark(spark: SparkSession) -> None:
     [
         ("1 month 2 days", "not a length of time: '1 month 2 days'; months, quarters and years have no fixed number"),
         ("same fortnight", "not a window: 'same fortnight'. Write 'same' and one of day, week, month, quarter, year"),
-        ("0 months", "a window by the calendar has 1 to"),
+        ("0 months", "a window by the calendar has 1 to 11,988 months"),
+        ("1000 years", "a window by the calendar has 1 to 11,988 months"),
     ],
 )
 def test_refused(length: str, message: str) -> None:
@@ -182,3 +183,12 @@ def test_two_windows() -> None:
         with pytest.raises(PatternError) as error:
             Pattern.begin("a").within(first).within(second)
         assert str(error.value).startswith(f"within: two lengths are given, {first} and {second} (within)\n")
+
+
+def test_the_longest_window() -> None:
+    """It ends within the years that Python has, wherever it starts."""
+    for year in (2024, 8999):
+        start = datetime(year, 12, 31, tzinfo=UTC)
+        events = pa.table({"at": pa.array([start, start + timedelta(days=1)], pa.timestamp("us", "UTC"))})
+        found = detect(events, Pattern.begin("a").next("b").within("999 years"), time="at")
+        assert len(found) == 1

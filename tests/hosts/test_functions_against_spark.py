@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from tests.hosts.comparison import differences, in_session, on_spark
 from tests.hosts.expressions import EXPRESSIONS, ZONED
+from tests.hosts.generated import NAMES, samples
 from tests.hosts.values import values_table
 
 from cepheid.hosts.duckdb.functions.table import BY_NAME
@@ -52,8 +53,9 @@ def test_the_comparison_finds_each_row_that_fails(spark: SparkSession) -> None:
 
 
 def test_every_entry_is_compared() -> None:
-    """Each function and operator in the table has an expression here."""
-    compared = set().union(*(_functions_in(parse_expression(text)) for text in EXPRESSIONS))
+    """Each function and operator in the table has an expression here, or generated calls."""
+    texts = [*EXPRESSIONS, *(call for name in NAMES for call in samples(name))]
+    compared = set().union(*(_functions_in(parse_expression(text)) for text in texts))
     # A long list becomes IN_LIST.
     assert (set(RULES) | set(BY_NAME)) - compared == {IN_LIST}
 

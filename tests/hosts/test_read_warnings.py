@@ -160,6 +160,14 @@ def test_absences_at_the_end() -> None:
     assert "certain by end" in report._repr_html_()
 
 
+def test_absences_after_the_last_year() -> None:
+    """Where Python has no such year, the warning has no `as_of`."""
+    times = pa.array([300_000_000_000_000_000], pa.timestamp("us", "UTC"))
+    late = pa.table({"user": ["u"], "at": times, "kind": ["login"]})
+    with pytest.warns(CepheidWarning, match="may not have come yet. Give a report, which counts them"):
+        detect(late, ABSENCE, key="user", time="at")
+
+
 def test_loops_at_the_end() -> None:
     """A loop that might have gone on is counted and not warned of: its match only might have been longer."""
     loop, report = Pattern.begin("all").one_or_more().consecutive().longest(), Report()

@@ -350,13 +350,15 @@ def limits_of(bounds: Bounds) -> Limits:
     return Limits(bounds.max_partial_matches, bounds.max_matches_per_event, bounds.on_limit)
 
 
-def named_sql(texts: list[str] | None, option: str) -> dict[str, str] | None:
+def named_sql(
+    texts: list[str] | None, option: str, form: str = "NAME=SQL, as in 'n=count(legs)'"
+) -> dict[str, str] | None:
     """Columns from `name=sql` texts, as for measures; None without any."""
     columns: dict[str, str] = {}
     for text in texts or []:
         name, equals, sql = text.partition("=")
         if not (equals and name.strip() and sql.strip()):
-            raise typer.BadParameter(f"{text!r} is not NAME=SQL, as in 'n=count(legs)'", param_hint=option)
+            raise typer.BadParameter(f"{text!r} is not {form}", param_hint=option)
         if name.strip() in columns:
             what = option.removeprefix("--")
             raise typer.BadParameter(f"the {what} {name.strip()!r} is given twice", param_hint=option)

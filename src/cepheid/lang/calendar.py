@@ -8,12 +8,12 @@ import re
 from dataclasses import dataclass
 
 from cepheid.errors import PatternError
-from cepheid.lang.duration import LONGEST
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 PERIODS = ("day", "week", "month", "quarter", "year")
 """What a match may have to stay in; a week begins on Monday."""
-_MOST = LONGEST.days // 31
+_MOST = 999 * 12
+"""Months: the first events of matches are before the year 9000, and Python's calendar ends with the year 9999."""
 _PART = re.compile(r"(\d+)\s*(\w+)")
 _SAME = re.compile(r"\s*same\s+(\w+)\s*", re.IGNORECASE)
 

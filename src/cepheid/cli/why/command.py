@@ -60,7 +60,10 @@ def why(
         raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
     wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
-    parameters, traced = o.parameters_from(parameter), o.named_sql(trace, "--trace")
+    parameters, traced = (
+        o.parameters_from(parameter),
+        o.named_sql(trace, "--trace", "COLUMN=VALUE, as in 'tailnum=N228JB'"),
+    )
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern
 

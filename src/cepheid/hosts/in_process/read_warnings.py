@@ -91,9 +91,12 @@ def _counted(tables: Sequence[pa.Table], last: int | None) -> tuple[int, int]:
 
 def _of_absence(late: int, found: int, last: int | None) -> str:
     assert last is not None, "without events there are no matches"
-    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=last)
+    try:
+        at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=last)
+        remedy = f"Leave them out with as_of={at.isoformat(' ')!r}, the time of the last event, or give"
+    except OverflowError:  # the year is one that Python does not have
+        remedy = "Give"
     return (
         f"{late:,} of {found:,} matches are certain only because the input ended: an event that forbids them may not "
-        f"have come yet. Leave them out with as_of={at.isoformat(' ')!r}, the time of the last event, or give a "
-        "report, which counts them"
+        f"have come yet. {remedy} a report, which counts them"
     )

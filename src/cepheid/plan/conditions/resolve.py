@@ -12,7 +12,7 @@ from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.semantic import FILTER
-from cepheid.lang.sql.refused import NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
+from cepheid.lang.sql.refused import DISTINCT, NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
 from cepheid.plan.conditions.script import Fold
 
 FOLDS = {fold.value: fold for fold in Fold} | {
@@ -274,8 +274,9 @@ class Resolver:
             if self.measure:
                 return self._which_stage(name)
             if inside:
-                hint = f"Name the stage: {inside}(stage.{name.parts[-1]})."
-                return self._problem(f"{inside}(…) looks over a stage's events, not the current one", name.span, hint)
+                call = "count(DISTINCT " if inside == DISTINCT else f"{inside}("
+                hint = f"Name the stage: {call}stage.{name.parts[-1]})."
+                return self._problem(f"{call}…) looks over a stage's events, not the current one", name.span, hint)
             return self._column(name, CURRENT, name.span)
         if stage >= self.visible:
             known = ", ".join(self.stages[: self.visible])
