@@ -346,9 +346,9 @@ def test_changes_with_the_same_text_are_told_apart() -> None:
 def test_a_not_before_many_events_is_quick() -> None:
     """The events that a NOT may forbid are found without a walk through all that follow the start."""
     took = []
-    for count in (1_000, 4_000):
+    for count in (100, 2_000, 8_000):  # the first one warms up
         table = shop("a" * count + "n" + "b", minutes=[*range(count + 2)])
         started = time.process_time()
         assert why(table, FORBIDDEN, **OPTIONS).near_misses.num_rows > count // 2
         took.append(time.process_time() - started)
-    assert took[1] < 10 * took[0]
+    assert took[2] < 8 * took[1]
