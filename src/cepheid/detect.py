@@ -258,7 +258,8 @@ def match_events(matches: Events, *, time: str | None = None) -> Events:
         `stage_position` (from 1), and the columns of the events.
 
     Raises:
-        SchemaError: these are no matches of a table in process, or they have no events, as with measures.
+        SchemaError: these are no matches of a table in process, or they have no events, as with measures, or the events
+            have a column of a name that the result has itself, such as `stage`.
     """
     if is_spark(matches):
         raise SchemaError("match_events is for tables in process: find the matches with rows_per='event' on Spark")

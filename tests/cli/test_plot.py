@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,3 +51,30 @@ def test_many_keys_are_an_overview(folder: Path, cepheid: Cepheid) -> None:
 def test_what_is_refused(cepheid: Cepheid, options: list[str], code: int, message: str) -> None:
     done = cepheid(*ARGUMENTS, *options)
     assert (done.returncode, message in " ".join(done.stderr.replace("│", " ").split())) == (code, True), done.stderr
+
+
+def test_a_picture_that_fails_loses_no_matches(folder: Path, cepheid: Cepheid) -> None:
+    """The matches are written and printed before the picture is drawn."""
+    plain = cepheid(*ARGUMENTS, "--columns", "price")
+    failed = cepheid(*ARGUMENTS, "--columns", "price", "--plot", "f.svg")
+    assert (failed.returncode, failed.stdout) == (1, plain.stdout)
+    assert cepheid(*ARGUMENTS, "--columns", "price", "--plot", "f.svg", "--output", "found.csv").returncode == 1
+    assert (folder / "found.csv").exists()
+    as_json = cepheid(*ARGUMENTS, "--columns", "price", "--plot", "f.svg", "--json")
+    assert json.loads(as_json.stdout)["ok"] is False
+
+
+def test_columns_of_the_picture_are_checked_first(folder: Path, cepheid: Cepheid) -> None:
+    """A misspelt column is reported before the work is done."""
+    for option in ("--plot-y", "--plot-lanes"):
+        failed = cepheid(*ARGUMENTS, "--plot", "f.svg", option, "prise", "--output", "found.csv")
+        assert (failed.returncode, "no column named 'prise'" in failed.stderr) == (1, True), failed.stderr
+    assert not (folder / "found.csv").exists()
+
+
+def test_a_key_of_numbers(folder: Path, cepheid: Cepheid) -> None:
+    """--plot-only takes the text of a number."""
+    text = (folder / "events.csv").read_text("utf-8").replace('"a"', "1").replace('"b"', "2")
+    (folder / "events.csv").write_text(text, "utf-8")
+    done = cepheid(*ARGUMENTS, "--plot", "found.svg", "--plot-only", "symbol=2")
+    assert (done.returncode, ">2: 1 match<" in (folder / "found.svg").read_text("utf-8")) == (0, True), done.stderr

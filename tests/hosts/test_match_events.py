@@ -37,9 +37,10 @@ def rows_of(table: pa.Table) -> list[str]:
 def test_the_rows_are_those_of_events(case: Case, rows: list[Row]) -> None:
     """From columns of stages and from the map of all stages; with the time, in the order of the events."""
     table = pa.Table.from_pylist(rows, SCHEMA)
-    expected = rows_of(found(table, case.pattern, rows_per="event", **OPTIONS))
+    options = {**OPTIONS, "columns": [name for name in table.column_names if name != "kind"]}  # outputs have a kind
+    expected = rows_of(found(table, case.pattern, rows_per="event", **options))
     for outputs in (None, "matches"):
-        matches = found(table, case.pattern, outputs=outputs, **OPTIONS)
+        matches = found(table, case.pattern, outputs=outputs, **options)
         assert rows_of(match_events(matches, time="at")) == expected
         assert match_events(pl.DataFrame(matches), time="at").height == len(expected)
 
@@ -73,7 +74,7 @@ def test_kinds_of_tables(frame: str) -> None:
 def test_intervals_and_late_events() -> None:
     """A variable of intervals is a stage; a late event is in no match, and has no row."""
     pattern = interval_pattern("EVENT PAL(a one before b two)").taxonomy("x")
-    matches = detect(DOORS, pattern, key="device", time=("at", "at"), outputs=("matches", "late"))
+    matches = found(DOORS, pattern, key="device", time=("at", "at"), outputs=("matches", "late"))
     rows = match_events(matches, time="at").to_pylist()
     assert [(row["stage"], row["position"], row["x"]) for row in rows] == [("one", 1, "a"), ("two", 2, "b")] * 2
 
@@ -108,3 +109,38 @@ def test_an_unknown_time() -> None:
     """The time is a column of the events."""
     with pytest.raises(SchemaError, match="time: no column named 'att' in the events"):
         match_events(detect(DOORS, RUN, **OPTIONS), time="att")
+
+
+PLACES = DOORS.append_column("place", pa.array([{"room": 1}, {"room": 2}, {"room": 3}]))
+
+
+def test_two_columns_are_no_map() -> None:
+    """A stage that loops, of events with two columns, the second of structs, has the events of that stage."""
+    rows = match_events(detect(PLACES, RUN, columns=["x", "place"], **OPTIONS)).to_pylist()
+    assert [(row["stage"], row["x"], row["place"]["room"]) for row in rows] == [
+        ("a", "a", 1),
+        ("b", "b", 2),
+        ("b", "b", 3),
+    ]
+
+
+def test_a_stage_named_events() -> None:
+    """A stage may have the name of the column that occurrences have."""
+    run = Pattern.begin("a").where("x = 'a'").next("events").where("x = 'b'").times(2).consecutive()
+    assert [row["stage"] for row in match_events(detect(DOORS, run, **OPTIONS)).to_pylist()] == [
+        "a",
+        "events",
+        "events",
+    ]
+
+
+def test_an_event_column_of_a_name_in_the_result() -> None:
+    """It is refused with the message of rows_per="event", in place of being left out."""
+    table = DOORS.rename_columns(["device", "at", "stage"])
+    run = Pattern.begin("a").where("stage = 'a'").next("b").where("stage = 'b'")
+    matches = detect(table, run, **OPTIONS)
+    with pytest.raises(SchemaError, match="columns: 'stage' is the name of a column that rows of events have") as own:
+        match_events(matches)
+    with pytest.raises(SchemaError) as given:
+        detect(table, run, rows_per="event", **OPTIONS)
+    assert str(own.value) == str(given.value)

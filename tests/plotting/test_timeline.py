@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import duckdb
@@ -14,6 +14,7 @@ from tests.plotting.marks import marks, texts
 
 from cepheid import IntervalPattern, OccurrencePattern, Pattern, Picture, detect, plot
 from cepheid.errors import SchemaError
+from cepheid.plotting.matches import matches_of
 
 OF = {"key": "symbol", "time": "at"}
 
@@ -106,6 +107,18 @@ def test_columns_of_several_numbers(events: pd.DataFrame) -> None:
     assert picture.title == "price and twice by symbol"
 
 
+def test_many_lanes_of_a_column(events: pd.DataFrame) -> None:
+    """Of many values those in matches come first, then the earliest; the lanes are in the order of time."""
+    many = pd.concat(
+        [events[:1].assign(note=f"n{n:03}", at=events["at"][0] + timedelta(minutes=n)) for n in range(100)]
+    )
+    found = detect(many, Pattern.begin("late").where("note = 'n099'"), **OF)
+    picture = plot(many, found, lanes="note", **OF)
+    lanes = next(layer["encoding"]["y"]["sort"] for layer in picture.spec["layer"] if "y" in layer["encoding"])
+    assert lanes == [*(f"n{n:03}" for n in range(29)), "n099"]
+    assert "30 of 100 values of note, those in matches first" in str(picture.spec["title"]["subtitle"])
+
+
 def test_intervals_are_bars() -> None:
     """Events with a start and an end are bars; a plan is drawn beside them, and words."""
     at = pd.Timestamp("2026-03-02 08:00")
@@ -141,6 +154,15 @@ def test_a_stage_may_have_any_name(events: pd.DataFrame) -> None:
     pattern = Pattern.begin("low").where("price < 6").next("events").where("price > 6")
     picture = plot(events, detect(events, pattern, **OF), y="price", only={"symbol": "b"}, **OF)
     assert prices(picture) == [("b", "events", 20.0), ("b", "low", 3.0)]
+
+
+def test_a_loop_with_two_columns(events: pd.DataFrame) -> None:
+    """Events with two columns, the second nested, are those of a stage, and no map from stages."""
+    table = pa.Table.from_pandas(events)
+    rise = Pattern.begin("low").where("price < 6").next("high").where("price > 6").times(2).consecutive()
+    for tags in (pa.array([["x"]] * len(events)), pa.array([{"x": 1}] * len(events))):
+        found = detect(table.append_column("tags", tags), rise, columns=["note", "tags"], **OF)
+        assert matches_of(found, ["symbol"], ["at"]).stage == ["low", "high", "high"]
 
 
 def test_numbers_in_place_of_times(events: pd.DataFrame, rising: Pattern) -> None:
@@ -180,6 +202,16 @@ def test_the_same_event_in_several_matches(events: pd.DataFrame) -> None:
     picture = plot(events, found, y="price", only={"symbol": "a"}, **OF)
     (low,) = (row for row in marks(picture, "taken") if row["stage"] == "low")
     assert texts(picture, "taken", low)["match"].count(",") == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "text"), [([1.5, 2.5], "2.5"), ([date(2026, 3, 2), date(2026, 3, 3)], "2026-03-03")]
+)
+def test_a_key_is_chosen_by_its_text(events: pd.DataFrame, values: list[Any], text: str) -> None:
+    """Numbers and dates can be chosen by their text, as on a command line."""
+    keyed = events.assign(symbol=[values[symbol == "b"] for symbol in events.symbol])
+    picture = plot(keyed, time="at", y="price", key="symbol", only={"symbol": text})
+    assert [row["y"] for row in marks(picture, "events")] == list(events.price[events.symbol == "b"])
 
 
 def test_many_keys(events: pd.DataFrame, rising: Pattern) -> None:

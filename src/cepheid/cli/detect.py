@@ -13,7 +13,7 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
-from cepheid.cli.pictures.drawing import Drawing, check_drawing, draw_matches
+from cepheid.cli.pictures.drawing import Drawing, check_columns, check_drawing, draw_matches
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
@@ -87,7 +87,7 @@ def detect(
 def _run(asked: _Detection) -> None:
     from rich.console import Console
 
-    from cepheid.cli.events import doing
+    from cepheid.cli.events import doing, opened_events
     from cepheid.cli.files import check_output, event_files, write_matches
     from cepheid.cli.pattern_file import open_pattern
 
@@ -97,21 +97,26 @@ def _run(asked: _Detection) -> None:
     check_drawing(asked.drawing, asked.events)
     if asked.output is not None:
         check_output(asked.output, [asked.pattern, *event_files(asked.events.files)])
-    with opened.problems_located():
-        matches, report = _matches(opened.pattern, asked, errors)
-    if asked.output is not None:
-        with doing(f"Writing {asked.output}", errors):
-            write_matches(matches, asked.output)
-    _say_counted(report, opened.pattern)
-    _show(matches, report, asked, perf_counter() - start)
+    with opened.problems_located(), opened_events(asked.events, errors) as events:
+        check_columns(asked.drawing, asked.events, events)
+        matches, report = _matches(opened.pattern, asked, events, errors)
+        if asked.output is not None:
+            with doing(f"Writing {asked.output}", errors):
+                write_matches(matches, asked.output)
+        _say_counted(report, opened.pattern)
+        if asked.as_json:  # one document in any case: of the matches, or of the failure
+            draw_matches(asked.drawing, asked.events, events, matches)
+        _show(matches, report, asked, perf_counter() - start)
+        if not asked.as_json:  # a picture that fails loses no matches
+            draw_matches(asked.drawing, asked.events, events, matches)
 
 
-def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[pa.Table, Report]:
-    from cepheid.cli.events import doing, opened_events
+def _matches(pattern: AnyPattern, asked: _Detection, events: Any, errors: Console) -> tuple[pa.Table, Report]:
+    from cepheid.cli.events import doing
     from cepheid.detect import detect as find
 
     report = Report()
-    with opened_events(asked.events, errors) as events, doing(f"Looking for {pattern.name}", errors):
+    with doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
         arguments |= {"rows_per": asked.rows_per, "unmatched": asked.unmatched, "workers": asked.workers}
         matches = find(events, pattern, **arguments)
@@ -120,7 +125,6 @@ def _matches(pattern: AnyPattern, asked: _Detection, errors: Console) -> tuple[p
 
             with event_failures():
                 matches = matches.toArrow()
-        draw_matches(asked.drawing, asked.events, events, matches)
         return matches, report
 
 

@@ -43,8 +43,13 @@ def _taken_names(schema: Schema, options: PlanOptions) -> Iterator[str]:
     taken |= {*[ROW_NUMBER] * options.numbered, *[CAUSE] * has_cause(options.outputs)}
     for name in dict.fromkeys([*schema.key, *options.chosen(schema)]):
         if name.lower() in taken or INTERNAL.fullmatch(name.lower()):
-            how = "rename it" if name in schema.key else "rename it, or choose others with columns=[…]"
-            yield f"columns: {name!r} is the name of a column that rows of events have themselves; {how}"
+            yield taken_name(name, is_key=name in schema.key)
+
+
+def taken_name(name: str, *, is_key: bool) -> str:
+    """The fault of an event column that has the name of another column in rows of events."""
+    how = "rename it" if is_key else "rename it, or choose others with columns=[…]"
+    return f"columns: {name!r} is the name of a column that rows of events have themselves; {how}"
 
 
 def has_cause(outputs: tuple[OutputName, ...] | None) -> bool:

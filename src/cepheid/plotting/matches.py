@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
-from cepheid.plan.reserved import CAUSE, COMMON, KIND, OF_EVENTS, PATTERN, POSITION, ROW_NUMBER, STAGE
+from cepheid.hosts.in_process.matched_events import event_columns, events_in, has_occurrences
+from cepheid.plan.reserved import COMMON, KIND, OF_EVENTS, PATTERN, POSITION, ROW_NUMBER, STAGE
 
 MATCH_ID, MATCH_START, MATCH_END = "match_id", "match_start", "match_end"
-_NO_STAGES = (*COMMON, CAUSE)
 
 
 @dataclass(frozen=True)
@@ -83,106 +83,26 @@ def _names(table: pa.Table) -> list[str]:
 
 
 def _from_rows(table: pa.Table, key: Sequence[str], time: Sequence[str]) -> Matches:
-    nested = [
-        field.name
-        for field in table.schema
-        if field.name not in key and field.name not in _NO_STAGES and _has_events(field.type)
-    ]
+    nested = event_columns(table.schema, key)
     rows = table.select([name for name in table.schema.names if name not in {*nested, "event"} - {*key}])
-    parts = [part for part in _parts(table, nested) if part.events.num_rows]
-    if not parts:
+    own_types = has_occurrences(table.schema, nested)
+    columns = ["events"] if own_types else nested  # of occurrences these are all events; others are variables
+    found = [events_in(table, name, order) for order, name in enumerate(columns)]
+    found = [one for one in found if one.columns.num_rows]
+    if not found:
         return Matches(rows, np.zeros(0, np.int64), [], pa.table({}))
-    match = np.concatenate([part.match for part in parts])
-    order = np.argsort(match, kind="stable")
-    events = pa.concat_tables([part.events for part in parts], promote_options="permissive").take(pa.array(order))
+    match, order, place = (
+        np.concatenate(part) for part in zip(*((one.match, one.order, one.place) for one in found), strict=True)
+    )
+    by_match = np.lexsort([place, order, match])
+    match = match[by_match]
+    events = pa.concat_tables([one.columns for one in found], promote_options="permissive").take(pa.array(by_match))
+    stage = (
+        events.column("type") if own_types else pa.chunked_array([one.stage for one in found]).take(pa.array(by_match))
+    )
     if len(time) == 1 and time[0] not in events.schema.names and "time" in events.schema.names:
         events = events.rename_columns([time[0] if name == "time" else name for name in events.schema.names])
-    stages = [stage for part in parts for stage in part.stages]
     for name in key:
         if name not in events.schema.names:
-            events = events.append_column(name, rows.column(name).take(pa.array(match[order])))
-    return Matches(rows, match[order], [stages[place] for place in order], events)
-
-
-def _has_events(type_: pa.DataType) -> bool:
-    """Whether the values are events, or lists or maps of events; other nested columns are measures."""
-    if pa.types.is_struct(type_):
-        return True
-    if pa.types.is_map(type_):
-        return _has_events(type_.item_type)
-    return (pa.types.is_list(type_) or pa.types.is_large_list(type_)) and bool(pa.types.is_struct(type_.value_type))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The events of one column."""
-
-    match: npt.NDArray[np.int64]
-    stages: list[str]
-    events: pa.Table
-
-
-def _parts(table: pa.Table, names: Sequence[str]) -> Iterator[_Part]:
-    """The events of the columns, or of the column `events` of occurrences, which has all of them."""
-    for name in ["events"] if _has_all_events(table.schema, names) else names:
-        column = table.column(name).combine_chunks()
-        column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
-        if pa.types.is_map(column.type) or _is_pairs(column.type):
-            yield from _of_map(column)
-        elif pa.types.is_struct(column.type):
-            taken = np.flatnonzero(np.asarray(pc.is_valid(column)))
-            yield _part(taken, name, column.take(pa.array(taken)))
-        else:
-            yield _part(_parents(column), name, column.flatten())
-
-
-def _has_all_events(columns: pa.Schema, names: Sequence[str]) -> bool:
-    """Whether these are rows of occurrences. Unlike a stage of the name `events`, the list of all events has other
-    parts than the columns beside it, as the type and the time come first.
-    """
-    parts = {name: _field_names(columns.field(name).type) for name in names}
-    return "events" in parts and all(parts["events"] != other for name, other in parts.items() if name != "events")
-
-
-def _field_names(type_: pa.DataType) -> list[str]:
-    """The fields of a struct, or of the structs in a list."""
-    inner = type_ if pa.types.is_struct(type_) or pa.types.is_map(type_) else type_.value_type
-    return [field.name for field in inner] if pa.types.is_struct(inner) else []
-
-
-def _is_pairs(type_: pa.DataType) -> bool:
-    """Whether the type is that of a map as a list of pairs, as polars and pandas have it."""
-    if not pa.types.is_list(type_) and not pa.types.is_large_list(type_):
-        return False
-    inner = type_.value_type
-    return bool(
-        pa.types.is_struct(inner)
-        and inner.num_fields == 2
-        and pa.types.is_string(inner.field(0).type)
-        and pa.types.is_nested(inner.field(1).type)
-    )
-
-
-def _of_map(column: pa.Array) -> Iterator[_Part]:
-    if pa.types.is_map(column.type):
-        pairs = pa.StructArray.from_arrays([column.keys, column.items], names=["stage", "events"])
-        column = pa.ListArray.from_arrays(column.offsets, pairs, mask=column.is_null())
-    pairs = column.flatten()
-    parents, names, lists = _parents(column), pairs.field(0), pairs.field(1)
-    for name in pc.unique(names).to_pylist():
-        own = np.flatnonzero(np.asarray(pc.equal(names, name)))
-        chosen = lists.take(pa.array(own))
-        if pa.types.is_struct(chosen.type.value_type):
-            yield _part(parents[own][_parents(chosen)], name, chosen.flatten())
-
-
-def _parents(lists: pa.Array) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = np.asarray(pc.list_parent_indices(lists), np.int64)
-    return found
-
-
-def _part(match: npt.NDArray[np.int64], name: str, structs: pa.StructArray) -> _Part:
-    events = pa.Table.from_arrays(structs.flatten(), names=[field.name for field in structs.type])
-    own_types = name == "events" and "type" in events.schema.names
-    stages = [str(type_) for type_ in events.column("type").to_pylist()] if own_types else [name] * len(match)
-    return _Part(match, stages, events)
+            events = events.append_column(name, rows.column(name).take(pa.array(match)))
+    return Matches(rows, match, [str(name) for name in stage.to_pylist()], events)

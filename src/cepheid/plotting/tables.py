@@ -50,10 +50,17 @@ def _collected(frame: Any, what: str, only: Mapping[str, Sequence[Any]]) -> pa.T
 def _is_any(column: pa.ChunkedArray, name: str, values: Sequence[Any]) -> pa.ChunkedArray:
     type_ = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     try:
-        wanted = pa.array(values, type_)
+        wanted = pa.chunked_array([_typed(value, type_) for value in values], type_).combine_chunks()
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise SchemaError(f"only: {values!r} are no values of column {name!r}, which is {type_}: {error}") from error
     return pc.is_in(column.cast(type_), wanted)
+
+
+def _typed(value: Any, type_: pa.DataType) -> pa.Array:
+    """The value as an array of the column's type; a text, as a command line gives it, is read as one."""
+    if isinstance(value, str) and not pa.types.is_string(type_) and not pa.types.is_large_string(type_):
+        return pa.array([value]).cast(type_)
+    return pa.array([value], type_)
 
 
 def _with_plain_maps(frame: Any) -> object:

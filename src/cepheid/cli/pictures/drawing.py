@@ -76,6 +76,35 @@ def check_drawing(drawing: Drawing, options: EventOptions) -> None:
         raise FileProblem(f"the folder {drawing.plot.parent} does not exist: make it first, or choose another --plot")
     if not options.times:
         raise typer.BadParameter("a picture needs times: give --time, or --start and --end", param_hint="--plot")
+    _ = drawing.only
+
+
+def check_columns(drawing: Drawing, options: EventOptions, events: Any) -> None:
+    """Checks, before the work is done, the columns that only the picture needs. Those of Spark are checked with it.
+
+    Raises:
+        SchemaError: the events lack one, or it has no numbers.
+    """
+    if drawing.plot is None or options.on == "spark" or not (drawing.plot_y or drawing.plot_lanes):
+        return
+    if not {*options.times} <= {*events.schema.names}:
+        return  # detect reports it
+    from cepheid.plotting.request import Asked, check
+
+    asked = Asked(
+        time=tuple(options.times),
+        key=(),
+        y=tuple(drawing.plot_y or ()),
+        lanes=drawing.plot_lanes,
+        planned=(),
+        label=None,
+        columns=None,
+        only={},
+        time_zone=None,
+        title=None,
+        subtitle=None,
+    )
+    check(asked, events.schema)
 
 
 def draw_matches(drawing: Drawing, options: EventOptions, events: Any, matches: pa.Table) -> None:

@@ -254,15 +254,17 @@ def _lanes_of_column(asked: Asked, scene: Scene) -> Scene:
     for marks in (scene.taken, scene.events):
         codes, labels = labels_of(marks.table, [asked.lanes], scene.clock) if len(marks.x) else (marks.row, [])
         coded.append((codes, labels))
-        for place, label in enumerate(labels):
-            first[label] = min(first.get(label, np.inf), float(np.nanmin(marks.x[codes == place], initial=np.inf)))
+        earliest: Floats = np.full(len(labels), np.inf)
+        np.fmin.at(earliest, codes, marks.x)
+        for label, x in zip(labels, earliest.tolist(), strict=True):
+            first[label] = min(first.get(label, np.inf), x)
     lanes = sorted(first, key=lambda label: (first[label], label))
     notes = scene.notes
     if len(lanes) > MOST_LANES:
-        of_matches = [lane for lane in lanes if lane in coded[0][1]]
-        rest = [lane for lane in lanes if lane not in coded[0][1]]
+        in_matches = set(coded[0][1])
         notes = (*notes, f"{MOST_LANES} of {len(lanes):,} values of {asked.lanes}, those in matches first")
-        lanes = sorted([*of_matches, *rest][:MOST_LANES], key=lanes.index)
+        chosen = {*sorted(lanes, key=lambda lane: lane not in in_matches)[:MOST_LANES]}
+        lanes = [lane for lane in lanes if lane in chosen]
     number = {lane: place for place, lane in enumerate(lanes)}
     taken, events = (
         marks._replace(row=np.array([number.get(label, -1) for label in labels], np.int64)[codes])
