@@ -63,11 +63,13 @@ def conditioned(draw: st.DrawFn, stage: Stage) -> Stage:
     )
 
 
-def events_of(rows: Sequence[Row]) -> pa.Table:
-    """The events, in the order of their times, which differ: each comes some microseconds after the one before."""
+def events_of(rows: Sequence[Row], *, tied: bool = False) -> pa.Table:
+    """The events, in the order of their times: each comes some microseconds after the one before; if they are `tied`,
+    one less, so that some times agree.
+    """
     at, times = START, []
     for _, after, _, _ in rows:
-        at += timedelta(microseconds=after)
+        at += timedelta(microseconds=after - tied)
         times.append(at)
     return pa.table(
         {

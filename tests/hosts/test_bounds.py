@@ -120,6 +120,7 @@ from cepheid.compile.stages.compiled import compile_plan
 from cepheid.compile.stages.representation import choose_representation
 from cepheid.requests.request_of import request_of
 from cepheid.events.batch import Batch, MASK, TIME, EVENT_PREFIX
+from cepheid.events.order import Ordering
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
@@ -134,7 +135,7 @@ request = request_of(pattern, time="at", columns="kind")
 schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("kind", pa.int64())])
 compiled = compile_plan(plans_in_process(schema, request, DuckDbEngine()).only)
 assert choose_representation(compiled).sets == (sys.argv[1] == "in sets")
-matcher = SortedMatcher(Detector(compiled))
+matcher = SortedMatcher(Detector(compiled), ordering=Ordering())
 rows = 500_000
 kind = np.random.default_rng(5).integers(0, 10, rows)
 mask = pa.array((kind == 1) * 1 + (kind == 2) * 2)

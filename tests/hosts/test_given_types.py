@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cepheid import CepheidWarning, IntervalMatcher, Matcher, OccurrencePattern, Pattern, SchemaError, detect
+from cepheid import CepheidWarning, IntervalMatcher, Matcher, OccurrencePattern, Pattern, Report, SchemaError, detect
 from cepheid.intervals import interval_pattern
 
 AT = [datetime(2026, 3, 2, 8, minute) for minute in (0, 1, 2, 3)]
@@ -102,7 +102,7 @@ def test_a_deadline_in_an_hour_that_clocks_show_twice() -> None:
     assert found.column("detected_at")[0].as_py() == datetime(2026, 10, 25, 2, 30)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        detect(pa.table({"at": at, "x": [1, 2]}), pattern, time="at")
+        detect(pa.table({"at": at, "x": [1, 2]}), pattern, time="at", report=Report())
 
 
 KEYS: dict[str, pa.Array] = {

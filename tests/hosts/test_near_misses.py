@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from itertools import permutations
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.hosts.near_patterns import events_of, patterns, rows, without_skip
 from tests.searching import cases
 
-from cepheid import Pattern, SchemaError, Skip, detect, why
+from cepheid import ROW_ORDER, Pattern, SchemaError, Skip, detect, why
 from cepheid.hosts.in_process.near import near_misses_in_process
 from cepheid.plan.stages.near.changes import changes_of
 from cepheid.requests.request_of import request_of
@@ -24,47 +27,54 @@ from cepheid.requests.request_of import request_of
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at"}
 
 
-def starts_of(table: pa.Table, patterns: Mapping[str, Pattern], as_of: Any) -> dict[str, set[Any]]:
-    """The times of the first events of the matches of each pattern."""
-    matches = detect(table, patterns, **OPTIONS, as_of=as_of)
-    found = {name: set[Any]() for name in patterns}
-    for name, start in zip(matches["pattern"].to_pylist(), matches["match_start"].to_pylist(), strict=True):
-        found[name].add(start)
+def starts_of(table: pa.Table, patterns: Mapping[str, Pattern], options: Mapping[str, Any]) -> dict[str, set[int]]:
+    """The rows of the first events of the matches of each pattern."""
+    matches = detect(table, patterns, **options, rows_per="event", columns=[])
+    found = {name: set[int]() for name in patterns}
+    firsts = matches.filter(pc.equal(matches["position"], pc.min(matches["position"])))
+    for name, row in zip(firsts["pattern"].to_pylist(), firsts["row_number"].to_pylist(), strict=True):
+        found[name].add(row)
     return found
 
 
 @cases(10, long=10_000)
-@given(patterns(), rows, st.sampled_from(["complete", "as_of"]))
-def test_every_suggestion_is_true(pattern: Pattern, given_rows: Any, end: str) -> None:
+@given(patterns(), rows, st.sampled_from(["complete", "as_of"]), st.booleans())
+def test_every_suggestion_is_true(pattern: Pattern, given_rows: Any, end: str, tied: bool) -> None:  # noqa: FBT001
     """With its change, and without skipping, each near miss is the start of a match; without the change it is none. All
     such starts are found, except events that start no partial match without the change. Those that the skip strategy
-    then drops are marked.
+    then drops are marked. Tied events are in the order of the rows.
     """
-    table = events_of(given_rows)
-    as_of = table["at"][len(table) // 2].as_py() if end == "as_of" else None
+    table = events_of(given_rows, tied=tied)
+    options = {**OPTIONS, "as_of": table["at"][len(table) // 2].as_py() if end == "as_of" else None}
+    if tied:
+        options["sequence"] = ROW_ORDER
     changes = {str(n): change for n, change in enumerate(changes_of(pattern))}
+    assert len({change.text for change in changes.values()}) == len(changes)
     off = {name: without_skip(change.pattern) for name, change in changes.items()}
     off["unchanged"] = without_skip(pattern)
-    skipping = starts_of(table, {name: change.pattern for name, change in changes.items()} or {"x": pattern}, as_of)
-    expected = starts_of(table, off, as_of)
-    found = near_misses_in_process(table, request_of(pattern, **OPTIONS, as_of=as_of))
+    skipping = starts_of(table, {name: change.pattern for name, change in changes.items()} or {"x": pattern}, options)
+    expected = starts_of(table, off, options)
+    found = near_misses_in_process(table, request_of(pattern, **options))
     assert not found.failed
     rows_ = found.table.to_pylist()
-    started = starts_of_partial_matches(table, pattern, as_of)
+    started = starts_of_partial_matches(table, pattern, options)
     for name, change in changes.items():
-        own = {row["match_start"]: row["lost"] for row in rows_ if row["change"] == change.text}
+        own = {row["row_number"]: row["lost"] for row in rows_ if row["change"] == change.text}
         assert set(own) == (expected[name] - expected["unchanged"]) & started, change
         assert {start for start, lost in own.items() if lost} == set(own) - skipping[name], change
-    assert found.starts == len({row["match_start"] for row in rows_})
+    assert found.starts == len({row["row_number"] for row in rows_})
 
 
-def starts_of_partial_matches(table: pa.Table, pattern: Pattern, as_of: Any) -> set[Any]:
-    """The times of the events that a partial match of the pattern takes first."""
-    found = set[Any]()
-    asked = why(table, without_skip(pattern), **OPTIONS, as_of=as_of)
+def starts_of_partial_matches(table: pa.Table, pattern: Pattern, options: Mapping[str, Any]) -> set[int]:
+    """The rows of the events that a partial match of the pattern takes first. Each event is offered to the first stage
+    once, in order.
+    """
+    found = set[int]()
+    asked = why(table, without_skip(pattern), **options)
     for key in set(table["k"].to_pylist()):
-        steps = asked.trace({"k": key}).steps
-        found |= {step.time for step in steps if not step.partial_match and step.outcome.startswith("taken by")}
+        offered = [one for one in asked.trace({"k": key}).steps if one.event is not None and not one.partial_match]
+        own = [row for row, of in enumerate(table["k"].to_pylist()) if of == key]
+        found |= {row for row, step in zip(own, offered, strict=False) if step.outcome.startswith("taken by")}
     return found
 
 
@@ -133,26 +143,30 @@ FOLLOWED = A.followed_by("b").where("kind = 'b' AND v > 10")
             shop("ab", minutes=[0, 3]),
             ("a", "b: within_previous longer than 2 minutes", "3 minutes, 1 minute too long", 1.0),
         ),
-        (NEXT, shop("axyb"), ("a", "b: followed_by in place of next", "2 events between, the first at 00:01:00", 2.0)),
+        (
+            NEXT,
+            shop("axyb"),
+            ("a", "b: followed_by in place of next", "2 events between, the first at 2026-01-01 00:01:00", 2.0),
+        ),
         (
             A.times(2).consecutive().next("b").where("kind = 'b'"),
             shop("axab"),
-            ("a", "a: not consecutive", "1 event between, at 00:01:00", 1.0),
+            ("a", "a: not consecutive", "1 event between, at 2026-01-01 00:01:00", 1.0),
         ),
         (
             A.not_followed_by("n").where("kind = 'n' AND v > a.v").followed_by("b").where("kind = 'b'"),
             shop("annb", v=[3, 2, 5, 0]),
-            ("a", "without not_followed_by n", "n at 00:02:00, kind = 'n', v = 5, a.v = 3", None),
+            ("a", "without not_followed_by n", "n at 2026-01-01 00:02:00, kind = 'n', v = 5, a.v = 3", None),
         ),
         (
             A.not_followed_by("n").where("kind = 'n'").within("1 hour"),
             shop("an"),
-            ("a", "without not_followed_by n", "n at 00:01:00, kind = 'n'", None),
+            ("a", "without not_followed_by n", "n at 2026-01-01 00:01:00, kind = 'n'", None),
         ),
         (
             A.not_next("n").where("kind = 'n'").followed_by("b").where("kind = 'b'"),
             shop("anb"),
-            ("a", "without not_next n", "n at 00:01:00, kind = 'n'", None),
+            ("a", "without not_next n", "n at 2026-01-01 00:01:00, kind = 'n'", None),
         ),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
@@ -255,3 +269,86 @@ def test_parameters_keep_their_values() -> None:
         ("a", "b: without v > $least", "v = 8, $least = 10", 2.0),
         ("a", "within longer than 5 minutes", "8 minutes, 3 minutes too long", 3.0),
     ]
+
+
+def test_the_order_of_the_rows_decides_near_misses_too() -> None:
+    """Of tied events the first row comes first: here a is directly followed by b, so no start is unmatched."""
+    tied = shop("abyz", minutes=[0, 0, 0, 0])
+    for order in permutations(range(2, 4)):
+        found = why(tied.take([0, 1, *order]), NEXT, **OPTIONS, sequence=ROW_ORDER)
+        assert found.near_misses.num_rows == 0
+    found = why(tied.take([0, 3, 1, 2]), NEXT, **OPTIONS, sequence=ROW_ORDER).near_misses
+    assert found["change"].to_pylist() == ["b: followed_by in place of next", "b: without kind = 'b'"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "zone", "minutes"),
+    [
+        ("due > at", "UTC", 600.0),
+        ("due > at", "America/New_York", 300.0),
+        ("due > at", "Asia/Kolkata", 930.0),
+        ("at BETWEEN due AND due", "America/New_York", 300.0),
+        ("due > local", "America/New_York", 600.0),
+        ("local > at", "America/New_York", 0.0),
+        ("at > local", "America/New_York", 300.0),
+    ],
+)
+def test_dates_and_local_times_beside_instants(condition: str, zone: str, minutes: float) -> None:
+    """A date begins at midnight of `time_zone`, and a time without a zone is in it. What holds is no near miss."""
+    table = shop("ab", minutes=[0, 600]).append_column("due", pa.array([date(2026, 1, 1)] * 2))
+    table = table.append_column("local", pc.local_timestamp(pa.array([AT, AT + timedelta(hours=10)])))
+    found = why(table, A.followed_by("b").where(condition), **OPTIONS, time_zone=zone).near_misses
+    assert found["off_by"].to_pylist() == ([minutes] if minutes else [])
+
+
+FORBIDDEN = A.not_followed_by("n").where("kind = 'n'").followed_by("b").where("kind = 'b'").within("30 days")
+
+
+def test_reasons_give_times_as_the_events_do() -> None:
+    """Times are those of the column `at`, with the date, not those in UTC."""
+    table = shop("anb", minutes=[0, 2000, 3000])
+    local = table.set_column(1, "at", pc.cast(table["at"], pa.timestamp("us", "UTC")).cast(pa.timestamp("us")))
+    zoned = table.set_column(1, "at", pc.cast(table["at"], pa.timestamp("us", "Asia/Tokyo")))
+    for events, clock in ((local, "2026-01-02 09:20:00"), (zoned, "2026-01-02 18:20:00")):
+        found = why(events, FORBIDDEN, **OPTIONS, time_zone="America/New_York").near_misses.to_pylist()
+        (row,) = (one for one in found if one["change"] == "without not_followed_by n")
+        assert row["reason"] == f"n at {clock}, kind = 'n'"
+        assert row["at"].strftime("%Y-%m-%d %H:%M:%S") == clock
+
+
+def test_reasons_have_no_time_in_processing_order() -> None:
+    """Where no time passes, reasons name the events without one."""
+    found = why(shop("axb"), NEXT, time=None).near_misses
+    assert found["reason"].to_pylist()[0] == "1 event between"
+    negated = A.not_followed_by("n").where("kind = 'n'").followed_by("b").where("kind = 'b'")
+    assert why(shop("anb"), negated, time=None).near_misses["reason"].to_pylist()[0] == "n, kind = 'n'"
+
+
+def test_windows_of_the_calendar_are_named() -> None:
+    """A window of the calendar is not changed, and `failed` says so, unless a NOT at the end waits for it."""
+    pattern = A.followed_by("b").where("kind = 'b'").within("1 month")
+    changes = why(shop("ab", minutes=[0, 100_000]), pattern, **OPTIONS).changes
+    assert changes.failed == {"within longer than 1 month": "as windows of the calendar are not changed"}
+    assert "within longer than 1 month: could not be tried, as windows of the calendar" in str(changes)
+    negated = A.not_followed_by("b").where("kind = 'b'").within("1 month")
+    assert not why(shop("ab"), negated, **OPTIONS).changes.failed
+
+
+def test_changes_with_the_same_text_are_told_apart() -> None:
+    """Where two conditions of a stage have the same text, the change says which one is left out."""
+    pattern = A.next("b").where("v <> 0").where("10 / v > 20").where("v <> 0 AND kind = 'b'")
+    found = why(shop("abab", v=[0, 0, 0, 5]), pattern, **OPTIONS).changes
+    tried = [one.change for one in found.changes]
+    assert "b: without v <> 0 (condition 3)" in tried
+    assert [*found.failed] == ["b: without v <> 0 (condition 1)"]
+
+
+def test_a_not_before_many_events_is_quick() -> None:
+    """The events that a NOT may forbid are found without a walk through all that follow the start."""
+    took = []
+    for count in (100, 2_000, 8_000):  # the first one warms up
+        table = shop("a" * count + "n" + "b", minutes=[*range(count + 2)])
+        started = time.process_time()
+        assert why(table, FORBIDDEN, **OPTIONS).near_misses.num_rows > count // 2
+        took.append(time.process_time() - started)
+    assert took[2] < 8 * took[1]

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,13 +150,13 @@ def test_one_key_step_by_step() -> None:
     steps = why(table, pattern, **OPTIONS).trace({"k": "x"}).steps
     assert [(step.partial_match, step.outcome, {one.of: one.result for one in step.conditions}) for step in steps] == [
         ((), "taken by a", {"a": True}),
-        (("a 00:00:00",), "ignored", {"b": False}),
+        (("a 2026-01-01 00:00:00",), "ignored", {"b": False}),
         ((), "starts nothing", {"a": False}),
-        (("a 00:00:00",), "ends: out of time", {}),
+        (("a 2026-01-01 00:00:00",), "ends: out of time", {}),
         ((), "taken by a", {"a": True}),
-        (("a 00:02:00",), "taken by b, complete", {"b": True}),
+        (("a 2026-01-01 00:02:00",), "taken by b, complete", {"b": True}),
         ((), "starts nothing", {"a": False}),
-        (("a 00:02:00", "b 00:03:00"), "match", {}),
+        (("a 2026-01-01 00:02:00", "b 2026-01-01 00:03:00"), "match", {}),
     ]
     kinds = [None if step.event is None else step.event["kind"] for step in steps]
     assert kinds == ["a", "x", "x", None, "a", "b", "b", None]
@@ -168,7 +169,7 @@ def test_the_text_of_a_trace() -> None:
         "2026-01-01 00:00:00  kind = a",
         "    - → taken by a  (a: kind = 'a': true)",
         "2026-01-01 00:01:00  kind = x",
-        "    a 00:00:00 → ends: broken  (b: kind = 'b': false)",
+        "    a 2026-01-01 00:00:00 → ends: broken  (b: kind = 'b': false)",
         "    - → starts nothing  (a: kind = 'a': false)",
     ]
     assert trace.to_dict()["steps"][0] == {
@@ -179,13 +180,40 @@ def test_the_text_of_a_trace() -> None:
         "conditions": [
             {"of": "a", "result": True, "parts": [{"text": "kind = 'a'", "result": True, "values": {"kind": "a"}}]}
         ],
+        "at_end": False,
     }
 
 
 def test_what_is_open_at_the_end_of_a_trace() -> None:
     """Without a key the trace is of all events; what is still open ends with them."""
     trace = why(events("ax"), FOLLOWED, time="at").trace()
-    assert str(trace).splitlines()[-2:] == ["end of the events", "    a 00:00:00 → ends: still open"]
+    assert str(trace).splitlines()[-2:] == ["end of the events", "    a 2026-01-01 00:00:00 → ends: still open"]
+
+
+def test_times_of_a_trace_are_those_of_the_events() -> None:
+    """A time has the zone of its column; where that has none, it is local in `time_zone`."""
+    given_events = events("ax")
+    local = given_events.set_column(
+        given_events.schema.get_field_index("at"), "at", pc.local_timestamp(given_events["at"])
+    )
+    zoned = given_events.set_column(
+        given_events.schema.get_field_index("at"), "at", given_events["at"].cast(pa.timestamp("us", "Asia/Tokyo"))
+    )
+    for table, clock in ((local, "00:0"), (zoned, "09:0")):
+        steps = why(table, NEXT, **OPTIONS, time_zone="America/New_York").trace({"k": "x"}).steps
+        assert steps[1].partial_match == (f"a 2026-01-01 {clock}0:00",)
+        assert f"{steps[1].time:%H:%M}" == f"{clock}1"
+
+
+def test_a_trace_in_processing_order_has_no_times() -> None:
+    """Where no time passes, a trace shows none; equal events are shown one by one."""
+    trace = why(events("aabx"), FOLLOWED, time=None).trace()
+    lines = str(trace).splitlines()
+    assert lines[:2] == ["kind = a", "    - → taken by a  (a: kind = 'a': true)"]
+    assert lines.count("kind = a") == 2
+    assert "1970" not in str(trace)
+    assert "end of the events" not in str(trace)
+    assert "    a, b → match" in lines
 
 
 def test_keys_are_given_as_values_or_texts() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
@@ -37,6 +37,16 @@ def arrow_zone(zone: str) -> str:
         raise SchemaError(f"time_zone: {zone!r} is not known here; give a name such as 'Europe/Berlin', or +05:30")
     sign, hours, minutes = offset.groups()
     return f"{sign}{int(hours):02}:{int(minutes or 0):02}"
+
+
+def python_zone(zone: str) -> tzinfo:
+    """The zone, whose name has Arrow's form."""
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        offset = datetime.strptime(zone, "%z").tzinfo
+        assert offset is not None, zone
+        return offset
 
 
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")

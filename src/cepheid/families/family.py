@@ -218,6 +218,10 @@ class Family(Protocol):
         """The changes with which near misses are found; `text` says each in words."""
         raise AssertionError(f"{self.noun} is not changed")
 
+    def untried_changes(self, pattern: Any) -> Mapping[str, str]:  # noqa: ARG002
+        """Further changes, which are not tried, in words, each with the reason."""
+        raise AssertionError(f"{self.noun} is not changed")
+
     def near_patterns(self, pattern: Any, changes: Sequence[Any], *, complete: bool) -> list[Any]:  # noqa: ARG002
         """The patterns that `near` runs for these changes. `complete`: the input is."""
         raise AssertionError(f"{self.noun} has no near misses")

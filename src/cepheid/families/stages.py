@@ -167,6 +167,11 @@ class Stages(Family):
 
         return changes_of(pattern)
 
+    def untried_changes(self, pattern: Pattern) -> Mapping[str, str]:
+        from cepheid.plan.stages.near.changes import untried_of
+
+        return untried_of(pattern)
+
     def near_patterns(self, pattern: Pattern, changes: Sequence[Change], *, complete: bool) -> list[Pattern]:
         from cepheid.matchers.stages.near import asked_of
 

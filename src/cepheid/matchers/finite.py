@@ -73,13 +73,13 @@ class OrderedMatcher:
 
 
 class SortedMatcher(OrderedMatcher):
-    """The same for events that come key by key, and within a key in order of time and sequence. An `ordering` orders
-    those that agree in both; by default it does so by their content.
+    """The same for events that come key by key, and within a key in order of time and sequence. The `ordering`, see
+    `ordering_of`, orders those that agree in both.
     """
 
-    def __init__(self, detector: Stepping, *, until: int | None = None, ordering: Ordering | None = None) -> None:
+    def __init__(self, detector: Stepping, *, until: int | None = None, ordering: Ordering) -> None:
         super().__init__(detector, until=until)
-        self._ordering = ordering or Ordering()
+        self._ordering = ordering
 
     def process(self, batch: Batch) -> list[pa.Table]:
         """For each pattern, the rows that these events make certain, in the order of keys and emission.

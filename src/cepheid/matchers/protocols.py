@@ -217,8 +217,10 @@ class TracedMatcher(FiniteMatcher, Protocol):
     def probes(self, engine: SqlEngine) -> LiftedFor:
         """What must be lifted for these events."""
 
-    def trace(self, probes: Any, batch: Batch) -> Trace:
-        """After `finish`: all steps. `batch` has the events of `looked_at`, lifted for the probes."""
+    def trace(self, probes: Any, batch: Batch, zone: str) -> Trace:
+        """After `finish`: all steps. `batch` has the events of `looked_at`, lifted for the probes; local times are in
+        `zone`.
+        """
 
 
 class NearMatcher(Protocol):

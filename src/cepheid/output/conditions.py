@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -40,6 +40,8 @@ class Evaluated:
     """The two sides of a comparison, the three of BETWEEN; otherwise the values of events that are in it."""
     operator: str | None = None
     """The comparison, or "between"; None: the condition is neither."""
+    zone: tzinfo = UTC
+    """Where dates begin, and times without a zone are read, if they are compared with instants."""
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -80,10 +82,30 @@ class Evaluated:
         if all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in values):
             numbers = [float(value) for value in values]
             return max(numbers[1] - numbers[0], numbers[0] - numbers[-1], 0.0)
-        for kind in (timedelta, datetime, date):
-            if all(isinstance(value, kind) for value in values):
-                length: timedelta = max(values[1] - values[0], values[0] - values[-1], timedelta(0))
-                return length
+        if all(isinstance(value, date) for value in values):
+            values = _as_times(values, self.zone)
+        if all(isinstance(value, timedelta) for value in values) or all(
+            isinstance(value, datetime) for value in values
+        ):
+            length: timedelta = max(values[1] - values[0], values[0] - values[-1], timedelta(0))
+            return length
+        return None
+
+
+def _as_times(values: Sequence[date], zone: tzinfo) -> list[datetime | None]:
+    """The dates (as their beginning) and times as times that can be subtracted: instants if any of them is one. None
+    for an instant that Python cannot have.
+    """
+    times = [one if isinstance(one, datetime) else datetime.combine(one, time()) for one in values]
+    if all(one.tzinfo is None for one in times):
+        return [*times]
+    return [_instant(one, zone) for one in times]
+
+
+def _instant(at: datetime, zone: tzinfo) -> datetime | None:
+    try:
+        return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC)
+    except OverflowError:
         return None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -18,17 +18,21 @@ class TraceStep:
     """What happened to one partial match, by an event, a deadline or the end of the events."""
 
     time: datetime | None
-    """When it happened; None: at the end of the events."""
+    """When it happened, in the zone of the time column or, if that has none, in `time_zone`. None: at the end of the
+    events, or in processing order.
+    """
     event: Mapping[str, Any] | None
     """The event, with the columns that the pattern reads; None: no event did it."""
     partial_match: tuple[str, ...]
-    """Its events before the step, each as the name of its stage and its time; empty: the event was offered to the first
-    stage.
+    """Its events before the step, each as the name of its stage and its time (none in processing order); empty: the
+    event was offered to the first stage.
     """
     outcome: str
     """What happened, such as "taken by legs", "ignored" or "ends: broken"."""
     conditions: tuple[StageCondition, ...]
     """The conditions that were evaluated, with their results and the values that they compared."""
+    at_end: bool = False
+    """Whether it happened at the end of the events."""
 
     def to_dict(self) -> dict[str, Any]:
         """The step in values of JSON."""
@@ -38,6 +42,7 @@ class TraceStep:
             "partial_match": list(self.partial_match),
             "outcome": self.outcome,
             "conditions": [one.to_dict() for one in self.conditions],
+            "at_end": self.at_end,
         }
 
 
@@ -53,26 +58,30 @@ class Trace:
 
     def _repr_html_(self) -> str:
         rows = [
-            [_at(step.time), _shown(step.event), _before(step), step.outcome, "\n".join(_conditions(step))]
+            [_at(step), _shown(step.event), _before(step), step.outcome, "\n".join(_conditions(step))]
             for step in self.steps
         ]
         return html_table(("time", "event", "partial match", "outcome", "conditions"), rows)
 
     def __str__(self) -> str:
-        groups = groupby(self.steps, key=lambda step: (step.time, step.event))
-        return "\n".join(line for (time, event), steps in groups for line in _lines(time, event, steps))
+        groups = groupby(self.steps, key=lambda step: (_at(step), id(step.event)))
+        return "\n".join(line for _, steps in groups for line in _lines([*steps]))
 
 
-def _lines(time: datetime | None, event: Mapping[str, Any] | None, steps: Iterable[TraceStep]) -> Iterable[str]:
-    at, shown = _at(time), _shown(event)
-    yield f"{at}  {shown}" if shown else at
+def _lines(steps: Sequence[TraceStep]) -> Iterable[str]:
+    """The steps of one event, or of one time without an event."""
+    if head := [part for part in (_at(steps[0]), _shown(steps[0].event)) if part]:
+        yield "  ".join(head)
     for step in steps:
         because = "; ".join(_conditions(step))
         yield f"    {_before(step)} → {step.outcome}{f'  ({because})' if because else ''}"
 
 
-def _at(time: datetime | None) -> str:
-    return "end of the events" if time is None else time_text(time)
+def _at(step: TraceStep) -> str:
+    """When it happened in words; nothing in processing order."""
+    if step.at_end:
+        return "end of the events"
+    return "" if step.time is None else time_text(step.time)
 
 
 def _shown(event: Mapping[str, Any] | None) -> str:

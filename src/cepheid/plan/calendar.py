@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from calendar import monthrange
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.events.time import arrow_zone, microseconds
+from cepheid.events.time import arrow_zone, microseconds, python_zone
 from cepheid.lang.calendar import CalendarWindow
 
 Instants: TypeAlias = npt.NDArray[np.int64]
@@ -53,7 +52,7 @@ def deadline_after(time: int, deadlines: Deadlines) -> int | None:
     """The deadline of a match that starts at `time`: the definition, in plain Python."""
     if not _FIRST <= time < _LAST:
         return None
-    zone = _zone(deadlines.zone)
+    zone = python_zone(deadlines.zone)
     start = (_EPOCH + timedelta(microseconds=time)).astimezone(zone)
     clock = _moved(start.replace(tzinfo=None), deadlines.window)
     early, late = (clock.replace(tzinfo=zone, fold=fold) for fold in (0, 1))
@@ -87,15 +86,6 @@ def _in_months(clock: datetime, months: int) -> datetime:
 
 def _instant(local: datetime) -> int:
     return microseconds(local.astimezone(UTC))
-
-
-def _zone(name: str) -> tzinfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        zone = datetime.strptime(name, "%z").tzinfo
-        assert zone is not None, name
-        return zone
 
 
 def deadlines_after(times: Instants, deadlines: Deadlines) -> Instants:

@@ -22,7 +22,8 @@ from cepheid.requests.request import Request
 def near_misses_in_process(events: pa.Table, request: Request) -> NearMisses:
     """The starts that match with one change of the request's only pattern, and do not match without.
 
-    A change that fails on an event, as when it leaves out what guards a division, is named in `failed`.
+    A change that fails on an event, as when it leaves out what guards a division, is named in `failed`, and so are
+    those that are not tried.
 
     Raises:
         SchemaError: a column has the name of one of the output.
@@ -33,12 +34,15 @@ def near_misses_in_process(events: pa.Table, request: Request) -> NearMisses:
     if NUMBER in events.schema.names:
         raise SchemaError(f"the column name {NUMBER!r} is reserved where events are numbered: rename the column")
     changes = request.family.changes(request.only.pattern)
+    untried = request.family.untried_changes(request.only.pattern)
     try:
-        return _found(events, request, changes, {})
+        return _found(events, request, changes, untried)
     except (ConditionError, LimitExceeded, PatternError):
         _found(events, request, (), {})  # raises if it is not one of the changes that fails
-    failed = {change.text: why for change in changes if (why := _failure(events, request, change)) is not None}
-    return _found(events, request, [change for change in changes if change.text not in failed], failed)
+    failures = [_failure(events, request, change) for change in changes]
+    each = [*zip(changes, failures, strict=True)]
+    failed = {change.text: why for change, why in each if why is not None}
+    return _found(events, request, [change for change, why in each if why is None], {**failed, **untried})
 
 
 def sources_of(request: Request) -> Sources:

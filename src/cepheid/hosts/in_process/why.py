@@ -51,11 +51,13 @@ class Why:
         row for each such start and change, the nearest first.
 
         A change leaves out one condition or a NOT, makes a window or a gap up to ten times as long, or lets other
-        events lie between. The columns are row_number (the start's row in the events; in pandas the index), the key,
-        match_start, rank (among the changes of the start, from 1), reached (the last stage before the change is
-        needed), change, reason, at (the time of the event that needs the change), off_by (how far off: the distance of
-        the sides of a comparison, minutes of times and windows, events between) and lost (whether the skip strategy
-        then drops the start).
+        events lie between. Windows of the calendar are not changed; `changes.failed` says so.
+
+        The columns are row_number (the start's row in the events; in pandas the index), the key, match_start, rank
+        (among the changes of the start, from 1), reached (the last stage before the change is needed), change, reason,
+        at (the time of the event that needs the change), off_by (how far off: the distance of the sides of a
+        comparison, minutes of times and windows, events between) and lost (whether the skip strategy then drops the
+        start).
 
         Raises:
             SchemaError: the key has the name of one of these columns.
@@ -108,7 +110,7 @@ def trace_in_process(events: pa.Table, request: Request) -> Trace:
         matcher.process(batch)
     matcher.finish()
     probes, batch = probed(ready, pa.array(matcher.looked_at), matcher.probes(ready.engine))
-    return matcher.trace(probes, batch)
+    return matcher.trace(probes, batch, ready.engine.time_zone)
 
 
 def check_key(request: Request, key: Mapping[str, Any]) -> None:

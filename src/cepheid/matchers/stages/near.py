@@ -14,6 +14,7 @@ from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.compiled_plans import compile_plans
 from cepheid.events.batch import MASK, NUMBER, TIME, Batch
+from cepheid.events.order import ordering_of
 from cepheid.kernel.arrays import Int32s, Visits
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED
@@ -60,7 +61,9 @@ class NearMatcher:
         self._pattern = patterns.each[0]
         self._plan = self._pattern.plan
         self._detectors = [_OrderedDetector(patterns.each[0]), *map(_Detector, patterns.each[1:])]
-        self._matchers = [SortedMatcher(detector, until=until) for detector in self._detectors]
+        self._matchers = [
+            SortedMatcher(detector, until=until, ordering=ordering_of(plans.schema)) for detector in self._detectors
+        ]
         self._own = events_of_each(plans, patterns.relevant_to)
         self._parts: list[list[pa.Table]] = [[] for _ in self._matchers]
 
@@ -105,7 +108,8 @@ class NearMatcher:
         all events in the order of their numbers; `failed` says why other changes could not be tried.
         """
         events = dict(zip(self.looked_at.tolist(), probed_events(probes, batch), strict=True))
-        reasons = Reasons(self._pattern, probes, self._order, events)
+        time = self._plan.schema.time
+        reasons = Reasons(self._pattern, probes, self._order, events, None if time is None else source.column(time))
         return near_misses_of(self._plan, self.found, reasons, failed, source)
 
     @cached_property

@@ -98,9 +98,9 @@ class TracedMatcher(_MatcherOn):
         """What must be lifted for the events of `looked_at`."""
         return probes_of(self._plan, engine)
 
-    def trace(self, probes: Probes, batch: Batch) -> Trace:
-        """All steps. `batch` has the events of `looked_at`, lifted for the probes."""
-        return trace_of(self._plan, self._kernel.steps, self._kernel.batches, probes, batch)
+    def trace(self, probes: Probes, batch: Batch, zone: str) -> Trace:
+        """All steps. `batch` has the events of `looked_at`, lifted for the probes; local times are those of `zone`."""
+        return trace_of(self._plan, self._kernel.steps, self._kernel.batches, probes, batch, zone=zone)
 
 
 def _counting(pattern: CompiledPattern, *, few: bool) -> _StepByStep | _ByClass:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.events.batch import AFTER, MASK, SUB_KEY_PREFIX, TIME, VALUE_PREFIX, Batch
-from cepheid.events.order import Ordered, TierOrdering
+from cepheid.events.order import Ordered, TierOrdering, ordering_of
 from cepheid.kernel.arrays import Flags
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED
@@ -48,11 +48,10 @@ class TierMatcher(SortedMatcher):
     """
 
     def __init__(self, tier: TierPlan, shipped: ShippedEvents, *, until: int | None = None) -> None:
-        super().__init__(_TierDetector(tier, shipped), until=until)
+        ordering = ordering_of(tier.whole.schema) if tier.is_first else TierOrdering()
+        super().__init__(_TierDetector(tier, shipped), until=until, ordering=ordering)
         self._tier = tier
         self._shipped = shipped
-        if not tier.is_first:
-            self._ordering = TierOrdering()
 
     def process(self, batch: Batch) -> list[pa.Table]:
         return super().process(batch if self._tier.is_first else self._with_partial_matches(batch))

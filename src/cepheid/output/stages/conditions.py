@@ -29,7 +29,7 @@ def evaluated(probe: Probe, taken: TakenEvents, event: Event) -> Evaluated | Non
         operands = tuple(_operand(side, taken, event) for side in probe.sides)
     except (ConditionError, FunctionFailed):
         return None
-    return Evaluated(probe.text, result, operands, probe.operator)
+    return Evaluated(probe.text, result, operands, probe.operator, probe.zone)
 
 
 def whole_condition(

@@ -82,6 +82,21 @@ class EventOrder:
         """The time of the event with the number."""
         return int(self.time[self.place(number)])
 
+    def first_with(self, bit: int | None, begin: int, end: int, most: int) -> Ints:
+        """The numbers of the first events from the place `begin` to before `end` whose mask has the bit; None: any."""
+        if bit is None:
+            return self.number[begin : min(end, begin + most)]
+        if bit not in self._places_with:
+            self._places_with[bit] = np.flatnonzero(self.mask >> bit & 1)
+        places = self._places_with[bit]
+        first, last = np.searchsorted(places, (begin, end))
+        return self.number[places[first : min(last, first + most)]]
+
+    @cached_property
+    def _places_with(self) -> dict[int, Ints]:
+        """For each bit that was asked for the places of the events whose mask has it."""
+        return {}
+
     def end_of_key(self, place: int) -> int:
         """The place after the last event of the key of the event at the place."""
         return int(self.key_end[np.searchsorted(self.key_end, place, side="right")])

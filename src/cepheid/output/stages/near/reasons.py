@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import chain, islice
+from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.events.batch import python_values
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import Value
 from cepheid.lang.duration import format_duration, microseconds
@@ -20,6 +21,7 @@ from cepheid.output.conditions import Evaluated
 from cepheid.output.stages.conditions import evaluated
 from cepheid.output.stages.near.found import EventOrder, Events, NearMatches
 from cepheid.output.stages.near.starts import starting_stage
+from cepheid.output.values import plain_text
 from cepheid.plan.stages.near.changes import Change, Kind
 from cepheid.plan.stages.near.probes import Probe, Probes
 from cepheid.plan.stages.plan import Plan
@@ -64,16 +66,22 @@ class Reasons:
     """Finds the reasons for the matches of changed patterns."""
 
     def __init__(
-        self, pattern: CompiledPattern, probes: Probes, order: EventOrder, events: Mapping[int, Event]
+        self,
+        pattern: CompiledPattern,
+        probes: Probes,
+        order: EventOrder,
+        events: Mapping[int, Event],
+        times: pa.ChunkedArray | None,
     ) -> None:
         """`pattern` is the unchanged one. `events` has the events of `looked_at` by number, with the values of the
-        probes.
+        probes; `times` has the times of all events by number, as they were given, None in processing order.
         """
         self._plan = pattern.plan
         self._automaton = pattern.automaton
         self._probes = probes
         self._order = order
         self._events = events
+        self._times = times
         self._verdicts: dict[tuple[int, tuple[Value, ...]], _Verdict] = {}
         self._of: Mapping[Kind, Callable[[Change, Events], Reason | None]] = {
             Kind.CONDITION: self._of_condition,
@@ -152,8 +160,9 @@ class Reasons:
             before, after = (self._order.place(number) for _, number in match[place - 1 : place + 1])
             if between := after - before - 1:
                 first = int(self._order.number[before + 1])
-                many = "1 event" if between == 1 else f"{between} events"
-                text = f"{many} between, {'' if between == 1 else 'the first '}at {self._clock(first)}"
+                text = "1 event between" if between == 1 else f"{between} events between"
+                if self._times is not None:
+                    text += f", {'' if between == 1 else 'the first '}{self._at(first)}"
                 return Reason(match[place - 1][0], first, text, float(between), between / (between + _SOME_BETWEEN))
         return self._somehow(match)
 
@@ -161,12 +170,13 @@ class Reasons:
         (stage,) = change.stages
         before = _before(stage, match)
         taken = self._taken(match[: before + 1])
-        for number in may_be_forbidden(self._plan, change, match, self._order):
+        for number in may_be_forbidden(self._plan, change, match, self._order).tolist():
             found = [evaluated(probe, taken, self._events[number]) for probe in self._probes.each[stage]]
             if all(one is None or one.result is True for one in found):
-                values = ", ".join(one.values_text for one in found if one is not None and one.values_text)
-                text = f"{self._plan.pattern.leaves[stage].name} at {self._clock(number)}"
-                return Reason(match[before][0], number, f"{text}, {values}" if values else text, None, 0.5)
+                values = [one.values_text for one in found if one is not None and one.values_text]
+                name = self._plan.pattern.leaves[stage].name
+                event = name if self._times is None else f"{name} {self._at(number)}"
+                return Reason(match[before][0], number, ", ".join([event, *values]), None, 0.5)
         return self._somehow(match)
 
     def _taken(self, match: Events) -> TakenEvents:
@@ -177,9 +187,11 @@ class Reasons:
         stage, number = match[-1]
         return Reason(match[-2][0] if len(match) > 1 else stage, number, "the match needs it", None, 1.0)
 
-    def _clock(self, number: int) -> str:
-        time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self._order.time_of(number))
-        return f"{time:%H:%M:%S}"
+    def _at(self, number: int) -> str:
+        """The time of the event in words, as the column `at` has it."""
+        assert self._times is not None
+        (time,) = python_values(self._times.slice(number, 1))
+        return f"at {plain_text(time)}"
 
 
 def _verdict(found: Evaluated | None) -> _Verdict:
@@ -203,12 +215,11 @@ def looked_at(plan: Plan, found: Sequence[NearMatches], order: EventOrder) -> In
         if near.change.kind in (Kind.CONDITION, Kind.NOT):
             numbers.append(near.taken.event)
         if near.change.kind is Kind.NOT:
-            more = (may_be_forbidden(plan, near.change, match, order) for match in near.taken.each)
-            numbers.append(np.array([*chain.from_iterable(more)], np.int64))
+            numbers += [may_be_forbidden(plan, near.change, match, order) for match in near.taken.each]
     return np.unique(np.concatenate(numbers))
 
 
-def may_be_forbidden(plan: Plan, change: Change, match: Events, order: EventOrder) -> list[int]:
+def may_be_forbidden(plan: Plan, change: Change, match: Events, order: EventOrder) -> Ints:
     """The numbers of the first events that the NOT which the change removes may forbid, by its lifted condition."""
     (stage,) = change.stages
     before = _before(stage, match)
@@ -218,9 +229,7 @@ def may_be_forbidden(plan: Plan, change: Change, match: Events, order: EventOrde
         end = order.place(match[before + 1][1])
     if plan.pattern.leaves[stage].contiguity is Contiguity.NOT_NEXT:
         end = min(first + 1, order.end_of_key(first - 1))
-    bit = plan.conditions[stage].bit
-    may_be = (at for at in range(first, end) if bit is None or order.mask[at] >> bit & 1)
-    return [int(order.number[at]) for at in islice(may_be, _MOST_LOOKED_AT)]
+    return order.first_with(plan.conditions[stage].bit, first, end, _MOST_LOOKED_AT)
 
 
 def _before(stage: int, match: Events) -> int:

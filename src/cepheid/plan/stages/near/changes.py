@@ -5,6 +5,7 @@ strict. A start that matches one of them, and not the pattern itself, is a near 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -42,7 +43,7 @@ class Change:
 
     kind: Kind
     text: str
-    """What is changed, in words."""
+    """What is changed, in words. Those of a pattern's changes differ."""
     pattern: Pattern
     """With the change."""
     stages: range
@@ -76,7 +77,25 @@ def changes_of(pattern: Pattern) -> tuple[Change, ...]:
     pattern = _settled(pattern)
     every = [one for one in (*_of_stages(pattern), *_of_whole(pattern)) if not _does_nothing(one, pattern)]
     used = [replace(one, pattern=_with_used_parameters(one.pattern)) for one in every]
-    return tuple(one for one in used if not check_pattern(one.pattern))
+    return _told_apart([one for one in used if not check_pattern(one.pattern)])
+
+
+def untried_of(pattern: Pattern) -> dict[str, str]:
+    """The changes that are not made, in words, each with the reason."""
+    if pattern.calendar is None or pattern.leaves[-1].contiguity.negated:
+        return {}
+    return {f"within longer than {pattern.calendar}": "as windows of the calendar are not changed"}
+
+
+def _told_apart(changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes with texts that differ: where conditions have the same text, it says which one is left out."""
+    same = Counter(change.text for change in changes)
+    return tuple(replace(one, text=_text_of_one(one)) if same[one.text] > 1 else one for one in changes)
+
+
+def _text_of_one(change: Change) -> str:
+    which = f"stage {change.stages.start + 1}" if change.conjunct is None else f"condition {change.conjunct + 1}"
+    return f"{change.text} ({which})"
 
 
 def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:

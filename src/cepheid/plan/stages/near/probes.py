@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, tzinfo
 from functools import cached_property
 from itertools import groupby
 
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.events.batch import Schema
+from cepheid.events.time import arrow_zone, python_zone
 from cepheid.knowledge.question import Question, with_answers
 from cepheid.lang.expression import Literal
 from cepheid.lang.function import Function
@@ -56,6 +58,8 @@ class Probe:
     """Of a comparison the left and the right side; otherwise the values of events that are in it."""
     operator: str | None = None
     """The comparison, or "between", if the conjunct is one: its sides are then the operands, in their order."""
+    zone: tzinfo = UTC
+    """That of local times."""
 
     @cached_property
     def is_of_one_event(self) -> bool:
@@ -124,12 +128,13 @@ def probes_of(plan: Plan, engine: SqlEngine) -> Probes:
     nodes = [part.node for parts in found.conditions for part in parts]
     types = ask_types(engine, nodes, with_answers(plan.schema.columns, found.questions), problems)
     assert not problems, "the plan has been built"
-    lifting = Lifting(types, names_of(pattern))
+    lifting, zone = Lifting(types, names_of(pattern)), python_zone(arrow_zone(engine.time_zone))
     each = []
     for number, parts in enumerate(found.conditions):
         lifting.stage = number
         conditions = pattern.leaves[number].conditions if number < len(pattern.leaves) else ()
-        each.append(tuple(_probe(lifting, text, node) for text, node in _conjuncts(parts, [*conjuncts_of(conditions)])))
+        written = [*conjuncts_of(conditions)]
+        each.append(tuple(replace(_probe(lifting, *one), zone=zone) for one in _conjuncts(parts, written)))
     values = tuple(lifted for _, lifted in lifting.values.values())
     return Probes(plan.schema, tuple(each), values, tuple(found.questions), plan.functions)
 
