@@ -33,6 +33,7 @@ from cepheid.events.batch import Schema
 from cepheid.events.order import Ordering
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches
+from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.kernel.arrays import FOREVER, Visits
 from cepheid.knowledge.events.mapping import EventMapping
@@ -489,7 +490,7 @@ def test_what_patterns_share_is_evaluated_once() -> None:
         together = OccurrencePlans.of(plans, named=True)
         compiled = compile_occurrences(together)
         events = TimedEvents(shop(), (shop()["at"],))
-        (batch,) = ordered_batches(events, together, relevant_to_any(compiled.relevant_to), engine)
+        (batch,) = ordered_batches(events, together, relevant_to_any(compiled.relevant_to), engine, HeldBits())
         (part, last) = (*(ordering := Ordering()).process(batch), *ordering.finish())
         detector = OccurrenceDetector(compiled)
         for ordered in (part, last):
