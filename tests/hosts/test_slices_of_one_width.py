@@ -17,6 +17,7 @@ from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches, plans_in_process
+from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import in_order_of_arrival, timed, usable
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.protocols import FiniteMatcher
@@ -43,7 +44,7 @@ def test_equal_to_one_sequence(  # noqa: PLR0917
     slices = family.time_slices(plans)
     assert isinstance(slices, TimeSlices)
     kept, _ = usable(timed(events, request), plans.schema, request.nulls, until)
-    batches = [*ordered_batches(kept, plans, relevant_to_any(compiled.relevant_to), engine)]
+    batches = [*ordered_batches(kept, plans, relevant_to_any(compiled.relevant_to), engine, HeldBits())]
     if not batches:
         return
     whole, sliced = join(batches), in_slices(join(batches), slices, width)

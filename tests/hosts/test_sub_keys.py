@@ -19,6 +19,7 @@ from cepheid.events.batch import Schema
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import batches_as_they_come
+from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import PlanSet, relevant_to_any
@@ -47,7 +48,7 @@ def shipped(plans: PlanSet[Any], events: pa.Table, family: Family = FAMILY) -> p
     """The events as a host ships them, without those that are not relevant."""
     timed = TimedEvents(events, (events.column("at"),))
     relevant = relevant_to_any(family.compile(plans).relevant_to)
-    (batch,) = batches_as_they_come(timed, plans, relevant, DuckDbEngine())
+    (batch,) = batches_as_they_come(timed, plans, relevant, DuckDbEngine(), HeldBits())
     return batch.data
 
 

@@ -17,6 +17,7 @@ from cepheid.events.batch import SEQUENCE_PREFIX, SUB_KEY_PREFIX, TIME, VALUE_PR
 from cepheid.families.stages import Stages
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import batches_as_they_come
+from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.matchers.shipped_events import EVENT, TAKEN_PREFIX, ShippedEvents
@@ -37,7 +38,7 @@ def batch_of(plans: Plans, events: pa.Table) -> pa.RecordBatch:
     """The events as a host ships them, without those that are not relevant."""
     timed = TimedEvents(events, (events.column("at"),))
     relevant = relevant_to_any(FAMILY.compile(plans).relevant_to)
-    (batch,) = batches_as_they_come(timed, plans, relevant, DuckDbEngine())
+    (batch,) = batches_as_they_come(timed, plans, relevant, DuckDbEngine(), HeldBits())
     return batch.data
 
 

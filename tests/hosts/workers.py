@@ -13,6 +13,7 @@ from cepheid.events.batch import Batch
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches, plans_in_process
+from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import in_order_of_arrival, timed, usable
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
@@ -47,7 +48,7 @@ def one_and_two(
     family: Family = request.family
     compiled = family.compile(plans)
     kept, _ = usable(timed(events, request), plans.schema, request.nulls, until)
-    batches = [*ordered_batches(kept, plans, relevant_to_any(compiled.relevant_to), engine)]
+    batches = [*ordered_batches(kept, plans, relevant_to_any(compiled.relevant_to), engine, HeldBits())]
     slices = family.time_slices(plans)
     assert not sliced or isinstance(slices, TimeSlices), slices
     division = Division(2, until, least, repeated=100)

@@ -22,6 +22,7 @@ from cepheid.events.batch import join
 from cepheid.families.intervals import Intervals
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import batches_as_they_come, plans_in_process
+from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import timed
 from cepheid.intervals import IntervalPattern
 from cepheid.plan.division import TimeSlices
@@ -115,7 +116,7 @@ def test_slices_of_one_width(pattern: IntervalPattern, events: pa.Table, width: 
     assume(isinstance(slices, TimeSlices))
     assert isinstance(slices, TimeSlices)
     compiled = FAMILY.compile(plans)
-    whole = join([*batches_as_they_come(timed(events, request), plans, None, engine)])
+    whole = join([*batches_as_they_come(timed(events, request), plans, None, engine, HeldBits())])
     expected = found(FAMILY.finite(compiled, None), [whole])
     assert found(FAMILY.sliced(compiled, width * SECOND, None), [in_slices(whole, slices, width * SECOND)]) == expected
 
