@@ -12,9 +12,12 @@ import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
 from cepheid.hosts.in_process.matched_events import event_columns, events_in, has_occurrences
+from cepheid.output.common import INCONSISTENT, LATE, NO_MATCH, TIMEOUT
 from cepheid.plan.reserved import COMMON, KIND, OF_EVENTS, PATTERN, POSITION, ROW_NUMBER, STAGE
 
 MATCH_ID, MATCH_START, MATCH_END = "match_id", "match_start", "match_end"
+_NO_MATCHES = (TIMEOUT, NO_MATCH, INCONSISTENT, LATE)
+"""The kinds of rows that are about no match."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def matches_of(table: pa.Table, key: Sequence[str], time: Sequence[str]) -> Matc
     if faults:
         raise SchemaError("\n".join([*faults, "matches are what detect(…) gives, with the key of the picture"]))
     if _has_kinds(table):
-        table = table.filter(pc.not_equal(table.column(KIND), "late"))  # about no match
+        table = table.filter(pc.invert(pc.is_in(table.column(KIND), pa.array(_NO_MATCHES))))
+    table = table.filter(pc.is_valid(table.column(MATCH_ID)))  # `unmatched` gives rows for events of no match
     return (
         _from_rows_of_events(table, key) if {STAGE, POSITION} <= {*table.schema.names} else _from_rows(table, key, time)
     )
