@@ -117,7 +117,7 @@ def times_or_parameters(
         return (2, 2), parametric
     if least is None:
         known, _ = times_of(_number(minimum), _ANY)
-        return (known, known + 1), parametric
+        return (known, max(known, 1) + 1), parametric  # as for `times(1, n)`, which `times(0, n)` is when optional
     return (1, 2) if most is not None else times_of(1, _number(maximum)), parametric
 
 
