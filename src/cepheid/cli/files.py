@@ -62,7 +62,7 @@ def read_events(paths: Sequence[Path], *, times: Sequence[str], given: TextForma
 
     Raises:
         FileProblem: a file is not what its extension says, or not as `given` says.
-        SchemaError: the files' columns differ, or the format of times is none.
+        SchemaError: the files' columns differ, or the format of times is not valid.
     """
     kind = _kind(paths[0])
     _check_format(given, kind)

@@ -1,4 +1,4 @@
-"""The columns of keys of which only the names are known."""
+"""Key columns, made again from the keys' names."""
 
 from __future__ import annotations
 

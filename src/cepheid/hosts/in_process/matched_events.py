@@ -80,7 +80,7 @@ def _of_all_stages(column: pa.Array) -> MatchedEvents:
 def _of_lists(
     lists: pa.Array, match: npt.NDArray[np.int64], stages: pa.Array, order: npt.NDArray[np.int64]
 ) -> MatchedEvents:
-    """The events in lists, of which each has a match, a stage and an order."""
+    """The events in lists. Each list has a match, a stage and an order."""
     parent = pc.list_parent_indices(lists).to_numpy()
     begins = np.flatnonzero(np.diff(parent, prepend=-1))
     place = np.arange(len(parent)) - np.repeat(begins, np.diff(begins, append=len(parent))) + 1

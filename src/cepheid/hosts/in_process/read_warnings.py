@@ -49,7 +49,7 @@ def unheld(plans: PlanSet[Any], family: Family, events: pa.Table, held: HeldBits
 
 
 def unheld_warning(parts: Sequence[str], family: Family) -> str:
-    """The warning of these parts, of which there is one at least."""
+    """The warning of these parts; there is at least one."""
     more = f"; and {len(parts) - _MOST_LISTED:,} more" if len(parts) > _MOST_LISTED else ""
     advice = "; why(events, pattern, …) shows how far partial matches came" if family.explains_misses else ""
     return f"{'; '.join(parts[:_MOST_LISTED])}{more}. Compare that with the events' values{advice}"
@@ -60,7 +60,7 @@ class ByEnd(NamedTuple):
 
     matches: int
     warning: str | None
-    """Of those that an event to come may have forbidden."""
+    """About the matches that a later event might have forbidden; None if there are none."""
 
 
 def certain_by_end(

@@ -73,7 +73,7 @@ _READ = {
 
 
 def _tokens(written: str) -> list[tuple[str, str]]:
-    """Runs of letters, and the text between them: pairs of which one is empty."""
+    """Matches a run of letters, or the text between two runs: one of the two groups is empty."""
     tokens: list[tuple[str, str]] = []
     position = 0
     for token in _TOKEN.finditer(written):

@@ -33,7 +33,7 @@ class Places(Protocol):
 
 
 def places_for(workers: int, memory: int | None = None) -> Places:
-    """At most so many worker processes, each of which may allocate so many bytes; 1: only the host's own process."""
+    """At most `workers` processes, each with at most `memory` bytes; with one, the host's own process alone."""
     return OwnProcess() if workers == 1 else InWorkers(Workers(workers, memory))
 
 
