@@ -90,6 +90,19 @@ CONDITIONS = [
         "p * p > one.p",
         "p / 3 > one.p",
     ),
+    *(
+        "floor(x - one.x) = 0",
+        "ceil(p - one.p) > 1",
+        "floor(p + one.p) = floor(p)",
+        "round(p - one.p, 1) = p - one.p",
+        "round(x / 3 + one.p) > 1",
+        "round(n * 0.675 + one.n * 2, 2) <> one.n",
+        "sign(n - one.n) < 0",
+        "signum(x - one.x) = sign(p - one.p)",
+        "ceiling(n / (one.n + 0.5)) > 1",
+        "floor(b - one.b) = 0",
+        "round(n - one.n, 2) = 2",
+    ),
 ]
 
 

@@ -34,7 +34,8 @@ from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 
 _OPERATOR_NAMES = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
     case case_of cast coalesce nvl ifnull nullif if least greatest"""
-_FUNCTION_NAMES = "sqrt exp ln log log10 log2 power pow datediff date_diff timestampdiff"
+_FUNCTION_NAMES = """sqrt exp ln log log10 log2 power pow floor ceil ceiling round sign signum
+    datediff date_diff timestampdiff"""
 _OPERATORS = frozenset(_OPERATOR_NAMES.split())
 """What a script computes in place of the SQL engine also for one event, where the engine's computation could fail."""
 SCRIPT_FUNCTIONS = (*_OPERATOR_NAMES.split(), *_FUNCTION_NAMES.split())
@@ -331,9 +332,9 @@ class Lifting:
         self.type_of(node)  # raises if operands do not fit
         lazy = function in _LAZY or function in ARITHMETIC or (function in COMPARISONS and function != "<=>")
         first = 1 if function in ("/", "div", "%") else 0  # Spark evaluates the divisor before the dividend
-        if function in ARITHMETIC and self.type_of(node) == pa.float32():
+        if function in (*ARITHMETIC, "round") and self.type_of(node) == pa.float32():
             message = f"{function!r} on FLOAT is not known across events"
-            raise problem_at(node, message, "Cast one side to DOUBLE.")
+            raise problem_at(node, message, "Cast it to DOUBLE." if len(node.args) == 1 else "Cast one side to DOUBLE.")
         if function in DIFFERENCES:
             return self._difference(node)
         if function == "cast":

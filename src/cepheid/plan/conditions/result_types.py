@@ -312,6 +312,43 @@ def _of_numbers(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.float64()
 
 
+def _whole(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    _of_numbers(call, types)
+    if is_decimal(types[0]):
+        return _of_digits(types[0], 0) if types[0].scale else types[0]
+    return pa.int64()
+
+
+MOST_DIGITS = 15
+"""The most digits after the point to which `round` rounds across events."""
+
+
+def digits_of(call: Call) -> int:
+    """The digits after the point to which `round` rounds."""
+    if len(call.args) == 1:
+        return 0
+    digits = call.args[1]
+    if not (isinstance(digits, Literal) and type(digits.value) is int and 0 <= digits.value <= MOST_DIGITS):
+        message = f"across events {call.function} takes a number of digits from 0 to {MOST_DIGITS}"
+        raise _problem(message, digits.span)
+    return digits.value
+
+
+def _round(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    if len(types) not in (1, 2):
+        raise _problem(f"{call.function} takes 1 or 2 arguments, got {len(types)}", call.span)
+    _of_numbers(call, types)
+    digits = digits_of(call)
+    if is_decimal(types[0]):
+        return _of_digits(types[0], min(digits, types[0].scale))
+    return pa.float64() if arrow.is_null(types[0]) else types[0]
+
+
+def _of_digits(decimal: pa.DataType, scale: int) -> pa.DataType:
+    """The decimal of so many digits after the point that holds what values are rounded to."""
+    return pa.decimal128(min(decimal.precision - decimal.scale + 1 + scale, MAX_DIGITS), scale)
+
+
 def _common(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return _same(call, types, call.args)
 
@@ -367,10 +404,13 @@ _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     "nullif": _nullif,
     **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "power", "pow"), _of_numbers),
     "log": _log,
+    **dict.fromkeys(("sign", "signum"), _of_numbers),
+    **dict.fromkeys(("floor", "ceil", "ceiling"), _whole),
+    "round": _round,
     **dict.fromkeys(("datediff", "date_diff", "timestampdiff"), _difference),
 }
 _ARITIES = {"if": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1, "power": 2, "pow": 2}
-_ARITIES |= dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2"), 1)
+_ARITIES |= dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "sign", "signum", "floor", "ceil", "ceiling"), 1)
 
 
 def _problem(message: str, span: Span) -> PatternError:
