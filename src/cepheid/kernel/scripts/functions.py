@@ -71,7 +71,7 @@ def rounded(value: float, unit: int) -> float:
     size = abs(value)
     if not size * unit < _EXACT:
         return value  # it has no further digits, or is infinite or NaN
-    units = np.int64(size * unit)
+    units = int(size * unit)
     for near in range(max(units - 1, 0), units + 2):
         if nearest_double(near, unit) == size:
             return value + 0.0

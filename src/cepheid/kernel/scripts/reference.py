@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cepheid.errors import ConditionError
 from cepheid.kernel.scripts.python_functions import Taken, Value, call_function
+from cepheid.kernel.scripts.texts import TEXT_OPERATORS
 from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
@@ -188,6 +189,8 @@ def _compute(operator: Operator, operation: Operation, values: list[Value]) -> V
             return _function(operator, left)
         case Operator.POWER:
             return _power(left, right)
+        case _ if operator.is_of_texts:
+            return TEXT_OPERATORS[operator](*values)
         case Operator.FLOOR | Operator.CEIL:
             return _whole(operator, left, operation.operands[0].type)
         case Operator.ROUND:
