@@ -44,7 +44,7 @@ def test_a_condition_continues_in_a_later_batch() -> None:
     assert len(matcher.process(table.slice(0, 2))) == 0
     restored = Matcher(pattern, table.schema, time="at")
     restored.restore(matcher.snapshot())
-    assert len(restored.process(table.slice(2))) + len(restored.close()) == 1
+    assert len(restored.process(table.slice(2))) + len(restored.finish()) == 1
 
 
 def test_a_wrong_pattern_of_like_is_named() -> None:
