@@ -122,7 +122,7 @@ class _StepByStep(_WithoutRows):
     """A detector that counts starts."""
 
     def __init__(self, pattern: CompiledPattern, *, few: bool) -> None:
-        super().__init__(pattern, kernel_of=_observed if few or pattern.plan.functions else _compiled)
+        super().__init__(pattern, kernel_of=_observed if few or pattern.plan.runs_in_python else _compiled)
 
     def tally(self) -> Tally:
         """The counts of all starts, once the last key is closed."""
