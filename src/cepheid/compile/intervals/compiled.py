@@ -81,6 +81,7 @@ def compile_intervals(
                     FREE if delay is None else delay,
                     external_clock,
                     lateness is End.END,
+                    FREE if plan.window is None else min(plan.window, FREE),
                     *join_limits(plan.limits).values(),
                     may_start,
                 )
