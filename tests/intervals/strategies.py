@@ -24,6 +24,7 @@ from cepheid.lang.intervals.values import (
     Relation,
     Scope,
     Tree,
+    Window,
 )
 
 VARIABLES = ("a", "b", "c")
@@ -114,6 +115,7 @@ def patterns(draw: st.DrawFn) -> IntervalPattern:
     several = st.lists(st.sampled_from(Relation), min_size=5, max_size=12, unique=True)
     found = tuple(draw(negations(variables, name)) for name in ("x", "y")[: draw(st.sampled_from([0, 0, 1, 1, 2]))])
     lengths = st.integers(6, 30).map(lambda n: timedelta(seconds=n))
+    window = draw(lengths if any(map(_is_open, found)) else st.none() | lengths)
     return IntervalPattern(
         draw(st.sampled_from([Mode.PAL, Mode.PAL, Mode.SEQ])),
         tuple(Positive(variable, draw(st.sampled_from(TYPES))) for variable in variables),
@@ -122,7 +124,8 @@ def patterns(draw: st.DrawFn) -> IntervalPattern:
         order=(draw(comparisons(variables)),) if _seldom(draw) else (),
         negations=found,
         condition=draw(conditions(variables)) if _seldom(draw) else None,
-        window=draw(lengths if any(map(_is_open, found)) else st.none() | lengths),
+        window=window,
+        window_of=Window.MATCH if window is None else draw(st.sampled_from(Window)),
         consistency=draw(st.sampled_from(Consistency)),
     )
 

@@ -69,6 +69,7 @@ JOIN_SETTINGS = np.dtype(
         ("external_clock", np.int64),  # 1: it is set from outside; 0: it is the latest end of an event
         ("by_end", np.int64),  # 1: lateness is measured at ends
         ("window", np.int64),  # microseconds; FREE: none
+        ("of_starts", np.int64),  # 1: the window ends with the last start; 0: with the last end
         ("most_matches", np.int64),  # the most matches that one event may complete
         ("drops", np.int64),  # 1: matches over the limit are dropped, the earliest start first
         ("may_start", np.int64),  # the bit of the events that may be first in a match; 0: any may

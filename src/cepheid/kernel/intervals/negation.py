@@ -82,9 +82,9 @@ def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, 
         right_start, right_end = span(events, scratch, negation.right)
         after_left, before_right = left_start + 1, right_start - 1
         if negation.left == 0:
-            after_left = left_end = span(events, scratch, everyone(settings.positives))[1] - settings.window
+            after_left = left_end = in_window(tables, events, scratch)[1] - settings.window
         elif negation.right == 0:
-            before_right = right_start = window_end(tables, events, scratch)
+            before_right = right_start = in_window(tables, events, scratch)[0] + settings.window
         if negation.scope == ScopeNumber.START_BETWEEN:
             start_low, start_high = after_left, before_right
         elif negation.scope == ScopeNumber.GAP:
@@ -127,10 +127,15 @@ def everyone(positives: int) -> int:
 
 
 @kernel
-def window_end(tables: IntervalTables, events: IntervalEvents, scratch: Scratch) -> int:
-    """The end of the longest match that begins with the bound one."""
+def in_window(tables: IntervalTables, events: IntervalEvents, scratch: Scratch) -> tuple[int, int]:
+    """The first start of the bound match, and its last end or start: what the window bounds."""
     settings = tables.settings[0]
-    return span(events, scratch, everyone(settings.positives))[0] + settings.window
+    first, last = span(events, scratch, everyone(settings.positives))
+    if settings.of_starts:
+        last = first
+        for v in range(settings.positives):
+            last = max(last, events.start[scratch.slots[0, v]])
+    return first, last
 
 
 @kernel
@@ -146,7 +151,7 @@ def forbidden_until(tables: IntervalTables, events: IntervalEvents, scratch: Scr
         elif negation.guard == Guard.RIGHT:
             found = span(events, scratch, negation.right)[0]
         elif negation.guard == Guard.WINDOW:
-            found = window_end(tables, events, scratch)
+            found = in_window(tables, events, scratch)[0] + tables.settings[0].window
         elif negation.guard == Guard.PARTS:
             found = max(span(events, scratch, negation.left)[1], span(events, scratch, negation.right)[1])
         else:

@@ -22,6 +22,7 @@ from cepheid.lang.intervals.values import (
     Related,
     Relation,
     Scope,
+    Window,
     related,
     variables_of,
 )
@@ -41,6 +42,10 @@ class Interval(NamedTuple):
 class Span(NamedTuple):
     start: int
     end: int
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
 
 
 Match: TypeAlias = tuple[int, ...]
@@ -91,9 +96,8 @@ def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool
     if len(set(match)) < len(match):
         return False
     bound = dict(zip(pattern.variables, (events[i] for i in match), strict=False))
-    whole = hull(bound.values())
     return (
-        (plan.window is None or whole.end - whole.start <= plan.window)
+        (plan.window is None or _within(plan, bound).length <= plan.window)
         and (pattern.mode is Mode.PAL or all(_follows(x, y) for x, y in pairwise(bound.values())))
         and all(_compares(comparison, bound) for comparison in pattern.order)
         and all(relation_between(bound[p.left], bound[p.right]) in p.relations for p in pattern.pairs)
@@ -102,6 +106,13 @@ def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool
         and _true(plan.scripts, list(bound.values()))
         and not any(_forbidden(plan, number, match, events) for number in range(len(pattern.negations)))
     )
+
+
+def _within(plan: IntervalPlan, bound: dict[str, Interval]) -> Span:
+    """What `within` bounds: from the first start of the match to its last end, or to its last start."""
+    match = [bound[p.variable] for p in plan.pattern.positives]
+    whole = hull(match)
+    return whole if plan.pattern.window_of is Window.MATCH else Span(whole.start, max(e.start for e in match))
 
 
 def _follows(x: Span | Interval, y: Span | Interval) -> bool:
@@ -170,8 +181,7 @@ class Border(NamedTuple):
 def _parts(plan: IntervalPlan, negation: Negation, bound: dict[str, Interval]) -> tuple[Span | Border, Span | Border]:
     """The spans of the two parts, or the border in place of an empty part."""
     left, right = ([bound[v] for v in part] for part in (negation.left, negation.right))
-    match = hull(bound[p.variable] for p in plan.pattern.positives)
-    window = plan.window or 0
+    match, window = _within(plan, bound), plan.window or 0
     return (
         hull(left) if left else Border(match.end - window),
         hull(right) if right else Border(match.start + window),

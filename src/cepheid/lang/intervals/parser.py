@@ -41,6 +41,7 @@ from cepheid.lang.intervals.values import (
     Positive,
     Scope,
     Tree,
+    Window,
     default_scope,
     variables_of,
 )
@@ -286,7 +287,7 @@ def _condition(cursor: Cursor) -> str:
 
 def _length(cursor: Cursor) -> timedelta:
     start, understood = cursor.at, None
-    while not (cursor.next.kind is Kind.END or cursor.sees(*CLAUSES) or _sees_factor(cursor)):
+    while not (cursor.next.kind is Kind.END or cursor.sees("OF", *CLAUSES) or _sees_factor(cursor)):
         cursor.take()
         if _is_length(cursor.written(cursor.span(start))):
             understood = cursor.at
@@ -310,6 +311,13 @@ def _is_length(text: str) -> bool:
     return True
 
 
+def _window_of(cursor: Cursor) -> Window:
+    if not cursor.sees("OF"):
+        return Window.MATCH
+    cursor.take()
+    return known(cursor, "part of a match that WITHIN bounds", {"starts": Window.STARTS})
+
+
 def _realtime(cursor: Cursor) -> Consistency:
     if cursor.next.text not in ("0", "1"):
         raise cursor.unexpected("0 (nothing is retracted) or 1 (at once) is expected")
@@ -326,7 +334,7 @@ _CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
     "ORDER": lambda cursor, pattern: replace(pattern, order=order(cursor)),
     "WITHOUT": _without,
     "WHERE": lambda cursor, pattern: replace(pattern, condition=_condition(cursor)),
-    "WITHIN": lambda cursor, pattern: replace(pattern, window=_length(cursor)),
+    "WITHIN": lambda cursor, pattern: replace(pattern, window=_length(cursor), window_of=_window_of(cursor)),
     "REALTIME": lambda cursor, pattern: replace(pattern, consistency=_realtime(cursor)),
     "CONSISTENCY": lambda cursor, pattern: replace(pattern, consistency=_consistency(cursor)),
 }
