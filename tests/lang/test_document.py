@@ -344,8 +344,8 @@ STAGE = "stages: [{begin: a}]"
         (
             f"parameters: {{x: [1, null]}}\n{STAGE}",
             (
-                "item 2 of 'x' must be a number, text, true, false, 'date: TEXT', 'timestamp: TEXT', 'decimal: TEXT' or "
-                "'interval: TEXT'"
+                "item 2 of 'x' must be a number, text, true, false, 'date: TEXT', 'timestamp: TEXT', 'decimal: TEXT' "
+                "or 'interval: TEXT'"
             ),
         ),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
