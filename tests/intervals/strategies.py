@@ -24,6 +24,7 @@ from cepheid.lang.intervals.values import (
     Relation,
     Scope,
     Tree,
+    Window,
 )
 
 VARIABLES = ("a", "b", "c")
@@ -104,6 +105,7 @@ def patterns(draw: st.DrawFn) -> IntervalPattern:
     variables = VARIABLES[: draw(st.sampled_from([1, 2, 2, 3]))]
     pairs = [draw(st.permutations(variables))[:2]] if len(variables) > 1 and _seldom(draw) else []
     several = st.lists(st.sampled_from(Relation), min_size=5, max_size=12, unique=True)
+    window = draw(st.none() | st.integers(6, 30).map(lambda n: timedelta(seconds=n)))
     return IntervalPattern(
         draw(st.sampled_from([Mode.PAL, Mode.PAL, Mode.SEQ])),
         tuple(Positive(variable, draw(st.sampled_from(TYPES))) for variable in variables),
@@ -114,7 +116,8 @@ def patterns(draw: st.DrawFn) -> IntervalPattern:
             draw(negations(variables, name)) for name in ("x", "y")[: draw(st.sampled_from([0, 0, 1, 1, 2]))]
         ),
         condition=draw(conditions(variables)) if _seldom(draw) else None,
-        window=draw(st.none() | st.integers(6, 30).map(lambda n: timedelta(seconds=n))),
+        window=window,
+        window_of=Window.MATCH if window is None else draw(st.sampled_from(Window)),
         consistency=draw(st.sampled_from(Consistency)),
     )
 

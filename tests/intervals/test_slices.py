@@ -214,6 +214,11 @@ LATER = "the negation of 'd' looks at events of any later time"
         ("EVENT PAL(A a, B b)", {}, "without within, a match may end at any later time"),
         ("EVENT PAL(A a, !D d, B b)", {}, "without within, a match may end at any later time"),
         (OVERLAPS.replace("10 seconds", "9999 weeks"), {}, None),
+        (
+            "EVENT PAL(A a, (!D d during_span), B b) WITHIN 10 seconds OF STARTS",
+            {},
+            "the negation of 'd' looks at events up to the end of a match, of any later time",
+        ),
         (OVERLAPS.replace("10 seconds", "36525000 days"), {}, "within is longer than any time between events"),
         (OVERLAPS, {"limits": Limits(on_limit="drop")}, "on_limit='drop' counts the matches of all starts together"),
     ],

@@ -7,7 +7,7 @@ import warnings
 
 import pandas as pd
 import pytest
-from tests.intervals.events import EVENTS, NAMES, PAPER, found, interval_pattern, matcher, shown, table
+from tests.intervals.events import EVENTS, NAMES, PAPER, Row, found, interval_pattern, matcher, shown, table
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, ConditionError, EventError, LimitExceeded, MatcherFailed
@@ -20,6 +20,13 @@ def test_a_table_of_events() -> None:
     """All matches are found, whatever the order of the rows; the negated event starts between the two parts."""
     assert found(PAPER, EVENTS) == []
     assert found(PAPER, [e for e in EVENTS if e[0] != "D"][::-1]) == [("a1", "b1", "c1")]
+
+
+def test_a_window_of_starts() -> None:
+    """With `OF STARTS` the starts are within the window, however long the events are."""
+    events: list[Row] = [("A", 0, 90, "a1"), ("B", 10, 95, "b1"), ("B", 11, 12, "b2")]
+    assert found("EVENT PAL(A a, B b) WITHIN 10 seconds OF STARTS", events) == [("a1", "b1")]
+    assert found("EVENT PAL(A a, B b) WITHIN 90 seconds", events) == [("a1", "b2")]
 
 
 def test_the_columns_of_matches() -> None:

@@ -80,6 +80,17 @@ def test_the_printer_inverts_the_parser(pattern: IntervalPattern) -> None:
     assert interval_pattern(interval_text(pattern)) == pattern
 
 
+def test_a_window_of_starts() -> None:
+    """`WITHIN … OF STARTS` bounds the starts of a match; another word is refused."""
+    pattern = interval_pattern("EVENT PAL(A a, B b) WITHIN 10 min OF STARTS REALTIME 1")
+    assert pattern == IntervalPattern.pal(a="A", b="B").within("10 minutes", of="starts").emitting("realtime")
+    assert interval_text(pattern).splitlines()[1:] == ["WITHIN 10 minutes OF STARTS", "REALTIME 1"]
+    with pytest.raises(PatternError, match="no part of a match that WITHIN bounds is named 'ends'"):
+        interval_pattern("EVENT PAL(A a, B b) WITHIN 10 min OF ends")
+    with pytest.raises(PatternError, match="within bounds the length of the 'match' or of the 'starts', got of='ends'"):
+        pattern.within("10 minutes", of="ends")
+
+
 WORDS = ["a b", "within", "überlang", "1st", "overlap", "a`b", "end", "gap", "PAL", *CLAUSES, *map(str.lower, CLAUSES)]
 
 

@@ -28,6 +28,7 @@ from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, l
 from cepheid.kernel.intervals.negation import set_all_scopes
 from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release
 from cepheid.lang.consistency import Consistency, End
+from cepheid.lang.intervals.values import Window
 from cepheid.plan.intervals.constants import FREE
 from cepheid.plan.intervals.growth import Purge
 from cepheid.plan.limits import Limits
@@ -267,7 +268,9 @@ class IntervalKernel:
             return (events.end if self.pattern.lateness is End.END else events.start)[positions]
         window = self.pattern.plan.window
         purge = Purge.START if variable < positives else self.pattern.purges[variable - positives]
-        if window is None or window >= FREE or purge is Purge.KEEP:
+        of_starts = self.pattern.plan.pattern.window_of is Window.STARTS
+        unbounded = of_starts and self.pattern.lateness is End.END
+        if window is None or window >= FREE or purge is Purge.KEEP or unbounded:
             return np.full(len(positions), FREE)
         return (events.end if purge is Purge.END else events.start)[positions] + window
 

@@ -22,6 +22,7 @@ from cepheid.lang.intervals.values import (
     Related,
     Relation,
     Scope,
+    Window,
     related,
     variables_of,
 )
@@ -91,9 +92,8 @@ def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool
     if len(set(match)) < len(match):
         return False
     bound = dict(zip(pattern.variables, (events[i] for i in match), strict=False))
-    whole = hull(bound.values())
     return (
-        (plan.window is None or whole.end - whole.start <= plan.window)
+        (plan.window is None or _length(plan, bound.values()) <= plan.window)
         and (pattern.mode is Mode.PAL or all(_follows(x, y) for x, y in pairwise(bound.values())))
         and all(_compares(comparison, bound) for comparison in pattern.order)
         and all(relation_between(bound[p.left], bound[p.right]) in p.relations for p in pattern.pairs)
@@ -102,6 +102,13 @@ def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool
         and _true(plan.scripts, list(bound.values()))
         and not any(_forbidden(plan, number, match, events) for number in range(len(pattern.negations)))
     )
+
+
+def _length(plan: IntervalPlan, events: Iterable[Interval]) -> int:
+    """What `within` bounds."""
+    known = list(events)
+    whole = hull(known)
+    return (max(e.start for e in known) if plan.pattern.window_of is Window.STARTS else whole.end) - whole.start
 
 
 def _follows(x: Span | Interval, y: Span | Interval) -> bool:

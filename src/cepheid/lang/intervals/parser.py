@@ -42,6 +42,7 @@ from cepheid.lang.intervals.values import (
     Positive,
     Scope,
     Tree,
+    Window,
     variables_of,
 )
 from cepheid.lang.semantic import check_knowledge
@@ -259,7 +260,7 @@ def _condition(cursor: Cursor) -> str:
 
 def _length(cursor: Cursor) -> timedelta:
     start = cursor.at
-    while cursor.next.kind is not Kind.END and not cursor.sees(*CLAUSES):
+    while cursor.next.kind is not Kind.END and not cursor.sees("OF", *CLAUSES):
         cursor.take()
     if cursor.at == start:
         raise cursor.unexpected("a length of time, such as 10 min, is expected")
@@ -269,6 +270,13 @@ def _length(cursor: Cursor) -> timedelta:
     except PatternError as error:
         cursor.report(refused(error.problems[0].message, span))
         return timedelta(0)
+
+
+def _window_of(cursor: Cursor) -> Window:
+    if not cursor.sees("OF"):
+        return Window.MATCH
+    cursor.take()
+    return known(cursor, "part of a match that WITHIN bounds", {"starts": Window.STARTS})
 
 
 def _realtime(cursor: Cursor) -> Consistency:
@@ -287,7 +295,7 @@ _CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
     "ORDER": lambda cursor, pattern: replace(pattern, order=order(cursor)),
     "WITHOUT": _without,
     "WHERE": lambda cursor, pattern: replace(pattern, condition=_condition(cursor)),
-    "WITHIN": lambda cursor, pattern: replace(pattern, window=_length(cursor)),
+    "WITHIN": lambda cursor, pattern: replace(pattern, window=_length(cursor), window_of=_window_of(cursor)),
     "REALTIME": lambda cursor, pattern: replace(pattern, consistency=_realtime(cursor)),
     "CONSISTENCY": lambda cursor, pattern: replace(pattern, consistency=_consistency(cursor)),
 }

@@ -28,8 +28,10 @@ from cepheid.lang.intervals.values import (
     Relation,
     Scope,
     Tree,
+    Window,
     relation_named,
     scope_named,
+    window_named,
 )
 from cepheid.lang.parameters import GivenValue, Parameter, string_literal, with_values
 from cepheid.lang.pictures.box import Box
@@ -61,6 +63,7 @@ class IntervalPattern(Drawn):
     `semantic('…')`, AND-ed with the rest.
     """
     window: timedelta | None = None
+    window_of: Window = Window.MATCH
     consistency: Consistency = Consistency.CONSERVATIVE
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
@@ -146,9 +149,10 @@ class IntervalPattern(Drawn):
         whole = found if self.condition is None else f"({self.condition}) AND ({found})"
         return replace(self, condition=whole)
 
-    def within(self, length: str | timedelta) -> IntervalPattern:
-        """Limits a match to this length, from its first start to its last end."""
-        return replace(self, window=parse_duration(length, or_zero=True))
+    def within(self, length: str | timedelta, *, of: str | Window = Window.MATCH) -> IntervalPattern:
+        """Limits a match to this length, from its first start to its last end; with `of="starts"` to its last start."""
+        bounded = window_named(of) if isinstance(of, str) else of
+        return replace(self, window=parse_duration(length, or_zero=True), window_of=bounded)
 
     def emitting(self, consistency: str | Consistency) -> IntervalPattern:
         """Sets when matches are emitted if events arrive out of order."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import format_duration
 from cepheid.lang.intervals.grammar import order_text, relations_text, tree_text
-from cepheid.lang.intervals.values import Mode, Negation
+from cepheid.lang.intervals.values import Mode, Negation, Window
 from cepheid.lang.pictures.box import Box
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def _whole(pattern: IntervalPattern) -> Iterator[str]:
     if pattern.condition is not None:
         yield f"where {pattern.condition}"
     if pattern.window is not None:
-        yield f"within {format_duration(pattern.window) or '0 seconds'}"
+        of_starts = " of starts" if pattern.window_of is Window.STARTS else ""
+        yield f"within {format_duration(pattern.window) or '0 seconds'}{of_starts}"
     if pattern.consistency is not Consistency.CONSERVATIVE:
         yield f"consistency {pattern.consistency.value}"

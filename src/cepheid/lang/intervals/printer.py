@@ -10,7 +10,7 @@ from cepheid.lang import calls
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import format_duration
 from cepheid.lang.intervals.grammar import clause_words, order_text, quoted, relations_text, tree_text
-from cepheid.lang.intervals.values import Negation, variables_of
+from cepheid.lang.intervals.values import Negation, Window, variables_of
 
 if TYPE_CHECKING:
     from cepheid.lang.intervals.pattern import IntervalPattern
@@ -66,7 +66,8 @@ def _lines(pattern: IntervalPattern) -> Iterator[str]:
     if pattern.condition is not None:
         yield f"WHERE {pattern.condition}"
     if pattern.window is not None:
-        yield f"WITHIN {format_duration(pattern.window) or '0 seconds'}"
+        of_starts = " OF STARTS" if pattern.window_of is Window.STARTS else ""
+        yield f"WITHIN {format_duration(pattern.window) or '0 seconds'}{of_starts}"
     if pattern.consistency is Consistency.REALTIME:
         yield "REALTIME 1"
     elif pattern.consistency is not Consistency.CONSERVATIVE:

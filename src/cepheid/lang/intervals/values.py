@@ -54,6 +54,15 @@ class Mode(Enum):
     """Each event begins when the event before it ends, or later. After an instant it begins later."""
 
 
+class Window(Enum):
+    """What `within` bounds."""
+
+    MATCH = "match"
+    """From the first start to the last end."""
+    STARTS = "starts"
+    """From the first start to the last start."""
+
+
 class Scope(Enum):
     """When an event d of a negation forbids a match; X and Y are the spans of the parts to its left and right."""
 
@@ -190,3 +199,11 @@ def scope_named(name: str) -> Scope:
     if name.lower() not in names:
         raise PatternError(f"no scope of a negation is named {name!r}. {did_you_mean(name, names)}")
     return Scope(name.lower())
+
+
+def window_named(name: str) -> Window:
+    """What `within` bounds, by name; PatternError, which lists the possible names, if there is no such."""
+    names = [window.value for window in Window]
+    if name not in names:
+        raise PatternError(f"within bounds the length of the {' or of the '.join(map(repr, names))}, got of={name!r}")
+    return Window(name)

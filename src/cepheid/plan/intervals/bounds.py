@@ -16,7 +16,7 @@ import numpy.typing as npt
 from cepheid.lang.consistency import End
 from cepheid.lang.duration import format_duration, microseconds
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Comparison, Endpoint, Mode, Relation, related, variables_of
+from cepheid.lang.intervals.values import Comparison, Endpoint, Mode, Relation, Window, related, variables_of
 from cepheid.plan.intervals.constants import FREE
 
 Bounds = npt.NDArray[np.int64]
@@ -80,10 +80,13 @@ def differences(pattern: IntervalPattern) -> Iterator[Difference]:
             yield Difference(Endpoint(left, _E), Endpoint(right, _S), 0, reason)
             yield Difference(Endpoint(left, _S), Endpoint(right, _S), -1, reason)
     if pattern.window is not None:
-        reason = f"within {format_duration(pattern.window) or '0 seconds'}"
+        of_starts = pattern.window_of is Window.STARTS
+        reason = f"within {format_duration(pattern.window) or '0 seconds'}{' of starts' if of_starts else ''}"
+        last = _S if of_starts else _E
         for left in variables:
             for right in variables:
-                yield Difference(Endpoint(left, _E), Endpoint(right, _S), microseconds(pattern.window), reason)
+                if not of_starts or left != right:
+                    yield Difference(Endpoint(left, last), Endpoint(right, _S), microseconds(pattern.window), reason)
     for comparison in pattern.order:
         yield from _of_comparison(comparison)
     for pair in pattern.pairs:

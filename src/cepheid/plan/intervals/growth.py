@@ -11,7 +11,7 @@ from enum import IntEnum
 from cepheid.errors import Problem
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.intervals.values import Endpoint, Negation, Scope
+from cepheid.lang.intervals.values import Endpoint, Negation, Scope, Window
 from cepheid.plan.intervals.bounds import comparison_differences
 from cepheid.plan.intervals.constants import Guard
 
@@ -90,6 +90,9 @@ def interval_growth(pattern: IntervalPattern, lateness: End) -> tuple[str, ...]:
 def _growth(pattern: IntervalPattern, lateness: End) -> Iterator[str]:
     if pattern.window is None and (len(pattern.positives) > 1 or pattern.negations):
         yield "without within(…) an interval pattern stores all its events for ever. Add within(…)"
+    if pattern.window is not None and pattern.window_of is Window.STARTS and lateness is End.END:
+        what = "within … of starts does not bound how long before its end an event starts, so all events are stored"
+        yield f"{what} for ever where lateness is measured at ends"
     for negation in pattern.negations:
         if pattern.window is not None and purge_of(pattern, negation) is Purge.KEEP:
             what = f"nothing bounds the negation of {negation.variable!r}, whose events are stored for ever"

@@ -1,8 +1,9 @@
 """Time slices of interval patterns: each match belongs to the slice in which its first event starts.
 
-A match is no longer than the window, so all of its events start within a window after the slice's last start. Most
-negations are about events that start there, too. Those of `intersects_gap`, and those that bound only the end of an
-event, may be about one that started any time before: the slice needs the events that end in it or later.
+The starts of a match are no further apart than the window, so all of its events start within a window after the
+slice's last start. Most negations are about events that start there, too. Those of `intersects_gap`, and those that
+bound only the end of an event, may be about one that started any time before: the slice needs the events that end in it
+or later.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from cepheid.lang.consistency import End
 from cepheid.lang.duration import format_duration
+from cepheid.lang.intervals.values import Window
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.intervals.constants import FREE, Guard
@@ -66,8 +68,11 @@ def _obstacles(plan: IntervalPlan) -> Iterator[str]:
     for negation in plan.pattern.negations:
         if plan.window is not None and purge_of(plan.pattern, negation) is Purge.KEEP:
             yield f"the negation of {negation.variable!r} looks at events of any earlier time"
-        if guard_of(negation, End.START) is Guard.FOREVER:
+        guard = guard_of(negation, End.START)
+        if guard is Guard.FOREVER:
             yield f"the negation of {negation.variable!r} looks at events of any later time"
+        if guard in (Guard.PARTS, Guard.MATCH) and plan.pattern.window_of is Window.STARTS:
+            yield f"the negation of {negation.variable!r} looks at events up to the end of a match, of any later time"
     if plan.limits.on_limit == "drop":
         yield "on_limit='drop' counts the matches of all starts together"
     if len(plan.bits) >= MAX_CONDITIONS:
