@@ -213,8 +213,9 @@ def why(
 
     Raises:
         PatternError, SchemaError, EventError, SkipError, ConditionError, LimitExceeded: as `detect`. SchemaError also
-            for events of a stream, and for a pattern that is not one of stages. No match is listed where partial
-            matches are in sets, so limits then do not count. On Spark, errors that events cause are EventErrors.
+            for events of a stream, and for a pattern that is not one of stages. Without `limits` no limit holds where
+            partial matches are in sets, because no match is listed then. On Spark, errors that events cause are
+            EventErrors.
     """
     request = request_of(
         pattern,
