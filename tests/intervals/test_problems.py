@@ -10,8 +10,7 @@ from tests.intervals.running import ENGINE
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events.batch import Schema
-from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.plan.intervals.build import build_interval_plan
 from cepheid.plan.intervals.plan import IntervalPlan
 

@@ -14,8 +14,7 @@ from tests.intervals.strategies import patterns
 from cepheid.errors import PatternError
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.intervals.grammar import CLAUSES, quoted
-from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.intervals.values import Relation, Scope
 
@@ -31,7 +30,7 @@ def test_the_papers_query() -> None:
         .within("10 minutes")
         .emitting("realtime")
     )
-    assert interval_pattern(text) == pattern
+    assert IntervalPattern.of(text) == interval_pattern(text) == pattern
 
 
 def test_types_alone_are_their_own_variables() -> None:

@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError, closest
 from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
-from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import (
     CLAUSES,
     known,
@@ -32,9 +30,9 @@ from cepheid.lang.intervals.grammar import (
     tree,
     variable,
 )
-from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.values import (
     RELATIONS,
+    Comparison,
     Mode,
     Negation,
     Pair,
@@ -45,33 +43,34 @@ from cepheid.lang.intervals.values import (
     default_scope,
     variables_of,
 )
-from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.sql.cursor import Cursor, refused
 from cepheid.lang.sql.tokens import Kind, Token
 
-if TYPE_CHECKING:
-    from cepheid.knowledge.events.mapping import EventMapping
-    from cepheid.knowledge.knowledge import Knowledge
+
+@dataclass(frozen=True)
+class Query:
+    """What a query text says; each field is as in IntervalPattern."""
+
+    mode: Mode
+    positives: tuple[Positive, ...]
+    tree: Tree | None = None
+    pairs: tuple[Pair, ...] = ()
+    order: tuple[Comparison, ...] = ()
+    negations: tuple[Negation, ...] = ()
+    condition: str | None = None
+    window: timedelta | None = None
+    window_of: Window = Window.MATCH
+    consistency: Consistency = Consistency.CONSERVATIVE
 
 
-@refuses_former(TYPES)
-def interval_pattern(
-    text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
-) -> IntervalPattern:
-    """The pattern in the query text.
-
-    Args:
-        text: In it, semantic filters are written as `semantic('…')`, AND-ed with other conditions.
-        knowledge: What semantic filters ask. The types of variables are then classes.
-        mapping: How events are individuals; given if and only if knowledge is.
-
-    Raises:
-        PatternError: the text is not a pattern; with the place.
+def parse_query(text: object) -> Query:
     """
-    check_knowledge(knowledge, mapping)
+    Raises:
+        PatternError: the text is not a query; with the place.
+    """
     if not isinstance(text, str):
         raise PatternError(f"a query is text, as in 'EVENT SEQ(Login a, Pay b)', got {shown(text)}")
-    return replace(read(text, _query), knowledge=knowledge, mapping=mapping)
+    return read(text, _query)
 
 
 @dataclass
@@ -84,7 +83,7 @@ class _Parts:
     negations: list[Negation] = field(default_factory=list)
 
 
-def _query(cursor: Cursor) -> IntervalPattern:
+def _query(cursor: Cursor) -> Query:
     cursor.expect("EVENT")
     mode = cursor.accept("PAL", "SEQ")
     if mode is None:
@@ -100,7 +99,7 @@ def _query(cursor: Cursor) -> IntervalPattern:
     variables = [p.variable for p in parts.positives]
     for negation, before in open_:  # in a list, the parts are the variables before and after it
         parts.negations.append(_between(parts.mode, negation, variables[:before], variables[before:]))
-    pattern = IntervalPattern(
+    pattern = Query(
         parts.mode, tuple(parts.positives), parts.trees[0] if parts.trees else None, negations=tuple(parts.negations)
     )
     return _clauses(cursor, pattern)
@@ -198,7 +197,7 @@ def _scope(cursor: Cursor) -> Scope:
 # Clauses
 
 
-def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+def _clauses(cursor: Cursor, pattern: Query) -> Query:
     seen: set[str] = set()
     stated: dict[Span, Consistency] = {}
     while (clause := _clause(cursor)) is not None:
@@ -243,7 +242,7 @@ def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency
     return next((one for one in (Consistency.REALTIME, Consistency.EARLIEST) if one in found), Consistency.CONSERVATIVE)
 
 
-def _tree_clause(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+def _tree_clause(cursor: Cursor, pattern: Query) -> Query:
     start = cursor.at
     found = tree(cursor)
     if pattern.tree is not None:
@@ -256,7 +255,7 @@ def _pair(cursor: Cursor) -> Pair:
     return Pair(variable(cursor), relations(cursor), variable(cursor))
 
 
-def _without(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+def _without(cursor: Cursor, pattern: Query) -> Query:
     cursor.expect("(")
     type_, variable_ = _event(cursor)
     negation = Negation(variable_, type_)
@@ -328,7 +327,7 @@ def _consistency(cursor: Cursor) -> Consistency:
     return known(cursor, "consistency", {consistency.value: consistency for consistency in Consistency})
 
 
-_CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
+_CLAUSES: dict[str, Callable[[Cursor, Query], Query]] = {
     "TREE": _tree_clause,
     "RELATE": lambda cursor, pattern: replace(pattern, pairs=listed(cursor, _pair)),
     "ORDER": lambda cursor, pattern: replace(pattern, order=order(cursor)),

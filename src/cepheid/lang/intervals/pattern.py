@@ -15,7 +15,9 @@ from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
+from cepheid.lang.intervals.parser import parse_query
 from cepheid.lang.intervals.picture import picture_of
 from cepheid.lang.intervals.printer import calls_text
 from cepheid.lang.intervals.values import (
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 class IntervalPattern(Drawn):
     """The variables of the events, and everything that must hold between these events.
 
-    Made by `pal` or `seq`, or by `interval_pattern` from text; refined by the other calls.
+    Made by `of` from text, or by `pal` or `seq`; refined by the other calls.
     """
 
     mode: Mode
@@ -85,6 +87,21 @@ class IntervalPattern(Drawn):
     def picture(self) -> Box:
         """The pattern as boxes, which a notebook shows."""
         return picture_of(self)
+
+    @staticmethod
+    def of(text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None) -> IntervalPattern:
+        """The pattern in the query text, as in `EVENT PAL(A a overlap B b) WITHIN 10 min`.
+
+        Args:
+            text: In it, semantic filters are written as `semantic('…')`, AND-ed with other conditions.
+            knowledge: What semantic filters ask. The types of variables are then classes.
+            mapping: How events are individuals; given if and only if knowledge is.
+
+        Raises:
+            PatternError: the text is not a pattern; with the place.
+        """
+        check_knowledge(knowledge, mapping)
+        return IntervalPattern(**vars(parse_query(text)), knowledge=knowledge, mapping=mapping)
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
@@ -183,6 +200,14 @@ class IntervalPattern(Drawn):
     def variables(self) -> tuple[str, ...]:
         """The variables of the match, then those of negations."""
         return (*(p.variable for p in self.positives), *(n.variable for n in self.negations))
+
+
+@refuses_former(TYPES)
+def interval_pattern(
+    text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
+) -> IntervalPattern:
+    """The same as `IntervalPattern.of`."""
+    return IntervalPattern.of(text, knowledge=knowledge, mapping=mapping)
 
 
 def _declared(mode: Mode, types: dict[str, str]) -> IntervalPattern:
