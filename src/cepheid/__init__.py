@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cepheid.plan.limits import Limits
     from cepheid.plotting.picture import Picture
     from cepheid.plotting.plot import plot
+    from cepheid.requests.arrival import ARRIVAL
     from cepheid.requests.report import Report
     from cepheid.requests.row_order import ROW_ORDER
     from cepheid.streams import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "ARRIVAL",
     "ROW_ORDER",
     "Advice",
     "CepheidWarning",
@@ -134,6 +136,7 @@ _MODULES = {
     "Picture": "cepheid.plotting.picture",
     "Policy": "cepheid.lang.occurrences.pattern",
     "Progress": "cepheid.hosts.spark.stream.progress",
+    "ARRIVAL": "cepheid.requests.arrival",
     "ROW_ORDER": "cepheid.requests.row_order",
     "Refusal": "cepheid.hosts.spark.supervised.news",
     "Report": "cepheid.requests.report",

@@ -23,6 +23,7 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import checked_names
+from cepheid.requests.arrival import Arrival
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request, Resolution
@@ -57,7 +58,7 @@ def detect(
     pattern: AnyPattern,
     *,
     key: str | Sequence[str] | None = None,
-    time: str | Sequence[str] | EllipsisType | None = ...,
+    time: str | Sequence[str] | Arrival | EllipsisType | None = ...,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -90,7 +91,8 @@ def detect(
         key: Column or columns; the events of each key are a separate sequence. None: all events are one sequence.
         time: The column of event times; for intervals the columns of start and end, as in ("opened", "closed"). Times
             without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
-            the order of `sequence` or, in process, of the rows, and no time passes.
+            the order of `sequence` or, in process, of the rows, and no time passes. On a stream also `cepheid.ARRIVAL`:
+            the time of an event is that of its micro-batch.
         sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
             without one their content does. An exact name of a column is this column, with NULL last. For a table in
             process also `cepheid.ROW_ORDER`: they are in the order of their rows.

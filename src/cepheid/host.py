@@ -53,6 +53,7 @@ from cepheid.requests.arguments import (
     cores,
     time_of,
 )
+from cepheid.requests.arrival import ARRIVAL, ARRIVED, NUMBER_OF_ARRIVAL, Arrival, arrival_time, check_names
 from cepheid.requests.request import Nulls, instant_of
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class Host:
         name: str,
         schema: object,
         *,
-        time: str,
+        time: str | Arrival,
         sequence: str | Sequence[str] | None = None,
         lateness: timedelta | str = "0 seconds",
         time_zone: str = "UTC",
@@ -213,6 +214,8 @@ class Host:
 
         Args:
             schema: The events' columns: a pyarrow schema, or any table that `feed` takes, whose rows are ignored.
+            time: The column of event times, or `cepheid.ARRIVAL`: the time of an event is that of its arrival, which
+                `feed` gives or the clock of the host's machine, and which the host stores with the event.
             lateness: How far an event may be before the latest one; an earlier one is late. With "0 seconds" and a
                 `sequence`, events come in order, and each is matched when it comes. Then an event of another feed is
                 late, too, if it has the time and sequence of one before it of the same key.
@@ -225,11 +228,12 @@ class Host:
         """
         faults: list[str] = []
         allowed = checked_lateness(lateness, faults) or timedelta(0)
+        arrives, ordered_by = time is ARRIVAL, () if sequence is None else checked_names("sequence", sequence, faults)
         given = Input(
             name=_text(name),
             columns=_columns_of(schema),
-            time=checked_name("time", time, faults),
-            sequence=() if sequence is None else checked_names("sequence", sequence, faults),
+            time=ARRIVED if arrives else checked_name("time", time, faults),
+            sequence=(*[NUMBER_OF_ARRIVAL] * arrives, *ordered_by),
             lateness=allowed // timedelta(microseconds=1),
             time_zone=checked_zone(time_zone, faults) or "UTC",
             nulls=checked_nulls(nulls, faults),
@@ -237,7 +241,10 @@ class Host:
         )
         if not given.name:
             faults.append(f"name: an input needs a name, got {brief(name)}")
-        faults += columns_faults(given.columns, given.time, given.sequence, given.time_zone)
+        if arrives:
+            check_names(given.columns.names)
+            faults += ["lateness: with time=ARRIVAL no event is late; leave it out"] * bool(allowed)
+        faults += columns_faults(given.event_columns, given.time, given.sequence, given.time_zone)
         if faults:
             raise SchemaError("\n".join(faults))
         self._host.add_input(given)
@@ -311,7 +318,14 @@ class Host:
             raise SchemaError("\n".join(faults))
         self._host.retire(name, how)
 
-    def feed(self, events: object, *, input: str, position: Position | None = None) -> Fed:  # noqa: A002
+    def feed(
+        self,
+        events: object,
+        *,
+        input: str,  # noqa: A002
+        position: Position | None = None,
+        at: datetime | str | None = None,
+    ) -> Fed:
         """Processes events and stores what follows from them, in one transaction.
 
         Args:
@@ -319,6 +333,7 @@ class Host:
             position: Where to read on in the source after these events: a number that counts events (each adds at
                 least one), a number for each partition, or a name after which to read on, such as that of a file, in
                 the order of names. If the host has stored the events already, nothing happens, and the result says so.
+            at: The time of their arrival, for an input with `time=cepheid.ARRIVAL`; without it, now.
 
         Raises:
             SchemaError: the events have other columns than the input, or the position is of a wrong type.
@@ -330,13 +345,20 @@ class Host:
         After any error the host is as before the call.
         """
         check_position(position)
-        return self._host.feed(arrow_table(events), input, position)
+        arrived = None if at is None else self._instant("at", at, input)
+        return self._host.feed(arrow_table(events), input, position, arrived)
 
-    def advance_time(self, time: datetime | str, *, input: str | None = None) -> Fed:  # noqa: A002
+    def advance_time(self, time: datetime | str | None = None, *, input: str | None = None) -> Fed:  # noqa: A002
         """Advances the time of an input, or of all inputs: events up to `time` are late from now on, and deadlines up
         to it expire. An earlier time than before has no effect. A time without a zone is read in the zone of the input.
+        Without `time`, that of inputs with times of arrival advances to now.
         """
         names = [*self._host.inputs] if input is None else [input]
+        if time is None:
+            arriving = [one for name in names if (one := self._host.inputs.get(name)) is not None and one.arrives]
+            if not arriving:
+                raise SchemaError("time: say to which time; only an input with time=cepheid.ARRIVAL has a clock")
+            return self._host.advance_time({one.name: arrival_time(None, one.least_arrival) for one in arriving})
         return self._host.advance_time({name: self._instant("time", time, name) for name in names})
 
     def _instant(self, argument: str, given: datetime | str, source: object) -> int:

@@ -19,6 +19,7 @@ from cepheid.matchers.counts import MatcherCounts
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
+from cepheid.requests.arrival import ARRIVAL, Arrival
 from cepheid.requests.request import MOST_LISTED, Nulls, Resolution, checked_most
 from cepheid.requests.request_of import request_of
 
@@ -36,6 +37,10 @@ class Matcher:
     - a length: time is this much before the latest event; an event before that time is late.
     - "0 seconds": events come in order. With a `sequence` each is matched when it comes; without one, when the first
       event with a later time comes, as others of the same time may come until then.
+
+    With `time=cepheid.ARRIVAL` the time of an event is that of its arrival, which `process(…, at=…)` gives or else this
+    machine's clock; where the clock goes back, time stands. No event is late. The events of one call arrive together,
+    in the order of `sequence` or, without one, of their rows. The column `arrived_at` of the events has their times.
 
     Late events are not matched; they are counted and, with "late" among `outputs`, returned.
 
@@ -55,7 +60,7 @@ class Matcher:
         pattern: Pattern | OccurrencePattern,
         schema: object,
         *,
-        time: str | None,
+        time: str | Arrival | None,
         key: str | Sequence[str] | None = None,
         sequence: str | Sequence[str] | None = None,
         lateness: timedelta | str | None = None,
@@ -109,29 +114,31 @@ class Matcher:
         endless = asked._replace(pattern=request.family.endless(asked.pattern))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         length = _length(lateness, time)
-        options = ServiceOptions(columns_of, timedelta(0) if time is None else length, consistency=changes)
+        in_order = time is None or time is ARRIVAL
+        options = ServiceOptions(columns_of, timedelta(0) if in_order else length, consistency=changes)
         self._host = TableMatcher(replace(request, patterns=(endless,)), columns_of, options)
 
-    def process(self, events: object) -> pa.Table:
+    def process(self, events: object, *, at: datetime | str | None = None) -> pa.Table:
         """The rows that these events make certain, with the columns of `detect`. Rows come key by key; the rows of a
-        key are in the order of emission. `events` is any table that `detect` takes in process.
+        key are in the order of emission. `events` is any table that `detect` takes in process. `at` is the time of
+        their arrival, for a matcher with `time=cepheid.ARRIVAL`; without it, this machine's clock gives the time.
 
         Raises:
             SchemaError: a column is missing or has another type.
-            EventError: an event has no key or no time (`nulls="error"`).
+            EventError: an event has no key or no time (`nulls="error"`), or `at` is before the time reached.
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
             SkipError, LimitExceeded: as in `detect`.
             MatcherFailed: an earlier call failed in the middle: with a SkipError or LimitExceeded, or with a
                 ConditionError in a condition across events, a function or a measure. Only `restore` may be called.
         """
-        return self._host.process(arrow_table(events))
+        return self._host.process(arrow_table(events), None if at is None else time_of("at", at))
 
-    def advance_time(self, time: datetime | str) -> pa.Table:
+    def advance_time(self, time: datetime | str | None = None) -> pa.Table:
         """Advances time to `time`: events up to it are late from now on, and deadlines up to it expire. Returns the
         rows that this makes certain. Without a zone it is a local time of `time_zone`. An earlier time than before has
-        no effect.
+        no effect. With times of arrival it may be left out: then it is the time of this machine's clock.
         """
-        return self._host.advance_time(time_of("time", time))
+        return self._host.advance_time(None if time is None else time_of("time", time))
 
     def finish(self) -> pa.Table:
         """Ends the input and returns the remaining rows: every deadline expires, and open partial matches end. Later
@@ -191,8 +198,10 @@ class Matcher:
         return cast("MatcherCounts", self._host.counts)
 
 
-def _consistency(given: Consistency | str, time: str | None = "") -> Consistency:
+def _consistency(given: Consistency | str, time: str | Arrival | None = "") -> Consistency:
     known = {it.value: it for it in (Consistency.CONSERVATIVE, Consistency.REALTIME)}
+    if time is ARRIVAL:
+        raise SchemaError("consistency: with time=ARRIVAL events come in order, so that no match changes; leave it out")
     if time is None:
         raise SchemaError("consistency needs event times: name the column with time=…")
     found = known.get(given.value if isinstance(given, Consistency) else given)
@@ -201,9 +210,11 @@ def _consistency(given: Consistency | str, time: str | None = "") -> Consistency
     return found
 
 
-def _length(lateness: timedelta | str | None, time: str | None) -> timedelta | None:
+def _length(lateness: timedelta | str | None, time: str | Arrival | None) -> timedelta | None:
     if lateness is None:
         return None
+    if time is ARRIVAL:
+        raise SchemaError("lateness: with time=ARRIVAL no event is late; leave it out")
     if time is None:
         raise SchemaError("lateness needs event times: name the column with time=…")
     try:

@@ -18,6 +18,7 @@ from cepheid.lang.plain_value import plain_value
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.reserved import CAUSE, IN_ONE_TABLE, INTERNAL, RESERVED
+from cepheid.requests.arrival import ARRIVAL, ARRIVED
 from cepheid.requests.request import (
     LEAST_MEMORY,
     MEMORY_CAN_BE_BOUND,
@@ -265,6 +266,8 @@ def checked_time(given: object, family: Family, faults: list[str]) -> tuple[str 
     if given is ...:
         faults.append("time: name the column of event times; time=None is processing order")
         return None, None
+    if given is ARRIVAL:
+        return ARRIVED, None
     if isinstance(given, list | tuple):
         faults.append(f"time: events of {family.noun} have one time: name its column, got {brief(given)}")
         return None, None

@@ -62,6 +62,8 @@ class Request:
     key: tuple[str, ...]
     time: str | None
     """None: processing order."""
+    arrival: bool = False
+    """Whether the time of an event is that of its arrival, which a live host puts into the column `time`."""
     end: str | None = None
     """For events with a start and an end: the column of the end. Then `time` is the column of the start."""
     named: bool = False

@@ -34,6 +34,7 @@ from cepheid.requests.arguments import (
     faults_of_kind,
     faults_of_outputs,
 )
+from cepheid.requests.arrival import ARRIVAL, Arrival
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request, Resolution, Workers
@@ -43,7 +44,7 @@ from cepheid.requests.row_order import ROW_ORDER, RowOrder
 def request_of(
     pattern: object,
     *,
-    time: str | Sequence[str] | EllipsisType | None = ...,
+    time: str | Sequence[str] | Arrival | EllipsisType | None = ...,
     key: str | Sequence[str] | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
@@ -90,6 +91,7 @@ def request_of(
         named=named,
         key=checked_key(key, faults, with_outputs=in_one_table, with_cause=with_cause),
         time=start,
+        arrival=time is ARRIVAL and start is not None,
         end=end,
         sequence=checked_sequence(sequence, faults),
         in_row_order=sequence is ROW_ORDER,

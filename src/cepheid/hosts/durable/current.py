@@ -135,7 +135,7 @@ class Current:
         """
         if isinstance(given, str):
             known = self.input(given)
-            columns = in_sequence(known.columns.empty_table(), known.sequence, known.time_zone).schema
+            columns = in_sequence(known.event_columns.empty_table(), known.sequence, known.time_zone).schema
             return EventTable(columns, known.time, known.sequence, known.time_zone, known.nulls)
         if given.raw is not None:
             self.input(given.raw)

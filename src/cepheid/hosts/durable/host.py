@@ -41,6 +41,7 @@ from cepheid.lang.duration import format_duration
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import MATCH
 from cepheid.output.times import repeated_hours
+from cepheid.requests.arrival import arrival_time, with_arrival
 
 Old: TypeAlias = Literal["drain", "drop"]
 """What becomes of what is open of a version that ends."""
@@ -255,7 +256,7 @@ class DurableHost:
         if since < known.latest - known.keep:
             raise SchemaError(f"since: input {known.name!r} keeps its events for less than that")
         feeds = [pa.ipc.open_stream(feed).read_all() for feed in self._now.store.kept(known.name)]
-        events = pa.concat_tables([known.columns.empty_table(), *feeds])
+        events = pa.concat_tables([known.event_columns.empty_table(), *feeds])
         events = in_sequence(events, known.sequence, known.time_zone)
         times = instants(events.column(known.time), known.time, known.time_zone)
         timed = TimedEvents(events, (times,))
@@ -284,12 +285,13 @@ class DurableHost:
 
     # Events and time
 
-    def feed(self, events: pa.Table, source: str, position: Position | None = None) -> Fed:
-        """Processes events of an input, and stores what follows from them in one transaction.
+    def feed(self, events: pa.Table, source: str, position: Position | None = None, at: int | None = None) -> Fed:
+        """Processes events of an input, and stores what follows from them in one transaction. `at` is the time of their
+        arrival (microseconds), if that is their time; None: now.
 
         Raises:
             SchemaError: there is no such input, or the events have other columns.
-            EventError: the position overlaps what is stored, or events cannot be ordered.
+            EventError: the position overlaps what is stored, or events cannot be ordered, or cannot arrive at `at`.
             ConditionError, LimitExceeded, SkipError: as `detect`. Nothing has changed, as for the errors above.
         """
         self._now.ensure()
@@ -297,6 +299,11 @@ class DurableHost:
         table = fitted(events, known.columns, f"input {source!r}")
         if position is not None and is_stored_already(known, position, table.num_rows):
             return Fed(skipped=True, rows={})
+        if known.arrives:
+            arrived, in_own = arrival_time(at, known.least_arrival), len(known.sequence) > 1
+            table = with_arrival(table, arrived, known.events, in_sequence=in_own)
+        elif at is not None:
+            raise SchemaError(f"at: the events of input {source!r} have times of their own, in {known.time!r}")
         table = in_sequence(table, known.sequence, known.time_zone)
         timed = TimedEvents(table, (instants(table.column(known.time), known.time, known.time_zone),))
         after = replace(known, events=known.events + table.num_rows, position=joined(known.position, position))
@@ -335,7 +342,10 @@ class DurableHost:
                 transaction.save_input(after)
                 if after.keep and events is not None and len(events):
                     transaction.keep(
-                        after.name, after.events, after.latest, to_stream(events.events.select(after.columns.names))
+                        after.name,
+                        after.events,
+                        after.latest,
+                        to_stream(events.events.select(after.event_columns.names)),
                     )
                     transaction.forget(after.name, after.latest - after.keep)
                 self._now.inputs[after.name] = after

@@ -14,6 +14,7 @@ from cepheid.matchers.watermark import Reached
 from cepheid.output.ids import Ids
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
+from cepheid.requests.arrival import NUMBER_OF_ARRIVAL, with_arrival
 from cepheid.requests.request import Nulls
 
 BEFORE_ALL = Reached(NO_TIME)
@@ -48,6 +49,23 @@ class Input:
     reached: Reached = BEFORE_ALL
     events: int = 0
     """The number of events fed."""
+
+    @property
+    def arrives(self) -> bool:
+        """Whether the time of an event is that of its arrival."""
+        return NUMBER_OF_ARRIVAL in self.sequence
+
+    @property
+    def event_columns(self) -> pa.Schema:
+        """The columns of the events, with those of their arrival if it is their time."""
+        if not self.arrives:
+            return self.columns
+        return with_arrival(self.columns.empty_table(), 0, 0, in_sequence=True).schema
+
+    @property
+    def least_arrival(self) -> int:
+        """Microseconds: the earliest time at which events can arrive."""
+        return self.reached.time + self.reached.over
 
 
 @dataclass(frozen=True)

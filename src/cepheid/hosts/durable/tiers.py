@@ -46,7 +46,8 @@ def tier_table(
     if not sources:  # none of the patterns is deployed
         raise SchemaError("\n".join(faults))
     first = sources[0]
-    raw = next((one.columns for one in sources if one.name == given.raw), pa.schema([first.columns.field(first.time)]))
+    own = first.event_columns
+    raw = next((one.event_columns for one in sources if one.name == given.raw), pa.schema([own.field(first.time)]))
     fields = {field.name: field for field in raw}
     for deployed in upstream:
         for name, type_ in _columns_of(deployed).items():
@@ -57,7 +58,7 @@ def tier_table(
         raise SchemaError("\n".join(faults))
     fields[PATTERN] = pa.field(PATTERN, pa.string())
     # Of the sequence, what is made from columns that the events of this tier have.
-    sequence = tuple(text for text in first.sequence if {*columns_of([text], first.columns)} <= {*fields})
+    sequence = tuple(text for text in first.sequence if {*columns_of([text], own)} <= {*fields})
     events = in_sequence(pa.schema(fields.values()).empty_table(), sequence, first.time_zone)
     return EventTable(events.schema, first.time, sequence, first.time_zone, "error")
 

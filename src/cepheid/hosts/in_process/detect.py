@@ -42,6 +42,7 @@ from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
+from cepheid.requests.arrival import refuse_arrival
 from cepheid.requests.request import Request, instant_of, planned, repeated_names
 
 PIECE = 1 << 18
@@ -170,6 +171,7 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
     """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_in_process`."""
+    refuse_arrival(arrival=request.arrival)
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     plain = plain_schema(with_sequence(events, request.sequence, engine).schema)
     check_columns(plain, request)

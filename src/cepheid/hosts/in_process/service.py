@@ -9,7 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from cepheid.errors import SchemaError, warn
-from cepheid.events.batch import COMPUTED, END, TIME, Batch
+from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import microseconds
 from cepheid.families.family import ServiceOptions
@@ -19,6 +19,7 @@ from cepheid.hosts.in_process.failure_guard import FailureGuard
 from cepheid.hosts.in_process.given_types import in_types_of, sources
 from cepheid.hosts.in_process.prepare import Read, in_order_of_arrival, lifted, timed, usable, with_sequence
 from cepheid.hosts.in_process.tables import fitted
+from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.counts import ReadCounts
 from cepheid.matchers.snapshot import restoring
@@ -26,9 +27,12 @@ from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan
 from cepheid.plan.sequence import columns_of
 from cepheid.plan.used_columns import used_columns
+from cepheid.requests.arrival import NUMBER_OF_ARRIVAL, arrival_time, check_names, with_arrival
 from cepheid.requests.request import Request, instant_of
 from cepheid.requests.warnings import of_growth, with_names
 
+_LEAST = "arrives"
+"""The key of the earliest time of arrival in snapshots."""
 _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
 
@@ -36,10 +40,21 @@ class TableMatcher(FailureGuard):
     """Finds one pattern in tables of events that arrive one after the other."""
 
     def __init__(self, request: Request, columns: pa.Schema, options: ServiceOptions) -> None:
+        self._read: Read = dict(_NOTHING_READ)
+        """Counts of events read. They include the events of a call that has failed half-way."""
+        self._arrives = request.arrival
+        self._least = NO_TIME
+        """With times of arrival, the earliest time at which events can arrive."""
+        self._in_sequence = bool(request.sequence)
+        if request.arrival:
+            check_names(columns.names)
+            request = replace(request, arrival=False, sequence=(NUMBER_OF_ARRIVAL, *request.sequence))
+            columns = self._arrived(columns.empty_table(), 0).schema
         self._asked = request
         numbered, self._request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
         self._zone = request.time_zone or "UTC"
         self._engine = DuckDbEngine(time_zone=self._zone)
+        self._given = numbered.schema
         self._columns = with_sequence(numbered, request.sequence, self._engine).schema
         plans = plans_in_process(columns, request, self._engine)
         self.plan: PatternPlan = plans.only
@@ -50,26 +65,43 @@ class TableMatcher(FailureGuard):
         for warning in (*with_names(plans, request.family.warnings), *growth):
             warn(warning)
         self._batch_columns = self._batch(pa.Table.from_batches([], self._columns))[0].data.schema
-        self._read: Read = dict(_NOTHING_READ)
-        """Counts of events read. They include the events of a call that has failed half-way."""
 
-    def process(self, events: pa.Table) -> pa.Table:
-        """Processes the events and returns the rows that become certain."""
+    def process(self, events: pa.Table, at: datetime | None = None) -> pa.Table:
+        """Processes the events and returns the rows that become certain. `at` is their time of arrival; None: now."""
+        arrived = self._least
+        if self._arrives:
+            check_names(events.schema.names)
+            arrived = arrival_time(None if at is None else self._instant(at, "at"), self._least)
+            events = self._arrived(events, arrived)
+        elif at is not None:
+            raise SchemaError("at: it is the time of arrival of the events: make the matcher with time=cepheid.ARRIVAL")
         events, _ = in_order_of_arrival(events, self._asked, self._read["events"])
         batch, read = self._batch(events)
         with self._changing():
-            self._read = _sum(self._read, read)
+            self._read, self._least = _sum(self._read, read), arrived
             rows = self._output(self.matcher.process(batch))
         return self._warned(rows)
 
-    def advance_time(self, time: datetime) -> pa.Table:
-        """Advances time and returns the rows that become certain. Events up to `time` that come afterwards are late."""
+    def advance_time(self, time: datetime | None) -> pa.Table:
+        """Advances time and returns the rows that become certain. Events up to `time` that come afterwards are late.
+        None: to now, with times of arrival.
+        """
         if self._request.time is None:
             raise SchemaError("time: in processing order (time=None) no time passes; finish() ends the input")
-        reached = microseconds(instant_of(time, self._zone, argument="time"))
+        if time is None and not self._arrives:
+            raise SchemaError("time: say to which time; only a matcher made with time=cepheid.ARRIVAL has a clock")
+        reached = arrival_time(None, self._least) if time is None else self._instant(time, "time")
         with self._changing():
+            self._least = max(self._least, reached + 1)
             rows = self._output(self.matcher.advance_time(reached))
         return self._warned(rows)
+
+    def _instant(self, time: datetime, argument: str) -> int:
+        return microseconds(instant_of(time, self._zone, argument=argument))
+
+    def _arrived(self, events: pa.Table, time: int) -> pa.Table:
+        """The events with the time and the order of arrival."""
+        return with_arrival(events, time, self._read["events"], in_sequence=self._in_sequence)
 
     def finish(self) -> pa.Table:
         """Ends the input and returns the remaining rows. Later events are late."""
@@ -95,13 +127,14 @@ class TableMatcher(FailureGuard):
     def snapshot(self) -> bytes:
         """The complete state: what is open and what waits."""
         self._check()
-        return self.matcher.snapshot(self._read)
+        return self.matcher.snapshot(self._read | ({_LEAST: self._least} if self._arrives else {}))
 
     def restore(self, data: bytes) -> None:
         """Replaces the state by that of the snapshot."""
         with restoring():
             read = self.matcher.restore(data, self._batch_columns)
         self._read = {name: read.get(name, 0) for name in _NOTHING_READ}
+        self._least = read.get(_LEAST, NO_TIME)
         self._failure = None
 
     @property
@@ -111,7 +144,7 @@ class TableMatcher(FailureGuard):
     def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
         """The usable events as a matcher takes them, and the counts of all events."""
         needed = {*used_columns(self.plan), *self._ordered_by}
-        used = [field for field in self._columns if field.name in needed and not field.name.startswith(COMPUTED)]
+        used = [field for field in self._given if field.name in needed]
         in_sequence = with_sequence(fitted(events, pa.schema(used)), self._asked.sequence, self._engine)
         given, read = usable(timed(in_sequence, self._request), self.plan.schema, self._request.nulls)
         batch = lifted(given, self.plan, self._engine)

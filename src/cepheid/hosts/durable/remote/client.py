@@ -29,6 +29,7 @@ from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.lang.documents import AnyPattern
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
+from cepheid.requests.arrival import Arrival
 from cepheid.requests.request import Nulls
 
 
@@ -70,7 +71,7 @@ class RemoteHost:
         name: str,
         schema: pa.Schema,
         *,
-        time: str,
+        time: str | Arrival,
         sequence: str | Sequence[str] | None = None,
         lateness: timedelta | str = "0 seconds",
         time_zone: str = "UTC",
@@ -109,7 +110,7 @@ class RemoteHost:
     def retire(self, name: str, *, how: Old) -> None:
         self._ask("retire", {"name": name, "how": how})
 
-    def advance_time(self, time: datetime | str, *, input: str | None = None) -> None:  # noqa: A002
+    def advance_time(self, time: datetime | str | None = None, *, input: str | None = None) -> None:  # noqa: A002
         self._ask("advance_time", {"time": time, "input": input})
 
     def subscribe(
@@ -140,9 +141,16 @@ class RemoteHost:
         inputs = [input_from_json(one) for one in self._ask("inputs", {})["inputs"]]
         return {one.name: one for one in inputs}
 
-    def feed(self, events: pa.Table, *, input: str, position: Position | None = None) -> Fed:  # noqa: A002
+    def feed(
+        self,
+        events: pa.Table,
+        *,
+        input: str,  # noqa: A002
+        position: Position | None = None,
+        at: datetime | str | None = None,
+    ) -> Fed:
         """The result does not have the rows found."""
-        given = self._ask("feed", {"events": events, "input": input, "position": position})
+        given = self._ask("feed", {"events": events, "input": input, "position": position, "at": at})
         return Fed(skipped=bool(given["skipped"]), rows={})
 
     def sql(self, query: str) -> pa.Table:

@@ -22,6 +22,7 @@ from cepheid.hosts.durable.state import Deployment, Input, MatchesOf
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.lang.documents import AnyPattern, pattern_from_text, pattern_to_document
 from cepheid.plan.limits import Limits
+from cepheid.requests.arrival import ARRIVAL, Arrival
 
 
 class AnyHost(Protocol):
@@ -71,7 +72,7 @@ ARGUMENTS = {
     "unsubscribe": ("name",),
     "resend": ("name", "numbers"),
     "inputs": (),
-    "feed": ("events", "input", "position"),
+    "feed": ("events", "input", "position", "at"),
 }
 """The arguments of each request."""
 
@@ -113,6 +114,8 @@ def _plain(value: Any) -> Any:
             return b64encode(to_stream(value)).decode()
         case pa.Schema():
             return b64encode(value.serialize().to_pybytes()).decode()
+        case Arrival():
+            return {value.value: True}
         case MatchesOf() | Limits():
             return asdict(value)
         case datetime():
@@ -207,6 +210,7 @@ def _text(given: Any) -> str:
 
 _READ: dict[tuple[str, str], Callable[[Any], Any]] = {
     ("input", "schema"): _schema,
+    ("input", "time"): lambda given: ARRIVAL if given == {ARRIVAL.value: True} else given,
     ("feed", "events"): _table,
     ("backup", "path"): _absolute,
     ("sql", "query"): _text,

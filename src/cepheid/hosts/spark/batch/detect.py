@@ -44,6 +44,7 @@ from cepheid.hosts.spark.sequence import with_sequence
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
+from cepheid.requests.arrival import refuse_arrival
 from cepheid.requests.request import COUNTS, ERROR, Request, instant_of, planned, repeated_names
 from cepheid.requests.warnings import with_names
 
@@ -133,6 +134,7 @@ def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
 
 def plans_on_spark(events: DataFrame, request: Request) -> PlanSet[Any]:
     """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_on_spark`."""
+    refuse_arrival(arrival=request.arrival)
     events = with_sequence(events, request.sequence)
     check_columns(events, request)
     return planned(request, arrow_schema(events.schema), SparkEngine(events))

@@ -31,6 +31,7 @@ from cepheid.hosts.spark.lift import compared, counts_read, named, raised, sessi
 from cepheid.hosts.spark.sent import sent
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
+from cepheid.hosts.spark.stream.arriving import arriving
 from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.load.shards import ShardCall
@@ -79,6 +80,8 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     The query fails with Spark's exceptions, our message first, for the same reasons as an action on a batch. It also
     fails if its checkpoint belongs to another query.
     """
+    if request.arrival:
+        events, request = arriving(events, request)
     earlier = Earlier.of(events)
     places = places or Places.of(request.names, even=is_even(events.sparkSession, request.checkpoint))
     late_by = _late_by(events, request, earlier)
@@ -313,9 +316,11 @@ def _watermarked(source: StreamSource) -> DataFrame:
     more = [_shard(source).alias(SHARD)]
     column, times = source.watermarked
     time = lift.layout[column]
-    if times.zone is not None:
+    if times.zone is not None or request.arrival:
         time = _WATERMARK
-        more.append(times.watermarked.alias(time))
+        mark = times.watermarked
+        # A watermark reaches the microsecond before it. So this one is past the events of its own micro-batch.
+        more.append((mark + F.expr("INTERVAL 1 MILLISECOND") if request.arrival else mark).alias(time))
     lifted = lift.select(usable_events, *more)
     if request.lateness is None:
         return lifted
