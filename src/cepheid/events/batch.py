@@ -17,6 +17,8 @@ MASK = "_mask"
 LIFTED_BITS = (1 << 62) - 1
 """All bits of a mask but the last, in which a host may mark events (`CompiledPattern.may_start`)."""
 ORDINAL = "_ordinal"
+EVENT_ID = "_id"
+"""What identifies an event, where a column does (`Schema.event_id`)."""
 NUMBER = "_number"
 """The number of the event among those given, from 0. Batches of finite tables in process have it if the output needs
 it.
@@ -81,6 +83,10 @@ class Schema:
     """Columns that order events of equal time."""
     end: str | None = None
     """The column with the end of each event, whose start is in `time`. None means that events are instants."""
+    event_id: str | None = None
+    """The column that identifies an event, for events with a start and an end. Then one row may open an event, and
+    another one close it. None: key, times and content identify an event.
+    """
     in_row_order: bool = False
     """Whether events of equal time are in the order in which they come; there is no `sequence` then."""
 

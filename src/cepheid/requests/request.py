@@ -63,6 +63,8 @@ class Request:
     """None: processing order."""
     end: str | None = None
     """For events with a start and an end: the column of the end. Then `time` is the column of the start."""
+    event_id: str | None = None
+    """For events with a start and an end: the column that identifies an event."""
     named: bool = False
     """Whether the patterns were given by name."""
     sequence: tuple[str, ...] = ()
@@ -124,7 +126,15 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
     """The plans of the request's patterns over events with these columns; raises as `Family.build`."""
     return request.family.build(
         request.patterns,
-        Schema(columns, request.key, request.time, request.sequence, request.end, request.in_row_order),
+        Schema(
+            columns,
+            request.key,
+            request.time,
+            request.sequence,
+            request.end,
+            event_id=request.event_id,
+            in_row_order=request.in_row_order,
+        ),
         engine,
         PlanOptions(
             named=request.named,

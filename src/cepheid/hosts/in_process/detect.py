@@ -15,6 +15,7 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
+from cepheid.hosts.in_process.openings import whole_events
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
     Read,
@@ -114,7 +115,9 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
         for warning in empty_sequences(events, request):
             warn(warning)
     given = with_numbers(events) if request.numbered else events
-    usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
+    times, by_id = whole_events(timed(given, request), plans.schema, request.nulls)
+    usable_events, read = usable(times, plans.schema, request.nulls, until)
+    read |= by_id
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine, warned, HeldBits())
 
 

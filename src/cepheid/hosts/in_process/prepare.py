@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import (
     END,
+    EVENT_ID,
     EVENT_PREFIX,
     FINER,
     KEY_PREFIX,
@@ -236,6 +237,8 @@ def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
+    if plan.schema.event_id is not None:
+        columns[EVENT_ID] = events.column(plan.schema.event_id)
     columns |= {name: events.column(name) for name in (NUMBER, FINER) if name in events.schema.names}
     if plan.functions:
         known = [name for name in events.schema.names if name not in (ARRIVAL, NUMBER, FINER)]
