@@ -15,7 +15,6 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
-from cepheid.hosts.in_process.openings import whole_events
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
     Read,
@@ -23,6 +22,7 @@ from cepheid.hosts.in_process.prepare import (
     as_batch,
     evaluated,
     in_order_of_arrival,
+    joined_by_id,
     timed,
     usable,
 )
@@ -115,7 +115,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
         for warning in empty_sequences(events, request):
             warn(warning)
     given = with_numbers(events) if request.numbered else events
-    times, by_id = whole_events(timed(given, request), plans.schema, request.nulls)
+    times, by_id = joined_by_id(timed(given, request), plans.schema, request.nulls)
     usable_events, read = usable(times, plans.schema, request.nulls, until)
     read |= by_id
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine, warned, HeldBits())

@@ -35,8 +35,8 @@ from cepheid.kernel.intervals.layout import (
 )
 from cepheid.kernel.intervals.reference import Interval
 from cepheid.kernel.scripts.python_functions import Value
+from cepheid.kernel.scripts.python_values import script_values
 from cepheid.kernel.scripts.reference import evaluate
-from cepheid.kernel.stages.python_events import script_values
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.values import Window
 from cepheid.matchers.intervals.certain import Certainty, Times, times_of
@@ -122,7 +122,8 @@ class LiveOpenMatcher(LiveIntervalMatcher):
             else:
                 self._arrive(step, position, found.get(position, []))
             position += step.row >= 0
-            self._emit_ready()
+            if step.is_last and step.kind is not RowKind.LATE:
+                self._emit_ready()
         rows = self._taken()
         if len(self.working_set) > self._most_held:
             self.forget()

@@ -37,6 +37,8 @@ class Step(NamedTuple):
     """The event's id."""
     clock: int
     """The clock after it."""
+    is_last: bool = True
+    """Whether it is the last step of its row: what is certain then is emitted."""
 
 
 class GivenRow(NamedTuple):
@@ -81,8 +83,8 @@ class RowReader:
         found: list[Step] = []
         for number in order:
             if (step := self._step(number, rows[number])) is not None:
+                found += (one._replace(is_last=False) for one in self._expired())
                 found.append(step)
-                found += self._expired()
         if len(self.closed) > self._most_closed:
             self._forget_closed()
         return found
@@ -109,7 +111,7 @@ class RowReader:
         if name is None:
             return self._unusable("repeated", "a row has no id")
         if start is None and end is None:
-            return self._unusable("null_times", f"a row of event {name!r} has neither start nor end")
+            return self._unusable("null_times", "a row has neither start nor end")
         if name in self.opened and end is not None:
             return self._closed(number, name, end)
         if not has_key:
