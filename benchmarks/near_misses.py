@@ -1,19 +1,16 @@
-"""Near misses beside `detect`, in process: what it costs to try all changes of a pattern, for the patterns of the
-comparison with FlinkCEP. The bound is one detection for the pattern and one for each change.
+"""Near misses beside `detect`, in process: what it costs to try all changes of a pattern.
 
-Both take turns, and the smallest processor time of the rounds counts. Patterns with very many matches get fewer events.
+The bound is one detection for the pattern and one for each change.
 
 python benchmarks/near_misses.py --rows 200000 --only P1 P8    # a quick look
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
-from flinkcep_workloads import KEYED, WITHOUT_KEY, Workload
-from measuring import machine, print_table
-from why import KEYS, LESS, Options, least
+from beside_detect import KEYS, Options, compare, least
+from flinkcep_workloads import Workload
 
 from cepheid import detect
 from cepheid.hosts.in_process.near import near_misses_in_process
@@ -22,7 +19,6 @@ from cepheid.requests.request_of import request_of
 
 def compared(workload: Workload, rows: int, rounds: int) -> list[object]:
     """A row of the table."""
-    rows //= LESS.get(workload.name, 1)
     events, options = workload.events(rows, KEYS), Options(key=workload.key, time="at")
     request = request_of(workload.pattern, **options)
     found = near_misses_in_process(events, request)  # also compiles the kernels, or loads them
@@ -45,18 +41,6 @@ def compared(workload: Workload, rows: int, rounds: int) -> list[object]:
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=500_000, help="events to measure with")
-    parser.add_argument("--rounds", type=int, default=3, help="the smallest of so many rounds counts")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="workloads, for example P1 P8")
-    given = parser.parse_args()
-    workloads = [one for one in (*KEYED, *WITHOUT_KEY) if not given.only or one.name in given.only]
-    print(machine())
-    lines = [compared(workload, given.rows, given.rounds) for workload in workloads]
-    head = ["", "pattern", "changes", "near starts", "near misses", "detect, M events/s", "near / detect", "bound"]
-    print_table(f"In process, {given.rows:,} events, {KEYS:,} keys", head, lines)
-
-
 if __name__ == "__main__":
-    main()
+    head = ["", "pattern", "changes", "near starts", "near misses", "detect, M events/s", "near / detect", "bound"]
+    compare(__doc__, compared, head, rows=500_000)

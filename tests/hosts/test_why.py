@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from tests.searching import share
 
 import cepheid
-from cepheid import ConditionError, IntervalPattern, Limits, Pattern, SchemaError, Skip, detect, why
+from cepheid import ConditionError, IntervalPattern, LimitExceeded, Limits, Pattern, SchemaError, Skip, detect, why
 
 A = Pattern.begin("a").where("kind = 'a'")
 START = datetime(2026, 1, 1)  # noqa: DTZ001 the times have no zone
@@ -73,6 +74,28 @@ def test_all_starts_are_accounted_for(pattern: Pattern, kinds: str, until: int |
     assert funnel.matched == len(set(matches.column("match_start").to_pylist()))
     assert funnel.starts == funnel.matched + sum(one.starts for one in funnel.stopped)
     assert funnel.starts == kinds[: None if until is None else until + 1].count("a") == funnel.reached["a"]
+
+
+@pytest.mark.parametrize("pattern", [FOLLOWED, A.followed_by_any("b").where("kind = 'b'")], ids=["one match", "many"])
+@given(st.text("abx", min_size=1, max_size=12), st.integers(1, 4), st.booleans())
+@share(20)
+def test_limits_hold_as_in_detect(pattern: Pattern, kinds: str, most: int, matches: bool) -> None:  # noqa: FBT001
+    """Partial matches in sets pass a limit where `detect` says so. Below the limit the fates are those without one."""
+    limits = Limits(max_matches_per_event=most) if matches else Limits(max_partial_matches=most)
+    table = events(kinds)
+    expected = passed_limit(lambda: detect(table, pattern, **OPTIONS, limits=limits))
+    assert passed_limit(lambda: why(table, pattern, **OPTIONS, limits=limits)) == expected
+    if expected is None:
+        assert why(table, pattern, **OPTIONS, limits=limits).funnel == why(table, pattern, **OPTIONS).funnel
+
+
+def passed_limit(work: Callable[[], object]) -> str | None:
+    """What the error says; None: no limit was passed."""
+    try:
+        work()
+    except LimitExceeded as error:
+        return str(error)
+    return None
 
 
 def test_over_a_limit() -> None:

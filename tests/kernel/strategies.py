@@ -33,6 +33,7 @@ from cepheid.plan.stages.plan import Plan
 INT, DOUBLE, BOOL, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
 PRICE = pa.decimal128(6, 2)
 COLUMNS = (INT, DOUBLE, PRICE, STRING)
+WHOLE = st.sampled_from([Operator.FLOOR, Operator.CEIL])
 VARIATIONS = [fold for fold in Fold if fold.varies]
 INT_COLUMN, DOUBLE_COLUMN, DECIMAL_COLUMN, STRING_COLUMN = range(4)
 
@@ -174,6 +175,7 @@ def integers(stage: int) -> st.SearchStrategy[Script]:
         ),
         st.builds(lambda s, c: Aggregate(Fold.DISTINCT, s, c, INT), seen, st.integers(0, len(COLUMNS) - 1)),
     )
+    of_doubles = [CurrentValue(DOUBLE_COLUMN, DOUBLE), Aggregate(Fold.AVG, stage, INT_COLUMN, DOUBLE)]
     binary = st.sampled_from(
         [
             Operator.ADD,
@@ -191,6 +193,7 @@ def integers(stage: int) -> st.SearchStrategy[Script]:
         lambda inner: st.one_of(
             st.builds(lambda o, a, b: Operation(o, (a, b), INT), binary, inner, inner),
             st.builds(lambda o, a: Operation(o, (a,), INT), st.sampled_from([Operator.NEGATE, Operator.ABS]), inner),
+            st.builds(lambda o, a: Operation(o, (a,), INT), WHOLE, st.sampled_from(of_doubles)),
         ),
         max_leaves=3,
     )
@@ -229,6 +232,11 @@ def doubles(stage: int) -> st.SearchStrategy[Script]:
         leaves,
         st.builds(lambda o, a, b: Operation(o, (a, b), DOUBLE), binary, leaves, leaves),
         st.builds(lambda o, a: Operation(o, (a,), DOUBLE), unary, leaves),
+        st.builds(
+            lambda a, digits: Operation(Operator.ROUND, (a, ConstantValue(digits, pa.int32())), DOUBLE),
+            leaves,
+            st.integers(0, 15),
+        ),
     )
 
 
@@ -245,7 +253,8 @@ def decimals(stage: int) -> st.SearchStrategy[Script]:
     )
     average = st.builds(lambda s: Aggregate(Fold.AVG, s, DECIMAL_COLUMN, pa.decimal128(10, 6)), seen)
     quotient = st.builds(lambda a, b: Operation(Operator.DIVIDE, (a, b), pa.decimal128(15, 9)), leaves, leaves)
-    return leaves | (average | quotient).map(lambda script: Operation(Operator.CAST, (script,), PRICE))
+    whole = st.builds(lambda o, a: Operation(o, (a,), pa.decimal128(5, 0)), WHOLE, leaves)
+    return leaves | (average | quotient | whole).map(lambda script: Operation(Operator.CAST, (script,), PRICE))
 
 
 @scripts_of

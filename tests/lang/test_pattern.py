@@ -13,7 +13,7 @@ import pytest
 from cepheid.errors import CepheidWarning, PatternError
 from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.duration import format_duration, parse_duration
-from cepheid.lang.intervals.parser import interval_pattern
+from cepheid.lang.intervals.pattern import interval_pattern
 from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.conditions import Condition

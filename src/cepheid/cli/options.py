@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 import typer
 
 from cepheid.cli.text_files.text_format import TextFormat
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import MOST, Limits, OnLimit
 from cepheid.requests.request import Nulls, Resolution
 from cepheid.requests.row_order import ROW_ORDER
@@ -84,6 +84,7 @@ Outputs = Annotated[
         "Default: matches alone.",
     ),
 ]
+RowsPerOption = Annotated[RowsPer, typer.Option(help="One row for each match, or for each event of each match.")]
 MaxPartialMatches = Annotated[
     int | None,
     typer.Option(

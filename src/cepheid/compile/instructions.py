@@ -82,10 +82,18 @@ class Op(IntEnum):
     SWAP = 62
     """Exchange the two values on top."""
     SQRT_F = 64
-    """From here on: functions of one double, which may be NULL for a value."""
+    """From here on: functions of one value, which may be NULL for a value."""
     EXP_F = 65
     LN_F = 66
     LOG10_F = 67
+    ROUND_F = 68
+    """To a multiple of 1 / constants[a]."""
+    FLOOR_F = 69
+    """The whole number as an integer."""
+    CEIL_F = 70
+    FLOOR_I = 71
+    """The value in units of constants[a], without a fraction."""
+    CEIL_I = 72
 
 
 class SlotKind(IntEnum):

@@ -77,6 +77,7 @@ _COMPARISONS = {
     Operator.LEAST: (Op.LEAST_I, Op.LEAST_F),
     Operator.GREATEST: (Op.GREATEST_I, Op.GREATEST_F),
 }
+_WHOLE = {Operator.FLOOR: (Op.FLOOR_I, Op.FLOOR_F), Operator.CEIL: (Op.CEIL_I, Op.CEIL_F)}
 _READS = {SlotKind.CARRY: SlotKind.SUM_I, SlotKind.DEVIATIONS: SlotKind.MEAN, SlotKind.MEAN: SlotKind.COUNT}
 """The slot of the same column that a slot of this kind reads when it changes."""
 _ORDERING = (Operator.LESS, Operator.LESS_OR_EQUAL, Operator.LEAST, Operator.GREATEST)
@@ -184,6 +185,8 @@ class Program:
                 for operand in operation.operands[1:]:
                     self._emit_script(operand)
                     self._emit(op)
+            case Operator.ROUND:
+                self._emit_rounded(*operation.operands)
             case Operator.FAIL_IF:
                 self._emit_script(operation.operands[0])
                 self._emit(Op.FAIL_IF)
@@ -209,6 +212,12 @@ class Program:
             self._emit(Op.SWAP)
         self._emit_simple(operation)
         self._patch(exit_)
+
+    def _emit_rounded(self, value: Script, digits: Script) -> None:
+        assert isinstance(digits, ConstantValue), digits
+        assert isinstance(digits.value, int), digits
+        self._emit_script(value)
+        self._emit(Op.ROUND_F, self._constant(10**digits.value))
 
     def _emit_connective(self, operands: Sequence[Script], jump: Op, combine: Op) -> None:
         self._emit_script(operands[0])
@@ -248,6 +257,9 @@ class Program:
             self._emit(Op.IS_NULL)
         elif operator in _COMPARISONS:
             self._emit(_COMPARISONS[operator][_is_double(type_)])
+        elif operator in _WHOLE:
+            of_doubles = _is_double(type_)
+            self._emit(_WHOLE[operator][of_doubles], self._constant(1 if of_doubles else 10**type_.scale))
         elif operator is Operator.CAST:
             self._emit_cast(type_, operation.type)
         elif _is_double(operation.type):

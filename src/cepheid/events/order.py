@@ -258,7 +258,12 @@ def _without_chosen(batch: Batch) -> Batch:
 
 def _content(batch: Batch, rows: Rows) -> Words:
     """The digests of the chosen columns of these events."""
-    return _words_of(canonical_parts(batch.chosen, len(batch), rows), CONTENT)
+    return content_digests(batch.chosen, len(batch), rows)
+
+
+def content_digests(columns: Sequence[pa.Array], length: int, rows: Rows | None = None) -> Words:
+    """The digests of the chosen columns of all events, or of these rows, which order events of equal rank."""
+    return _words_of(canonical_parts(columns, length, rows), CONTENT)
 
 
 def _words_of(parts: Iterable[pa.Array], purpose: bytes) -> Words:

@@ -173,9 +173,9 @@ class Stages(Family):
         return untried_of(pattern)
 
     def near_patterns(self, pattern: Pattern, changes: Sequence[Change], *, complete: bool) -> list[Pattern]:
-        from cepheid.matchers.stages.near import asked_of
+        from cepheid.matchers.stages.near import near_patterns
 
-        return asked_of(pattern, changes, complete=complete)
+        return near_patterns(pattern, changes, complete=complete)
 
     def near(self, plans: Plans, changes: Sequence[Change], until: int | None) -> NearMatcher:
         from cepheid.matchers.stages.near import NearMatcher

@@ -32,7 +32,7 @@ _ALSO = {"secs": "second", "mins": "minute", "hr": "hour", "hrs": "hour"}
 """More short names that are accepted. Messages do not suggest them."""
 LONGEST = timedelta(days=36_525_000)
 """100,000 years. Even this long after the last possible event time, microseconds fit in 64 bits."""
-_WHOLE_UNITS = {
+WHOLE_UNITS = {
     name: _UNITS[name] // timedelta(microseconds=1) for name in ("day", "hour", "minute", "second", "microsecond")
 }
 """The units of `format_duration` in microseconds."""
@@ -100,7 +100,7 @@ def _called(unit: str) -> str:
 def format_duration(duration: timedelta) -> str:
     """The text that `parse_duration` reads as `duration`, in the largest units that divide it."""
     parts, rest = [], microseconds(duration)
-    for name, length in _WHOLE_UNITS.items():
+    for name, length in WHOLE_UNITS.items():
         count, rest = divmod(rest, length)
         if count:
             parts.append(f"{count} {name}{'s' if count > 1 else ''}")

@@ -49,7 +49,7 @@ class CompiledPattern:
     plan: Plan
     automaton: Automaton
     tables: Tables
-    """The tables have no scripts if the plan has functions: the reference step reads the plan itself."""
+    """The tables have no scripts if the plan runs in Python: the reference step reads the plan itself."""
     string_constants: dict[int, str]
     """The strings among `Tables.constants`, by number. The matcher sets their codes."""
     script_columns: frozenset[int]
@@ -81,7 +81,7 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     automaton = build_automaton(plan.pattern)
     bits = TruthBits(plan)
     flat = flatten(automaton, bits)
-    scripts = [] if plan.functions else bits.script_values
+    scripts = [] if plan.runs_in_python else bits.script_values
     program = Program(plan_slots(scripts, value_types := [v.type for v in plan.values]), value_types)
     ranges = [program.add(script) for script in scripts]
     lookups = choose_lookups(plan, flat, bits)

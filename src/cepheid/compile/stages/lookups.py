@@ -45,7 +45,7 @@ def choose_lookups(plan: Plan, flat: FlatAutomaton, bits: TruthBits) -> tuple[St
     known: dict[int, list[Tie]] = {}
     for tie in ties_of(plan):
         known.setdefault(tie.condition, []).append(tie)
-    why = "a condition is a function in Python" if plan.functions else ""
+    why = "a condition is computed in Python" if plan.runs_in_python else ""
     if len(flat.edges) > MOST_STATES:
         why = f"the pattern has more than {MOST_STATES} states"
     waiting = reachable(flat) - {flat.automaton.start}

@@ -70,6 +70,8 @@ def _reasons(compiled: CompiledPattern) -> Iterator[str]:
     tables = compiled.tables
     if compiled.plan.functions:
         yield "a condition is a function in Python"
+    elif compiled.plan.runs_in_python:
+        yield "a condition computes texts of several events, in Python"
     if len(tables.scripts):
         yield "a condition looks at earlier events of the match"
     if any(stage.group for stage in compiled.plan.pattern.stages):

@@ -221,6 +221,7 @@ class DurableHost:
             faults.append(
                 f"pattern {name!r} was deployed with version {deployment.version!r} before: give it another one"
             )
+        faults += _other_rows(deployment, self._now.deployments)
         if old is None and (now := [one.deployment.version for one in former if is_running(one)]):
             faults.append(
                 f"version {now[0]!r} of pattern {name!r} runs. Say what becomes of what is open of it: old='drain' or "
@@ -487,6 +488,17 @@ def _check_drains(ending: Sequence[Deployed]) -> None:
     for one in ending:
         if is_running(one) and (reason := why_not_drained(one.deployment.pattern)):
             raise PatternError(reason)
+
+
+def _other_rows(deployment: Deployment, deployments: Sequence[Deployment]) -> Iterator[str]:
+    """A fault if the tables of the pattern have other rows, from another version."""
+    for one in deployments:
+        if one.name == deployment.name and one.rows_per != deployment.rows_per:
+            yield (
+                f"rows_per: the tables of pattern {one.name!r} have a row for each {one.rows_per}, from version "
+                f"{one.version!r}: give rows_per={one.rows_per!r}, or give the pattern another name"
+            )
+            return
 
 
 def _joined(found: Sequence[Found]) -> pa.Table:

@@ -35,6 +35,12 @@ def tier_table(
         for deployed in upstream
         if deployed.deployment.measures is None
     ]
+    faults += [
+        f"pattern {deployed.deployment.name!r} has a row for each event (rows_per='event'), and a tier takes matches: "
+        "deploy the pattern under another name with rows_per='match'"
+        for deployed in upstream
+        if deployed.deployment.rows_per == "event"
+    ]
     if not sources:  # none of the patterns is deployed
         raise SchemaError("\n".join(faults))
     first = sources[0]

@@ -8,11 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from cepheid.errors import ConditionError, LimitExceeded, PatternError, SchemaError
+from cepheid.errors import ConditionError, PatternError, SchemaError
 from cepheid.events.batch import NUMBER
-from cepheid.hosts.in_process.detect import prepared
+from cepheid.hosts.in_process.detect import Prepared, prepared
 from cepheid.hosts.in_process.given_types import Sources
 from cepheid.hosts.in_process.probed import probed
+from cepheid.matchers.protocols import NearMatcher
 from cepheid.output.near_misses import OWN_COLUMNS, NearMisses
 from cepheid.plan.pattern_request import PatternRequest
 from cepheid.plan.reserved import ROW_NUMBER
@@ -37,12 +38,10 @@ def near_misses_in_process(events: pa.Table, request: Request) -> NearMisses:
     untried = request.family.untried_changes(request.only.pattern)
     try:
         return _found(events, request, changes, untried)
-    except (ConditionError, LimitExceeded, PatternError):
-        _found(events, request, (), {})  # raises if it is not one of the changes that fails
-    failures = [_failure(events, request, change) for change in changes]
-    each = [*zip(changes, failures, strict=True)]
-    failed = {change.text: why for change, why in each if why is not None}
-    return _found(events, request, [change for change, why in each if why is None], {**failed, **untried})
+    except (ConditionError, PatternError):
+        _lift(events, request, _patterns(request, ()))  # raises if it is not one of the changes that fails
+    failures = {change.text: why for change in changes if (why := _failure(events, request, change)) is not None}
+    return _found(events, request, [one for one in changes if one.text not in failures], {**failures, **untried})
 
 
 def sources_of(request: Request) -> Sources:
@@ -52,22 +51,43 @@ def sources_of(request: Request) -> Sources:
 
 
 def _failure(events: pa.Table, request: Request, change: Any) -> str | None:
-    """Why the change cannot be tried; None if it can."""
+    """Why the conditions of the pattern with the change cannot be lifted; None if they can."""
+    _, changed, *_ = _patterns(request, (change,))
     try:
-        _found(events, request, (change,), {})
-    except (ConditionError, LimitExceeded, PatternError) as error:
+        _lift(events, request, (changed,))
+    except (ConditionError, PatternError) as error:
         return str(error)
     return None
 
 
+def _lift(events: pa.Table, request: Request, patterns: Sequence[PatternRequest[Any]]) -> None:
+    """Lifts the conditions of the patterns for all events; raises ConditionError or PatternError if that fails."""
+    for _ in _prepared(events, request, patterns).batches(ordered=True):
+        pass
+
+
 def _found(events: pa.Table, request: Request, changes: Sequence[Any], failed: Mapping[str, str]) -> NearMisses:
-    family, pattern = request.family, request.only.pattern
-    patterns = family.near_patterns(pattern, changes, complete=request.as_of is None)
-    each = tuple(PatternRequest(one) for one in patterns)
-    ready = prepared(events, replace(request, patterns=each, named=True, numbered=True, outputs=None), warns=False)
-    matcher = family.near(ready.plans, changes, ready.until)
+    ready, matcher = run_changes(events, request, changes)
+    probes, batch = probed(ready, pa.array(matcher.looked_at), matcher.probes(ready.engine))
+    return matcher.misses(probes, batch, ready.source, failed)
+
+
+def run_changes(events: pa.Table, request: Request, changes: Sequence[Any]) -> tuple[Prepared, NearMatcher]:
+    """The finished matcher, and what it was made from; raises as `near_misses_in_process`, also if a change fails."""
+    ready = _prepared(events, request, _patterns(request, changes))
+    matcher = request.family.near(ready.plans, changes, ready.until)
     for batch in ready.batches(ordered=True):
         matcher.process(batch)
     matcher.finish()
-    probes, batch = probed(ready, pa.array(matcher.looked_at), matcher.probes(ready.engine))
-    return matcher.misses(probes, batch, ready.source, failed)
+    return ready, matcher
+
+
+def _patterns(request: Request, changes: Sequence[Any]) -> Sequence[PatternRequest[Any]]:
+    """The patterns to run: first the unchanged one, then those of the changes."""
+    found = request.family.near_patterns(request.only.pattern, changes, complete=request.as_of is None)
+    return [PatternRequest(one) for one in found]
+
+
+def _prepared(events: pa.Table, request: Request, patterns: Sequence[PatternRequest[Any]]) -> Prepared:
+    request = replace(request, patterns=tuple(patterns), named=True, numbered=True, outputs=None)
+    return prepared(events, request, warns=False)

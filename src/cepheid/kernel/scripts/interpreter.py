@@ -11,12 +11,11 @@ from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.instructions import Op
 from cepheid.kernel.arrays import Flags, Stack
 from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.scripts.functions import apply_function, divide_half_up, nearest_double, power
 
 NO_FAILURE, OUT_OF_RANGE, DIVISION_BY_ZERO, CAST_FAILED = range(4)
 
 _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-_EXACT = 2**53
-"""Integers up to this are exact as doubles."""
 
 
 class Scripts(Protocol):
@@ -195,7 +194,7 @@ def evaluate(
                 failure = convert(op, a, b, top, stack, constants)
         elif op >= Op.SQRT_F:
             if not null[top]:
-                null[top] = apply_function(op, top, stack)
+                null[top] = apply_function(op, a, top, stack, constants)
         else:
             top -= 1
             null[top] = null[top] or null[top + 1]
@@ -346,32 +345,6 @@ def double_arithmetic(op: int, top: int, stack: Ints) -> int:
     return NO_FAILURE
 
 
-@kernel
-def apply_function(op: int, top: int, stack: Ints) -> bool:
-    """Replaces a double by a function of it, and returns whether that is NULL."""
-    doubles = stack.view(np.float64)
-    value = doubles[top]
-    if op == Op.SQRT_F:
-        doubles[top] = math.sqrt(value)
-    elif op == Op.EXP_F:
-        doubles[top] = math.exp(value)
-    elif value <= 0.0:
-        return True
-    elif op == Op.LN_F:
-        doubles[top] = math.log(value)
-    else:
-        doubles[top] = math.log10(value)
-    return False
-
-
-@kernel
-def power(base: float, exponent: float) -> float:
-    """As Java's: unlike C's, it is NaN if the exponent is NaN, or if it is infinite and the base is 1 or -1."""
-    if math.isnan(exponent) or (math.isinf(exponent) and abs(base) == 1.0):
-        return math.nan
-    return math.pow(base, exponent)
-
-
 # Overflow is detected before the operation, not from its wrapped result: LLVM assumes that signed products do not wrap,
 # and folds (a * b) / b == a to true.
 @kernel
@@ -399,28 +372,6 @@ def truncated_quotient(left: int, right: int) -> int:
     if quotient < 0 and quotient * right != left:
         quotient += 1
     return quotient
-
-
-@kernel
-def nearest_double(value: int, unit: int) -> float:
-    """The double nearest to value / unit, where both are below 2^60 and the unit is a power of ten."""
-    if abs(value) <= _EXACT or unit == 1:
-        return np.float64(value) / np.float64(unit)  # both are exact, so this is rounded once
-    quotient, rest, scale = abs(value) // unit, abs(value) % unit, 1.0
-    while quotient < 4 * _EXACT:  # two bits more than a double has, and one bit for all further ones
-        rest *= 2
-        quotient, rest, scale = 2 * quotient + rest // unit, rest % unit, scale / 2
-    nearest = np.float64(quotient | np.int64(rest != 0)) * scale
-    return nearest if value >= 0 else -nearest
-
-
-@kernel
-def divide_half_up(left: int, right: int) -> int:
-    """Rounded to the nearest integer, halves away from zero; |left| and |right| are below 2^62."""
-    quotient, remainder = abs(left) // abs(right), abs(left) % abs(right)
-    if 2 * remainder >= abs(right):
-        quotient += 1
-    return quotient if (left < 0) == (right < 0) else -quotient
 
 
 @kernel

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import pyarrow as pa
 
 from cepheid.errors import ConditionError
 from cepheid.kernel.scripts.python_functions import Taken, Value, call_function
+from cepheid.kernel.scripts.texts import TEXT_OPERATORS
 from cepheid.plan.conditions.script import (
     Aggregate,
     ConstantValue,
@@ -187,6 +189,12 @@ def _compute(operator: Operator, operation: Operation, values: list[Value]) -> V
             return _function(operator, left)
         case Operator.POWER:
             return _power(left, right)
+        case _ if operator.is_of_texts:
+            return TEXT_OPERATORS[operator](*values)
+        case Operator.FLOOR | Operator.CEIL:
+            return _whole(operator, left, operation.operands[0].type)
+        case Operator.ROUND:
+            return _rounded(left, right)
         case Operator.CAST:
             return _cast(left, operation.operands[0].type, operation.type)
         case _:
@@ -257,6 +265,27 @@ def _power(base: float, exponent: float) -> float:
         if base != 0:
             return math.nan
         return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
+
+
+def _whole(operator: Operator, value: Value, type_: pa.DataType) -> int:
+    """The next whole number below or above. As in Java, that of NaN is 0, and a BIGINT ends at its range."""
+    if pa.types.is_decimal(type_):
+        unit = 10**type_.scale
+        return int(value // unit if operator is Operator.FLOOR else -(-value // unit))
+    if math.isnan(value):
+        return 0
+    low, high = integer_range(pa.int64())
+    if math.isinf(value):
+        return high if value > 0 else low
+    return min(max(math.floor(value) if operator is Operator.FLOOR else math.ceil(value), low), high)
+
+
+def _rounded(value: float, digits: int) -> float:
+    """Rounded as the decimal that is shown for the double; halves away from zero."""
+    if not math.isfinite(value):
+        return value
+    with localcontext(prec=400):
+        return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)) + 0.0
 
 
 def _truncate(left: int, right: int) -> int:

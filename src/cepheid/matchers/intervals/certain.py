@@ -15,7 +15,7 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.kernel.intervals.layout import OPEN_END
 from cepheid.kernel.intervals.reference import Span, relation_between
 from cepheid.lang.consistency import End
-from cepheid.lang.intervals.values import Endpoint, Negation, Relation, Scope, related, variables_of
+from cepheid.lang.intervals.values import Endpoint, Negation, Relation, Scope, Window, related, variables_of
 from cepheid.plan.intervals.bounds import comparison_differences, listed_pairs
 from cepheid.plan.intervals.constants import Guard
 from cepheid.plan.intervals.ends import reads_end
@@ -89,8 +89,20 @@ class Certainty:
         bound = dict(zip(self._variables, times, strict=True))
         until = NO_TIME
         for negation, guard in zip(self._plan.pattern.negations, self._guards, strict=True):
-            until = max(until, _guarded(negation, guard, bound))
+            until = max(until, self._guarded(negation, guard, bound))
         return until
+
+    def _guarded(self, negation: Negation, guard: Guard, bound: Mapping[str, Times]) -> int:
+        match guard:
+            case Guard.FOREVER:
+                return FOREVER
+            case Guard.WINDOW:
+                return min(one.start for one in bound.values()) + (self._plan.window or 0)
+            case Guard.BEFORE_RIGHT | Guard.RIGHT:
+                return min(bound[v].start for v in negation.right) - (guard is Guard.BEFORE_RIGHT)
+        parts = (*negation.left, *negation.right) if guard is Guard.PARTS else tuple(bound)
+        hull = _hull([bound[v] for v in parts])
+        return FOREVER if hull.is_open else hull.end
 
     def allowed_from(self, number: int, times: Sequence[Times], negated: Times) -> int:
         """From when on the event does not forbid the match by negation `number`, whose SQL it satisfies; NO_TIME: it
@@ -100,7 +112,16 @@ class Certainty:
         bound = {**dict(zip(self._variables, times, strict=True)), negation.variable: negated}
         orders = [one for comparison in negation.order for one in comparison_differences(comparison)]
         given = [_known_difference(left, right, most, bound) for left, right, most in orders]
-        return max(_refuted_from([*given, *scope], bound) for scope in _scope(negation, bound))
+        borders = self._borders(times)
+        return max(_refuted_from([*given, *scope], bound) for scope in _scope(negation, bound, borders))
+
+    def _borders(self, times: Sequence[Times]) -> tuple[int, int]:
+        """Where a scope begins without a left part, and where it ends without a right one."""
+        window = self._plan.window or 0
+        of_starts = self._plan.pattern.window_of is Window.STARTS
+        # With a window of the match, all its ends are known: it would not be certain otherwise.
+        last = max(one.start if of_starts else one.end for one in times)
+        return last - window, min(one.start for one in times) + window
 
 
 def _difference_from(left: Endpoint, right: Endpoint, most: int, bound: Mapping[str, Times]) -> int:
@@ -142,16 +163,6 @@ def _count_from(one: Times, right: Times) -> int:
     return _relation_from(one, right, [far] if far in _COUNTED else others)
 
 
-def _guarded(negation: Negation, guard: Guard, bound: Mapping[str, Times]) -> int:
-    if guard is Guard.FOREVER:
-        return FOREVER
-    if guard in (Guard.BEFORE_RIGHT, Guard.RIGHT):
-        return min(bound[v].start for v in negation.right) - (guard is Guard.BEFORE_RIGHT)
-    parts = (*negation.left, *negation.right) if guard is Guard.PARTS else tuple(bound)
-    hull = _hull([bound[v] for v in parts])
-    return FOREVER if hull.is_open else hull.end
-
-
 # Whether open ends exist with which an event forbids a match
 
 
@@ -163,24 +174,30 @@ class _Difference(NamedTuple):
     most: int
 
 
-def _scope(negation: Negation, bound: Mapping[str, Times]) -> list[list[_Difference]]:
-    """What must hold for an event in the scope: one of these lists, all of it."""
+def _scope(negation: Negation, bound: Mapping[str, Times], borders: tuple[int, int]) -> list[list[_Difference]]:
+    """What must hold for an event in the scope: one of these lists, all of it. `borders` are in place of a part that is
+    empty.
+    """
     if negation.scope is None:
         return [[]]
-    x_start, y_start = (min(bound[v].start for v in part) for part in (negation.left, negation.right))
-    x_ends, y_ends = ([_end(v, bound) for v in part] for part in (negation.left, negation.right))
+    left, right = negation.left, negation.right
+    x_start, y_start = (
+        min((bound[v].start for v in part), default=at) for part, at in zip((left, right), borders, strict=True)
+    )
+    x_ends, y_ends = ([_end(v, bound) for v in part] or [at] for part, at in zip((left, right), borders, strict=True))
     d_start, d_end = bound[negation.variable].start, _end(negation.variable, bound)
     after_x = [_Difference(end, d_start, 0) for end in x_ends]
+    starts_after = _Difference(x_start, d_start, -1 if left else 0)
+    starts_before = _Difference(d_start, y_start, -1 if right else 0)
     match negation.scope:
         case Scope.START_BETWEEN:
-            return [[_Difference(x_start, d_start, -1), _Difference(d_start, y_start, -1)]]
+            return [[starts_after, starts_before]]
         case Scope.GAP:
             return [[*after_x, _Difference(d_end, y_start, 0)]]
         case Scope.SEQ_BETWEEN:
-            later = [_Difference(x_start, d_start, -1), _Difference(d_start, y_start, -1)]
-            return [[*after_x, _Difference(d_end, y_start, 0), *later]]
+            return [[*after_x, _Difference(d_end, y_start, 0), starts_after, starts_before]]
         case Scope.INTERSECTS_GAP:
-            return [[_Difference(d_start, y_start, -1), *(_Difference(end, d_end, -1) for end in x_ends)]]
+            return [[starts_before, *(_Difference(end, d_end, -1) for end in x_ends)]]
         case Scope.DURING_SPAN:
             first = _Difference(min(x_start, y_start), d_start, 0)
             return [[first, _Difference(d_end, end, 0)] for end in (*x_ends, *y_ends)]

@@ -249,7 +249,7 @@ class Detector(Replays):
 
 def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
     siphash.warm_up()  # now, as later events would have to wait for it
-    if pattern.plan.functions:
+    if pattern.plan.runs_in_python:
         return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
     kind: type[CompiledKernel | SetKernel] = CompiledKernel
     if choose_representation(pattern).sets:

@@ -33,6 +33,7 @@ from cepheid.output.stages.rows import row_schema
 from cepheid.output.stages.trace import trace_of
 from cepheid.output.trace import Trace
 from cepheid.plan.engine import SqlEngine
+from cepheid.plan.limits import Limits
 from cepheid.plan.stages.near.probes import Probes, probes_of
 
 FEW_EVENTS = 20_000
@@ -105,22 +106,28 @@ class TracedMatcher(_MatcherOn):
 
 def _counting(pattern: CompiledPattern, *, few: bool) -> _StepByStep | _ByClass:
     """The quickest way to count the starts. Counted by class, few starts may have any number of partial matches."""
-    return _ByClass(pattern) if choose_representation(pattern).sets else _StepByStep(pattern, few=few)
+    if not choose_representation(pattern).sets:
+        return _StepByStep(pattern, few=few)
+    return _ByClass(pattern) if pattern.plan.limits == Limits() else _ByClassWithLimits(pattern)
 
 
-class _StepByStep(Detector):
-    """A detector that counts starts and makes no rows."""
+class _WithoutRows(Detector):
+    """A detector that makes no rows."""
+
+    def _own(self, emitted: Emitted) -> Emitted:  # noqa: ARG002
+        return NOTHING
+
+
+class _StepByStep(_WithoutRows):
+    """A detector that counts starts."""
 
     def __init__(self, pattern: CompiledPattern, *, few: bool) -> None:
-        super().__init__(pattern, kernel_of=_observed if few or pattern.plan.functions else _compiled)
+        super().__init__(pattern, kernel_of=_observed if few or pattern.plan.runs_in_python else _compiled)
 
     def tally(self) -> Tally:
         """The counts of all starts, once the last key is closed."""
         assert isinstance(self.kernel, CountingKernel | ObservedKernel)
         return self.kernel.tally()
-
-    def _own(self, emitted: Emitted) -> Emitted:  # noqa: ARG002
-        return NOTHING
 
 
 def _observed(pattern: CompiledPattern) -> ObservedKernel:
@@ -152,3 +159,18 @@ class _ByClass:
     def tally(self) -> Tally:
         """The counts of all starts, once the last key is closed."""
         return self._kernel.tally()
+
+
+class _ByClassWithLimits(_ByClass):
+    """The same where limits are given. A class has no number of partial matches, so they are also found as `detect`
+    finds them, and the same limits are passed at the same events.
+    """
+
+    def __init__(self, pattern: CompiledPattern) -> None:
+        super().__init__(pattern)
+        self._detector = _WithoutRows(pattern)
+
+    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
+        """No rows; raises LimitExceeded."""
+        self._detector.step(batch, visits)
+        return super().step(batch, visits)

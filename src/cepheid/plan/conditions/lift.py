@@ -29,16 +29,18 @@ from cepheid.plan.conditions.raising import call_can_raise
 from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape, Source
 from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, DIFFERENCES, fold_type, type_of_call, unit_of
 from cepheid.plan.conditions.script import Fold, Operation, Operator, Script
-from cepheid.plan.conditions.types import DURATION, TIMESTAMP_NTZ, is_decimal, is_float, is_orderable, sql_name
+from cepheid.plan.conditions.script_functions import COMPILED_FUNCTIONS, OPERATORS, SCRIPT_FUNCTIONS
+from cepheid.plan.conditions.texts import STRING, TEXT_FUNCTIONS, TextFunction
+from cepheid.plan.conditions.types import (
+    DURATION,
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_float,
+    is_orderable,
+    is_string,
+    sql_name,
+)
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
-
-_OPERATOR_NAMES = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
-    case case_of cast coalesce nvl ifnull nullif if least greatest"""
-_FUNCTION_NAMES = "sqrt exp ln log log10 log2 power pow datediff date_diff timestampdiff"
-_OPERATORS = frozenset(_OPERATOR_NAMES.split())
-"""What a script computes in place of the SQL engine also for one event, where the engine's computation could fail."""
-SCRIPT_FUNCTIONS = (*_OPERATOR_NAMES.split(), *_FUNCTION_NAMES.split())
-"""The functions that a condition may apply to values of several events."""
 
 
 def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:
@@ -62,6 +64,8 @@ class Lifting:
     """The number in the first slot's name."""
     stage: int = 0
     """The stage whose condition is being lifted."""
+    knows_texts: bool = False
+    """Whether scripts may compute texts, which no compiled kernel can."""
     guards: dict[int, Lifted] = field(default_factory=dict)
     """The lifted part of each stage's condition. An event for which it is not true never belongs to the stage."""
 
@@ -87,8 +91,9 @@ class Lifting:
 
     def _script_type(self, node: Apply) -> pa.DataType:
         function = node.call.function
-        if function not in SCRIPT_FUNCTIONS:
-            known = ", ".join(dict.fromkeys(map(as_written, SCRIPT_FUNCTIONS)))
+        functions = SCRIPT_FUNCTIONS if self.knows_texts else COMPILED_FUNCTIONS
+        if function not in functions:
+            known = ", ".join(dict.fromkeys(map(as_written, functions)))
             hint = f"Known across events: {known}; any function of one event's columns."
             message = f"{as_written(function, resolve.text_of(node))} cannot be applied across events"
             raise problem_at(node, message, hint)
@@ -209,7 +214,7 @@ class Lifting:
                 return self._leaf(node)
             if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
                 return self._checked_cast(node)
-            if isinstance(node, Apply) and node.call.function not in _OPERATORS:
+            if isinstance(node, Apply) and node.call.function not in OPERATORS:
                 if not whole:
                     what = as_written(node.call.function, resolve.text_of(node))
                     message = f"{what} may give a value for an event that is not there"
@@ -316,26 +321,36 @@ class Lifting:
         return Operation(Operator.INTEGER_DIVIDE, (elapsed, script.ConstantValue(unit, DURATION)), pa.int64())
 
     def _converted(self, node: Node, target: pa.DataType) -> Script:
-        """A date or time as another type; the SQL engine converts it."""
-        if self.type_of(node) == target:
-            return self.lower(node, guarded=True)
+        """The value as another type; the SQL engine converts it."""
+        type_ = self.type_of(node)
+        if type_ == target or (is_string(type_) and is_string(target)) or pa.types.is_null(type_):
+            return coerce(self.lower(node, guarded=True), target, resolve.span_of(node))
         if not (resolve.is_of_one_event(node) and self._is_null_when_absent(node)) or self.can_raise(node):
             name = sql_name(target)
-            raise problem_at(node, f"a {name} is needed here", f"Cast the times of single events: CAST(… AS {name}).")
+            raise problem_at(node, f"a {name} is needed here", f"Cast the values of single events: CAST(… AS {name}).")
         sql, tree, span = resolve.sql_of(node), resolve.tree_of(node), resolve.span_of(node)
         cast = Call("cast", (tree, Literal(sql_name(target), target, span)), span)
         return self._read(node, f"CAST({sql} AS {sql_name(target)})", cast, target)
+
+    def _text_function(self, node: Apply, function: TextFunction, *, guarded: bool) -> Script:
+        if function.any_number:
+            return function.build([self._converted(arg, STRING) for arg in node.args])
+        operands = [self.lower(arg, guarded=guarded) for arg in node.args]
+        takes = function.takes[: len(operands)]
+        return function.build([coerce(o, t, node.call.span) for o, t in zip(operands, takes, strict=True)])
 
     def _operation(self, node: Apply, *, guarded: bool) -> Script:
         function = node.call.function
         self.type_of(node)  # raises if operands do not fit
         lazy = function in _LAZY or function in ARITHMETIC or (function in COMPARISONS and function != "<=>")
         first = 1 if function in ("/", "div", "%") else 0  # Spark evaluates the divisor before the dividend
-        if function in ARITHMETIC and self.type_of(node) == pa.float32():
+        if function in (*ARITHMETIC, "round") and self.type_of(node) == pa.float32():
             message = f"{function!r} on FLOAT is not known across events"
-            raise problem_at(node, message, "Cast one side to DOUBLE.")
+            raise problem_at(node, message, "Cast it to DOUBLE." if len(node.args) == 1 else "Cast one side to DOUBLE.")
         if function in DIFFERENCES:
             return self._difference(node)
+        if function in TEXT_FUNCTIONS:
+            return self._text_function(node, TEXT_FUNCTIONS[function], guarded=guarded)
         if function == "cast":
             value = self.lower(node.args[0], guarded=guarded)
             return coerce(value, check_script_type(self.type_of(node), node.call.span), node.call.span)

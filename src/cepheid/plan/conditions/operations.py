@@ -11,7 +11,13 @@ import pyarrow as pa
 from cepheid.errors import PatternError, Problem
 from cepheid.plan.conditions.coerce import check_script_type, coerce
 from cepheid.plan.conditions.resolve import Apply
-from cepheid.plan.conditions.result_types import arithmetic_type, common_type, operand_types
+from cepheid.plan.conditions.result_types import (
+    arithmetic_type,
+    common_type,
+    digits_of,
+    operand_types,
+    type_of_call,
+)
 from cepheid.plan.conditions.script import ConstantValue, Operation, Operator, Script, can_fail
 from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer
 
@@ -200,6 +206,35 @@ def _quotient(left: Script, right: Script) -> Script:
     return Operation(Operator.CASE, (_boolean(Operator.EQUAL, right, zero), by_zero, quotient), pa.float64())
 
 
+def _sign(node: Apply, operands: Sequence[Script]) -> Script:
+    """1, -1 or, for 0, -0 and NaN, the number itself."""
+    value = coerce(operands[0], pa.float64(), node.call.span)
+    zero, one, less, nan = (ConstantValue(number, pa.float64()) for number in (0.0, 1.0, -1.0, math.nan))
+    is_more = _boolean(Operator.LESS, zero, value), _boolean(Operator.LESS, value, nan)
+    branches = _boolean(Operator.AND, *is_more), one, _boolean(Operator.LESS, value, zero), less
+    return Operation(Operator.CASE, (*branches, value), pa.float64())
+
+
+def _whole(operator: Operator) -> Callable[[Apply, Sequence[Script]], Script]:
+    def build(node: Apply, operands: Sequence[Script]) -> Script:
+        value = operands[0]
+        type_ = type_of_call(node.call, [value.type])
+        if is_decimal(value.type):
+            return Operation(operator, (value,), type_) if value.type.scale else value
+        if is_float(value.type):
+            return Operation(operator, (value,), type_)
+        return coerce(value, type_, node.call.span)
+
+    return build
+
+
+def _round(node: Apply, operands: Sequence[Script]) -> Script:
+    value, digits = operands[0], digits_of(node.call)
+    if is_float(value.type):
+        return Operation(Operator.ROUND, (value, ConstantValue(digits, pa.int32())), pa.float64())
+    return coerce(value, type_of_call(node.call, [o.type for o in operands]), node.call.span)
+
+
 OPERATIONS: dict[str, Callable[[Apply, Sequence[Script]], Script]] = {
     **dict.fromkeys(_OPERATORS, _arithmetic),
     "=": _compare(Operator.EQUAL),
@@ -229,6 +264,12 @@ OPERATIONS: dict[str, Callable[[Apply, Sequence[Script]], Script]] = {
     "exp": _function(Operator.EXP),
     "ln": _function(Operator.LN),
     "log": _log,
+    "floor": _whole(Operator.FLOOR),
+    "ceil": _whole(Operator.CEIL),
+    "ceiling": _whole(Operator.CEIL),
+    "round": _round,
+    "sign": _sign,
+    "signum": _sign,
     "log10": _function(Operator.LOG10),
     "log2": _log2,
     "power": _function(Operator.POWER),

@@ -17,6 +17,7 @@ from pyarrow import types as arrow
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal, Span
 from cepheid.plan.conditions.script import Fold
+from cepheid.plan.conditions.texts import TEXT_FUNCTIONS
 from cepheid.plan.conditions.types import (
     DURATION,
     MAX_DIGITS,
@@ -36,7 +37,7 @@ from cepheid.plan.conditions.types import (
 COMPARISONS = frozenset({"=", "<=>", "<", "<=", ">", ">=", "!="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "div", "%"})
 _DAY_COUNTS = (pa.int8(), pa.int16(), pa.int32())
-"""The types that may be added to a date."""
+"""The types that may be added to a date, and that count characters."""
 
 
 def _literal_as_decimal(literal: Literal) -> pa.DataType:
@@ -205,7 +206,7 @@ def _avg_type(type_: pa.DataType) -> pa.DataType | None:
 
 
 def type_of_call(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
-    """The type of an operator's result, given its operands' types; `call.function` is one of `lift.SCRIPT_FUNCTIONS`.
+    """The type of an operator's result, given its operands' types; `call.function` is one of `SCRIPT_FUNCTIONS`.
 
     Raises:
         PatternError: the operands do not fit; with the span that is wrong.
@@ -312,6 +313,43 @@ def _of_numbers(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.float64()
 
 
+def _whole(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    _of_numbers(call, types)
+    if is_decimal(types[0]):
+        return _of_digits(types[0], 0) if types[0].scale else types[0]
+    return pa.int64()
+
+
+MOST_DIGITS = 15
+"""The most digits after the point to which `round` rounds across events."""
+
+
+def digits_of(call: Call) -> int:
+    """The digits after the point to which `round` rounds."""
+    if len(call.args) == 1:
+        return 0
+    digits = call.args[1]
+    if not (isinstance(digits, Literal) and type(digits.value) is int and 0 <= digits.value <= MOST_DIGITS):
+        message = f"across events {call.function} takes a number of digits from 0 to {MOST_DIGITS}"
+        raise _problem(message, digits.span)
+    return digits.value
+
+
+def _round(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    if len(types) not in (1, 2):
+        raise _problem(f"{call.function} takes 1 or 2 arguments, got {len(types)}", call.span)
+    _of_numbers(call, types)
+    digits = digits_of(call)
+    if is_decimal(types[0]):
+        return _of_digits(types[0], min(digits, types[0].scale))
+    return pa.float64() if arrow.is_null(types[0]) else types[0]
+
+
+def _of_digits(decimal: pa.DataType, scale: int) -> pa.DataType:
+    """The decimal of so many digits after the point that holds what values are rounded to."""
+    return pa.decimal128(min(decimal.precision - decimal.scale + 1 + scale, MAX_DIGITS), scale)
+
+
 def _common(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return _same(call, types, call.args)
 
@@ -344,6 +382,24 @@ def _same(call: Call, types: Sequence[pa.DataType], args: Sequence[Expression]) 
     return common
 
 
+def _text(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    function = TEXT_FUNCTIONS[call.function]
+    if function.any_number:
+        return function.returns
+    most = len(function.takes)
+    if not most - function.optional <= len(types) <= most:
+        counts = " or ".join(str(count) for count in range(most - function.optional, most))
+        wanted = f"{counts} or {_arguments(most)}" if counts else _arguments(most)
+        raise _problem(f"across events {call.function} takes {wanted}, got {len(types)}", call.span)
+    for type_, wanted_type, arg in zip(types, function.takes, call.args, strict=False):
+        fits = is_string(type_) if is_string(wanted_type) else type_ in _DAY_COUNTS
+        if not (fits or arrow.is_null(type_)):
+            given, name = sql_name(type_), sql_name(wanted_type)
+            hint = f"Write CAST(… AS {name})."
+            raise PatternError(Problem(f"{call.function} takes {name}, this is {given}", span=arg.span, hint=hint))
+    return function.returns
+
+
 _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     **dict.fromkeys(ARITHMETIC, _arithmetic),
     **dict.fromkeys((*COMPARISONS, "between", "in"), _comparison),
@@ -367,10 +423,14 @@ _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     "nullif": _nullif,
     **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "power", "pow"), _of_numbers),
     "log": _log,
+    **dict.fromkeys(TEXT_FUNCTIONS, _text),
+    **dict.fromkeys(("sign", "signum"), _of_numbers),
+    **dict.fromkeys(("floor", "ceil", "ceiling"), _whole),
+    "round": _round,
     **dict.fromkeys(("datediff", "date_diff", "timestampdiff"), _difference),
 }
 _ARITIES = {"if": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1, "power": 2, "pow": 2}
-_ARITIES |= dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2"), 1)
+_ARITIES |= dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "sign", "signum", "floor", "ceil", "ceiling"), 1)
 
 
 def _problem(message: str, span: Span) -> PatternError:

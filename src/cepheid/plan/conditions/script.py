@@ -117,6 +117,10 @@ class Aggregate:
     """For MAX_BY and MIN_BY: the lifted column that decides."""
 
 
+_TEXT_NAMES = """CONCAT LIKE LOWER UPPER LENGTH TRIM TRIM_LEFT TRIM_RIGHT SUBSTRING RIGHT STARTS_WITH ENDS_WITH CONTAINS
+    POSITION REPLACE REVERSE"""
+
+
 class Operator(Enum):
     """The operators of scripts. Operands have the same type unless stated otherwise.
 
@@ -138,6 +142,28 @@ class Operator(Enum):
     LN = "ln"
     LOG10 = "log10"
     POWER = "power"
+    FLOOR = "floor"
+    """To an integer, or of a decimal to one without a fraction. NaN becomes 0, and a number beyond BIGINT its end."""
+    CEIL = "ceil"
+    ROUND = "round"
+    """A double to the digits of the second operand, a constant from 0 to 15; halves away from zero."""
+    CONCAT = "concat"
+    """The operators from here to REVERSE are of texts; only the reference step computes them. Places count from 1."""
+    LIKE = "like"
+    LOWER = "lower"
+    UPPER = "upper"
+    LENGTH = "length"
+    TRIM = "trim"
+    TRIM_LEFT = "ltrim"
+    TRIM_RIGHT = "rtrim"
+    SUBSTRING = "substring"
+    RIGHT = "right"
+    STARTS_WITH = "startswith"
+    ENDS_WITH = "endswith"
+    CONTAINS = "contains"
+    POSITION = "instr"
+    REPLACE = "replace"
+    REVERSE = "reverse"
     EQUAL = "="
     LESS = "<"
     LESS_OR_EQUAL = "<="
@@ -159,6 +185,14 @@ class Operator(Enum):
     """The value of the second operand. If the first operand (boolean) is true, the condition fails instead, as Spark's
     cast would (ANSI).
     """
+
+    @property
+    def is_of_texts(self) -> bool:
+        """Whether only the reference step knows the operator."""
+        return self in _OF_TEXTS
+
+
+_OF_TEXTS = frozenset(Operator[name] for name in _TEXT_NAMES.split())
 
 
 @dataclass(frozen=True)
@@ -236,7 +270,7 @@ def _digits(type_: pa.DataType) -> tuple[int, int]:
     return len(str(integer_range(type_)[1])), 0
 
 
-_FAILING = (Operator.DIVIDE, Operator.INTEGER_DIVIDE, Operator.REMAINDER, Operator.FAIL_IF)
+_FAILING = (Operator.DIVIDE, Operator.INTEGER_DIVIDE, Operator.REMAINDER, Operator.FAIL_IF, Operator.LIKE)
 _FAILING_IF_EXACT = (Operator.ADD, Operator.SUBTRACT, Operator.MULTIPLY, Operator.NEGATE, Operator.ABS)
 
 

@@ -16,6 +16,7 @@ from cepheid.knowledge.question import with_answers
 from cepheid.lang.consistency import End
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.semantic import FILTER
+from cepheid.plan.conditions.choices import with_functions_inside
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import CURRENT, Column, Node, Resolver, Source, elsewhere, events_of, walk
 from cepheid.plan.intervals.semantic import SemanticConditions, given_filter
@@ -66,7 +67,7 @@ def _resolved_part(
     found += _without_variable(node)
     found = [*reported, *elsewhere(found, reported)]
     problems += found
-    return None if found else node
+    return None if found else with_functions_inside(node)
 
 
 def _conjuncts(expression: Expression) -> Iterator[Expression]:

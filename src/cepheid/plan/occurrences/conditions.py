@@ -16,6 +16,7 @@ from cepheid.errors import Problem, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.occurrences.expression import RestrictedType
 from cepheid.lang.sql.refused import PATTERN_FUNCTIONS
+from cepheid.plan.conditions.choices import with_functions_inside
 from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import (
@@ -84,7 +85,7 @@ def variable_condition(
     node = Resolver(source, columns, texts.variables, len(texts.variables), found, measure=True).resolve(expression)
     found = [*reported, *elsewhere(found, reported)]
     problems += found
-    return None if found else node
+    return None if found else with_functions_inside(node)
 
 
 def event_condition(

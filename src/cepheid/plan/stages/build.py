@@ -18,6 +18,7 @@ from cepheid.lang.stages.pattern import BeginWithout, Pattern, Stage
 from cepheid.plan.calendar import Deadlines
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.asked_types import ask_types, check_boolean
+from cepheid.plan.conditions.choices import with_functions_inside
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.never import Empty, why_never_true
 from cepheid.plan.conditions.parameters import Parameters
@@ -99,7 +100,7 @@ def plan_or_problems(
     nodes = [part.node for parts in found.conditions for part in parts]
     nodes += [one.node for one in (*found.measures, *found.promoted)]
     types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
-    lifting = Lifting(types, names_of(pattern), first_slot=first_slot)
+    lifting = Lifting(types, names_of(pattern), first_slot=first_slot, knows_texts=True)
     if problems or not sound:
         return problems
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(found.conditions)]
@@ -323,6 +324,7 @@ def _parts(
         if expression is None:
             continue
         node = Resolver(source, columns, names, written.visible, found).resolve(expression)
+        node = with_functions_inside(node)
         problems += found
         if not found:
             parts.append(Part(text.alternative, expression, node, text.is_semantic))

@@ -11,6 +11,7 @@ from cepheid.lang.duration import microseconds
 from cepheid.lang.function import Function
 from cepheid.lang.stages.pattern import Pattern, SkipTo, Stage
 from cepheid.plan.calendar import Deadlines
+from cepheid.plan.conditions.texts import computes_texts
 from cepheid.plan.lifted import Measure, OutputName, PlannedCondition, Slot, slots_of
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import Measured, PlanOf
@@ -77,6 +78,11 @@ class Plan(PlanOf[Pattern], Measured):
         the pattern.
         """
         return tuple(function for _, function in self.pattern.functions)
+
+    @cached_property
+    def runs_in_python(self) -> bool:
+        """Whether the reference step runs the pattern, because no kernel can be compiled for one of its conditions."""
+        return bool(self.functions) or any(computes_texts(condition.script) for condition in self.conditions)
 
     @property
     def truth_bits(self) -> int:

@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from cepheid.compile.arrays import Ints
-from cepheid.kernel.arrays import Int32s
+from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.plan.stages.near.changes import Change
 
-Events = list[tuple[int, int]]
-"""The events of a match in order, each as its stage and its number in the source."""
 
-
-class Taken(NamedTuple):
+@dataclass(frozen=True)
+class Taken:
     """The events of matches."""
 
     end: Ints
-    """(matches,) match i has the events from end[i - 1] (0 for the first match) to before end[i]."""
+    """(matches,) match i has the events from end[i - 1] (0 for the first match) to before end[i]; at least one."""
     event: Ints
     """(events,) the number of the event in the source."""
     stage: Int32s
     """(events,) the stage that took it."""
 
+    @cached_property
+    def begin(self) -> Ints:
+        """(matches,) the place of each match's first event."""
+        return np.append(0, self.end)[:-1]
+
     @property
     def starts(self) -> Ints:
         """(matches,) the number of each match's first event."""
-        first: Ints = self.event[np.append(0, self.end)[:-1]]
+        first: Ints = self.event[self.begin]
         return first
 
-    @property
-    def each(self) -> Iterator[Events]:
-        """The events of each match."""
-        events, begin = [*zip(self.stage.tolist(), self.event.tolist(), strict=True)], 0
-        for end in self.end.tolist():
-            yield events[begin:end]
-            begin = end
+    @cached_property
+    def match(self) -> Ints:
+        """(events,) the number of the match that each event belongs to."""
+        return np.repeat(np.arange(len(self.end)), np.diff(self.end, prepend=0))
+
+    @cached_property
+    def is_first(self) -> Flags:
+        """(events,) whether each event is the first of its match."""
+        first = np.zeros(len(self.event), np.bool_)
+        first[self.begin] = True
+        return first
+
+    def first_with(self, flags: Flags) -> Ints:
+        """The place of the first event of each match that has the flag; none for a match without such an event."""
+        places = np.flatnonzero(flags)
+        return places[np.unique(self.match[places], return_index=True)[1]]
+
+    def only(self, chosen: Flags) -> Taken:
+        """The `chosen` matches."""
+        events = chosen[self.match]
+        return Taken(np.cumsum(np.diff(self.end, prepend=0)[chosen]), self.event[events], self.stage[events])
 
 
 @dataclass(frozen=True)
@@ -49,8 +64,8 @@ class NearMatches:
     change: Change
     taken: Taken
     """The stages are those of the unchanged pattern."""
-    lost: frozenset[int]
-    """The starts that the skip strategy of the changed pattern then drops."""
+    lost: Flags
+    """(matches,) whether the skip strategy of the changed pattern then drops the start."""
     dropped: int
     """The number of partial matches that a limit has dropped."""
 
@@ -74,29 +89,23 @@ class EventOrder:
         places[self.number] = np.arange(len(self.number))
         return places
 
-    def place(self, number: int) -> int:
-        """The place of the event with the number."""
-        return int(self._places[number])
+    def places(self, numbers: Ints) -> Ints:
+        """The places of the events with these numbers."""
+        places: Ints = self._places[numbers]
+        return places
 
-    def time_of(self, number: int) -> int:
-        """The time of the event with the number."""
-        return int(self.time[self.place(number)])
+    def times(self, numbers: Ints) -> Ints:
+        """The times of the events with these numbers."""
+        times: Ints = self.time[self.places(numbers)]
+        return times
 
-    def first_with(self, bit: int | None, begin: int, end: int, most: int) -> Ints:
-        """The numbers of the first events from the place `begin` to before `end` whose mask has the bit; None: any."""
+    def ends_of_key(self, places: Ints) -> Ints:
+        """For each place, the place after the last event of the same key."""
+        ends: Ints = self.key_end[np.searchsorted(self.key_end, places, side="right")]
+        return ends
+
+    def with_bit(self, bit: int | None) -> Ints:
+        """The places of the events whose mask has the bit, ascending; None: of all events."""
         if bit is None:
-            return self.number[begin : min(end, begin + most)]
-        if bit not in self._places_with:
-            self._places_with[bit] = np.flatnonzero(self.mask >> bit & 1)
-        places = self._places_with[bit]
-        first, last = np.searchsorted(places, (begin, end))
-        return self.number[places[first : min(last, first + most)]]
-
-    @cached_property
-    def _places_with(self) -> dict[int, Ints]:
-        """For each bit that was asked for the places of the events whose mask has it."""
-        return {}
-
-    def end_of_key(self, place: int) -> int:
-        """The place after the last event of the key of the event at the place."""
-        return int(self.key_end[np.searchsorted(self.key_end, place, side="right")])
+            return np.arange(len(self.number))
+        return np.flatnonzero(self.mask >> bit & 1)

@@ -2,84 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import Flags
 from cepheid.output.near_misses import NearMisses, TriedChange
+from cepheid.output.stages.near.find import reasons_for
 from cepheid.output.stages.near.found import NearMatches
-from cepheid.output.stages.near.reasons import Reason, Reasons
+from cepheid.output.stages.near.reasons import Known, Reasons, all_of
 from cepheid.plan.reserved import ROW_NUMBER
-from cepheid.plan.stages.plan import Plan
 
 
-class _Miss(NamedTuple):
-    """A start, and a change with which it matches."""
+class _Misses(NamedTuple):
+    """Starts, and changes with which they match. Row by row: (near misses,)."""
 
-    start: int
+    start: Ints
     """The number of the start."""
-    change: str
-    reason: Reason
-    lost: bool
-    place: int
-    """The place of the start in the order of the events."""
-
-    @property
-    def order(self) -> tuple[int, bool, float, bool, int]:
-        """The sort key: those that reach most first, then those that are nearest; NULLs after others."""
-        return -self.reason.reached, self.reason.is_null, self.reason.far, self.lost, self.place
+    lost: Flags
+    change: Ints
+    """The number of the change."""
+    reasons: Reasons
 
 
 def near_misses_of(
-    plan: Plan, found: Sequence[NearMatches], reasons: Reasons, failed: Mapping[str, str], source: pa.Table
+    known: Known, found: Sequence[NearMatches], failed: Mapping[str, str], source: pa.Table
 ) -> NearMisses:
     """The near misses of the pattern; `source` has all events, in the order of their numbers."""
-    misses, changes = list[_Miss](), list[TriedChange]()
-    for near in found:
-        own = [*_misses(near, reasons)]
-        misses += own
-        lost = sum(miss.lost for miss in own)
-        changes.append(TriedChange(near.change.text, len(own), lost, near.dropped))
-    misses.sort(key=lambda miss: miss.order)
-    table = _table(plan, misses, source)
-    return NearMisses(table, len({miss.start for miss in misses}), tuple(changes), failed)
+    each = [_misses(known, number, near) for number, near in enumerate(found)]
+    changes = tuple(
+        TriedChange(near.change.text, len(own.start), int(own.lost.sum()), near.dropped)
+        for near, own in zip(found, each, strict=True)
+    )
+    table = _table(known, each, [near.change.text for near in found], source)
+    return NearMisses(table, len(np.unique(table.column(ROW_NUMBER))), changes, failed)
 
 
-def _misses(near: NearMatches, reasons: Reasons) -> Iterator[_Miss]:
-    for match in near.taken.each:
-        reason = reasons.of(near.change, match)
-        if reason is not None:
-            start = match[0][1]
-            yield _Miss(start, near.change.text, reason, start in near.lost, reasons.place(start))
+def _misses(known: Known, number: int, near: NearMatches) -> _Misses:
+    reasons = reasons_for(near, known)
+    start = near.taken.starts[reasons.match]
+    return _Misses(start, near.lost[reasons.match], np.full(len(start), number), reasons)
 
 
-def _table(plan: Plan, misses: Sequence[_Miss], source: pa.Table) -> pa.Table:
-    schema, names = plan.schema, [leaf.name for leaf in plan.pattern.leaves]
-    starts, at = (pa.array(numbers, pa.int64()) for numbers in _numbers(misses))
+def _table(known: Known, each: Sequence[_Misses], changes: Sequence[str], source: pa.Table) -> pa.Table:
+    """Those that reach most first, then those that are nearest; those with a NULL after others."""
+    schema, names = known.plan.schema, [leaf.name for leaf in known.plan.pattern.leaves]
+    start, lost, change, reasons = _all_of(each)
+    place = known.order.places(start)
+    order = np.lexsort((place, lost, reasons.far, reasons.is_null, -reasons.reached))
+    start, reasons = start[order], reasons.take(order)
+    starts, at = pa.array(start), pa.array(reasons.at)
     columns: dict[str, pa.Array | pa.ChunkedArray] = {ROW_NUMBER: starts}
     columns |= {name: source.column(name).take(starts) for name in schema.key}
     if schema.time is not None:
         columns["match_start"] = source.column(schema.time).take(starts)
-    columns["rank"] = pa.array(_ranks(misses), pa.int64())
-    columns["reached"] = pa.array([names[miss.reason.reached] for miss in misses], pa.string())
-    columns["change"] = pa.array([miss.change for miss in misses], pa.string())
-    columns["reason"] = pa.array([miss.reason.text for miss in misses], pa.string())
+    columns["rank"] = pa.array(_ranks(start))
+    columns["reached"] = pa.array(names, pa.string()).take(pa.array(reasons.reached))
+    columns["change"] = pa.array(changes, pa.string()).take(pa.array(change[order]))
+    columns["reason"] = reasons.text
     if schema.time is not None:
         columns["at"] = source.column(schema.time).take(at)
-    columns["off_by"] = pa.array([miss.reason.off_by for miss in misses], pa.float64())
-    columns["lost"] = pa.array([miss.lost for miss in misses], pa.bool_())
+    columns["off_by"] = pa.array(reasons.off_by, from_pandas=True)
+    columns["lost"] = pa.array(lost[order])
     return pa.table(columns)
 
 
-def _numbers(misses: Sequence[_Miss]) -> tuple[list[int], list[int]]:
-    return [miss.start for miss in misses], [miss.reason.at for miss in misses]
+def _all_of(each: Sequence[_Misses]) -> _Misses:
+    """The near misses of all changes, one change after the other."""
+    starts, lost, changes = [np.empty(0, np.int64)], [np.empty(0, np.bool_)], [np.empty(0, np.int64)]
+    for own in each:
+        starts.append(own.start)
+        lost.append(own.lost)
+        changes.append(own.change)
+    reasons = all_of([own.reasons for own in each])
+    return _Misses(np.concatenate(starts), np.concatenate(lost), np.concatenate(changes), reasons)
 
 
-def _ranks(misses: Sequence[_Miss]) -> list[int]:
+def _ranks(start: Ints) -> Ints:
     """For each near miss its rank among those of its start, from 1."""
-    ranks, so_far = [], dict[int, int]()
-    for miss in misses:
-        so_far[miss.start] = so_far.get(miss.start, 0) + 1
-        ranks.append(so_far[miss.start])
+    order = np.argsort(start, kind="stable")
+    ordered = start[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(start) else start
+    ranks = np.empty(len(start), np.int64)
+    ranks[order] = np.arange(1, len(start) + 1) - np.repeat(begins, np.diff(begins, append=len(start)))
     return ranks

@@ -1,0 +1,107 @@
+"""A function of a choice between values becomes a choice between the function's values.
+
+`hour(coalesce(b.at, a.at))` is about two events, and scripts do not know `hour`. But
+`CASE WHEN b.at IS NOT NULL THEN hour(b.at) ELSE hour(a.at) END` is the same, and each `hour` is about one event: the
+host's SQL engine computes it as a column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from cepheid.lang.expression import Call, Literal
+from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.resolve import Apply, Constant, Node, Source
+from cepheid.plan.conditions.script_functions import COMPILED_FUNCTIONS
+
+_FIRST_PRESENT = frozenset({"coalesce", "nvl", "ifnull"})
+_CHOOSING = _FIRST_PRESENT | {"case", "case_of", "if"}
+
+
+def with_functions_inside(node: Node) -> Node:
+    """The node with functions moved into the choices that they are applied to, except those that kernels compute."""
+    if not isinstance(node, Apply) or resolve.is_of_one_event(node):
+        return node
+    node = replace(node, args=tuple(with_functions_inside(arg) for arg in node.args))
+    if node.source is None or node.call.function in COMPILED_FUNCTIONS:
+        return node
+    places = [place for place, arg in enumerate(node.args) if not isinstance(arg, Constant)]
+    if len(places) != 1 or not isinstance(choice := node.args[places[0]], Apply) or not _is_choice(choice):
+        return node
+    return with_functions_inside(_moved(node, places[0], choice))
+
+
+def _is_choice(node: Apply) -> bool:
+    """Whether the node chooses between values of single events, none of them an aggregate."""
+    if node.call.function not in _CHOOSING:
+        return False
+    values = [node.args[place] for place in _results(node)]
+    return all(resolve.is_of_one_event(v) or (isinstance(v, Apply) and _is_choice(v)) for v in values)
+
+
+def _results(choice: Apply) -> list[int]:
+    """The places of the arguments that are chosen between."""
+    last = len(choice.args) - 1
+    if choice.call.function in _FIRST_PRESENT:
+        return [*range(last + 1)]
+    return [*range(2 if choice.call.function == "case_of" else 1, last, 2), last]
+
+
+def _moved(function: Apply, at: int, choice: Apply) -> Apply:
+    """The choice between the function's values."""
+    results = {place: _applied(function, at, choice.args[place]) for place in _results(choice)}
+    if choice.call.function not in _FIRST_PRESENT:
+        return _in_place(function, choice.call.function, [results.get(i, arg) for i, arg in enumerate(choice.args)])
+    args: list[Node] = []
+    *earlier, last = results
+    for place in earlier:
+        args += [_is_present(choice.args[place]), results[place]]
+    return _in_place(function, "case", [*args, results[last]]) if args else results[last]
+
+
+def _in_place(function: Apply, name: str, args: list[Node]) -> Apply:
+    """A choice in place of the function."""
+    return Apply(Call(name, tuple(map(_expression, args)), function.call.span), tuple(args), function.source)
+
+
+def _expression(node: Node) -> Call | Literal:
+    """The node as far as the rules of types read it: whether it is a literal, and its place."""
+    if isinstance(node, Constant):
+        return node.literal
+    return node.call if isinstance(node, Apply) else Call("", (), resolve.span_of(node))
+
+
+def _applied(function: Apply, at: int, value: Node) -> Apply:
+    """The function with the value in place of its argument number `at`. In its SQL, the value's stands there."""
+    assert function.source is not None
+    call = replace(
+        function.call, args=tuple(_expression(value) if i == at else arg for i, arg in enumerate(function.call.args))
+    )
+    source = _edited(function.source, resolve.span_of(function.args[at]), f"({_sql(value)})")
+    return Apply(call, tuple(value if i == at else arg for i, arg in enumerate(function.args)), source)
+
+
+def _is_present(value: Node) -> Apply:
+    """That the value is not NULL."""
+    assert value.source is not None
+    span = resolve.span_of(value)
+    source = _edited(value.source, span, f"({_sql(value)}) IS NOT NULL")
+    return Apply(Call("is_not_null", (_expression(value),), span), (value,), source)
+
+
+def _edited(source: Source, span: tuple[int, int], sql: str) -> Source:
+    """The text with this SQL in place of the span."""
+    start, end = span
+    edits, literals = (
+        [edit for edit in kept if not (start <= edit[0][0] and edit[0][1] <= end)]
+        for kept in (source.edits, source.literals)
+    )
+    return Source(source.text, source.where, [*edits, (span, sql)], literals)
+
+
+def _sql(value: Node) -> str:
+    """The value's SQL; that of an ELSE which is not written is NULL."""
+    is_null = isinstance(value, Constant) and pa.types.is_null(value.literal.type)
+    return "NULL" if is_null else resolve.sql_of(value)
