@@ -94,7 +94,8 @@ def detect(
             the order of `sequence` or, in process, of the rows, and no time passes.
         event_id: For intervals in tables in process: the column that identifies an event. A row whose end is NULL then
             opens an event, and another row with the same id closes it.
-        sequence: Column or columns that order events of equal time; without one their content does. For a table in
+        sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
+            without one their content does. An exact name of a column is this column, with NULL last. For a table in
             process also `cepheid.ROW_ORDER`: they are in the order of their rows.
         columns: Event column or columns to include in the output (default: all).
         measures: Output column → SQL over the match, as in {"legs": "count(legs)"}, in place of the events. With
