@@ -24,6 +24,9 @@ from cepheid.matchers.real_time.matcher import RealTimeMatcher
 from cepheid.matchers.snapshot import fitting, restored
 from cepheid.output.changes import FOUND
 
+ARRIVES = "arrives"
+"""The key of the earliest time at which events can arrive (microseconds), where their time is that of their arrival."""
+
 
 class FollowingMatcher:
     """A ServiceMatcher whose time follows the events, or that the caller advances."""
@@ -82,12 +85,14 @@ class FollowingMatcher:
 
     def snapshot(self, read: Mapping[str, int]) -> bytes:
         counts = EventCounts(read["events"], read["null_keys"], read["null_times"])
-        return self._matcher.snapshot(self._made_for, {"latest": self._latest, "counts": asdict(counts)})
+        arrives = {name: read[name] for name in (ARRIVES,) if name in read}
+        return self._matcher.snapshot(self._made_for, {"latest": self._latest, "counts": asdict(counts), **arrives})
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         matcher, kept = restored(self._new_matcher(), data, self._made_for, columns)
         with fitting():
             latest, counts = index(kept["latest"]), asdict(EventCounts(**kept["counts"]))
+            counts |= {name: index(kept[name]) for name in (ARRIVES,) if name in kept}
         self._matcher, self._latest = matcher, latest
         return counts
 

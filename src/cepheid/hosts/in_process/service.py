@@ -32,6 +32,7 @@ from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.counts import ReadCounts
 from cepheid.matchers.protocols import RowsMatcher
+from cepheid.matchers.service import ARRIVES
 from cepheid.matchers.snapshot import restoring
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan
@@ -41,8 +42,6 @@ from cepheid.requests.arrival import NUMBER_OF_ARRIVAL, arrival_time, check_name
 from cepheid.requests.request import Request, instant_of
 from cepheid.requests.warnings import of_growth, with_names
 
-_LEAST = "arrives"
-"""The key of the earliest time of arrival in snapshots."""
 _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
 
@@ -150,14 +149,14 @@ class TableMatcher(FailureGuard):
     def snapshot(self) -> bytes:
         """The complete state: what is open and what waits."""
         self._check()
-        return self.matcher.snapshot(self._read | ({_LEAST: self._least} if self._arrives else {}))
+        return self.matcher.snapshot(self._read | ({ARRIVES: self._least} if self._arrives else {}))
 
     def restore(self, data: bytes) -> None:
         """Replaces the state by that of the snapshot."""
         with restoring():
             read = self.matcher.restore(data, self._batch_columns)
         self._read = {name: read.get(name, 0) for name in _NOTHING_READ}
-        self._least = read.get(_LEAST, NO_TIME)
+        self._least = read.get(ARRIVES, NO_TIME)
         self._failure = None
 
     @property
