@@ -14,4 +14,4 @@ def test_mutations_are_accepted_or_refused(name: str) -> None:
     counts, findings = run(name, CASES[name], seed=0)
     assert findings == []
     assert counts[REFUSED] > 0
-    assert (counts[ACCEPTED] > 0) is (name != "stores")  # each change of a file is noticed by its digest
+    assert counts[ACCEPTED] > 0

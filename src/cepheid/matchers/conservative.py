@@ -24,8 +24,7 @@ from cepheid.matchers.counts import Found
 from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.key_numbers import FEW_KEYS, KeyNumbers
 from cepheid.matchers.protocols import Detector
-from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
-from cepheid.matchers.stored_numbers import stored_number, stored_numbers
+from cepheid.matchers.snapshot import Snapshot, ids_of, stored_number, stored_numbers, to_bytes, with_columns
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.common import late_rows

@@ -20,8 +20,7 @@ from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.matcher import RealTimeMatcher
-from cepheid.matchers.snapshot import fitting, restored
-from cepheid.matchers.stored_numbers import stored_number, stored_numbers
+from cepheid.matchers.snapshot import fitting, restored, stored_number, stored_numbers
 from cepheid.output.changes import FOUND
 
 

@@ -14,7 +14,7 @@ from cepheid.events.identity import canonical_bytes, key_names
 from cepheid.events.late_ordinals import LateOrdinals
 from cepheid.kernel.arrays import NO_TIME, Flags
 from cepheid.matchers.event_queue import times_of
-from cepheid.matchers.stored_numbers import stored_number
+from cepheid.matchers.snapshot import stored_number
 
 
 class Reached(NamedTuple):

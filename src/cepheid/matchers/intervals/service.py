@@ -21,8 +21,7 @@ from cepheid.lang.intervals.printer import interval_text
 from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.intervals.runner import WHY_UNLISTED
-from cepheid.matchers.snapshot import fitting, restored
-from cepheid.matchers.stored_numbers import stored_number
+from cepheid.matchers.snapshot import fitting, restored, stored_number
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan

@@ -34,8 +34,7 @@ from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.journal import Journal, Segment
 from cepheid.matchers.real_time.revisions import NOTHING_ROLLED_BACK, Revisions, RolledBack
 from cepheid.matchers.real_time.rollback_points import RollbackPoints
-from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes
-from cepheid.matchers.stored_numbers import stored_number
+from cepheid.matchers.snapshot import Snapshot, ids_of, stored_number, to_bytes
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.changes import Changes
