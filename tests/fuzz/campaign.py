@@ -267,11 +267,13 @@ CAMPAIGNS: dict[str, Callable[[Random], None]] = {
 
 def prepare() -> None:
     """Makes what is mutated, so that a problem with it is not taken for a refusal."""
-    for document in documents():
-        pattern_from_text(document)
-    for kind in KINDS:
-        _snapshot(kind)
-    _stored()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for document in documents():
+            pattern_from_text(document)
+        for kind in KINDS:
+            _snapshot(kind)
+        _stored()
 
 
 def outcome(name: str, number: int, seed: int) -> str:

@@ -72,6 +72,25 @@ def test_clauses_in_any_order_and_units_of_the_paper() -> None:
     assert pattern.consistency is Consistency.CONSERVATIVE
 
 
+def test_the_words_of_the_paper() -> None:
+    """A relation may be in parentheses, and `Real-time Factor` is REALTIME."""
+    written = "EVENT PAL((A (overlap) B) (before[0, 0, 0, 0, 0]) C) WHERE A.n = 1 WITHIN 10 min Real-time Factor 1"
+    usual = "EVENT PAL((A overlap B) before[0, 0, 0, 0, 0] C) WHERE A.n = 1 WITHIN 10 min REALTIME 1"
+    assert interval_pattern(written) == interval_pattern(usual)
+
+
+def test_negations_at_the_ends_of_a_list() -> None:
+    """Before the first event and after the last one a part is empty; without a scope it is then `gap`, in a SEQ
+    `seq_between`.
+    """
+    first, last = interval_pattern("EVENT PAL(!D d, (A a overlap B b), (!D e start_between)) WITHIN 1 h").negations
+    assert (first.scope, first.left, first.right) == (Scope.GAP, (), ("a", "b"))
+    assert (last.scope, last.left, last.right) == (Scope.START_BETWEEN, ("a", "b"), ())
+    assert interval_pattern("EVENT SEQ(A a, !D d) WITHIN 1 h").negations[0].scope is Scope.SEQ_BETWEEN
+    called = IntervalPattern.pal(a="A").without("d", "D", between=("a", ())).within("1 h")
+    assert called == interval_pattern("EVENT PAL(A a, !D d) WITHIN 1 h")
+
+
 @settings(max_examples=150, deadline=None)
 @given(pattern=patterns())
 def test_the_printer_inverts_the_parser(pattern: IntervalPattern) -> None:
@@ -134,7 +153,8 @@ ERRORS = {
         "Did you mean 'gap'?"
     ),
     "EVENT PAL((A overlap B) (!D))": (
-        "a relation after the negation is expected, found ')' (interval pattern, column 29)\n"
+        "a relation after the negation is expected (after the last event it follows a comma: A a, !D d), found ')' "
+        "(interval pattern, column 29)\n"
         "  EVENT PAL((A overlap B) (!D))\n"
         "                              ^"
     ),
@@ -144,6 +164,12 @@ ERRORS = {
         "  EVENT PAL((A before B), (C before D))\n"
         "                          ^^^^^^^^^^^^\n"
         "Write the other relations after RELATE."
+    ),
+    "EVENT PAL(A a) WITHIN 3 days SOON 1": (
+        "one of TREE, RELATE, ORDER, WITHOUT, WHERE, WITHIN, REALTIME, CONSISTENCY or the end is expected, "
+        "found 'SOON' (interval pattern, column 30)\n"
+        "  EVENT PAL(A a) WITHIN 3 days SOON 1\n"
+        "                               ^^^^"
     ),
     "EVENT PAL(A a) WITHIN 3 fortnights": (
         f"{LENGTH.format('3 fortnights')} (interval pattern, column 23)\n"

@@ -21,7 +21,6 @@ from cepheid.lang.intervals.parser import parse_query
 from cepheid.lang.intervals.picture import picture_of
 from cepheid.lang.intervals.printer import calls_text
 from cepheid.lang.intervals.values import (
-    DEFAULT_SCOPE,
     Comparison,
     Mode,
     Negation,
@@ -31,6 +30,7 @@ from cepheid.lang.intervals.values import (
     Scope,
     Tree,
     Window,
+    default_scope,
     relation_named,
     scope_named,
     window_named,
@@ -143,16 +143,18 @@ class IntervalPattern(Drawn):
     ) -> IntervalPattern:
         """Requires that no other event of the type lies in the scope and satisfies `ordered` and `where`.
 
-        `between` names the variables of the two parts that the scope is about. `scope` is start_between by default
-        (seq_between in a SEQ pattern). Without `between`, `ordered` alone says where the event must not lie.
+        `between` names the variables of the two parts that the scope is about. One of them may be empty, as in
+        `between=("b", ())`: then no such event comes after b until a window after the start of the match. `scope` is
+        start_between by default, seq_between in a SEQ pattern, and gap where a part is empty. Without `between`,
+        `ordered` alone says where the event must not lie.
         """
         if (between is None) and (ordered is None or scope is not None):
             message = "say where the negated event may not lie"
             raise PatternError(f"{message}: between=(left variables, right variables), or ordered='end(a) <= start(d)'")
         found = scope_named(scope) if isinstance(scope, str) else scope
-        if between is not None and found is None:
-            found = DEFAULT_SCOPE[self.mode]
         left, right = (_names(part) for part in between or ((), ()))
+        if between is not None and found is None:
+            found = default_scope(self.mode, left, right)
         comparisons = read(ordered, order) if ordered else ()
         condition = None if where is None else _condition(where)
         negation = Negation(variable, type, found, left, right, comparisons, condition)
