@@ -24,8 +24,7 @@ from cepheid.hosts.spark.batch.why_worker import FUNNEL, FUNNELS
 from cepheid.hosts.spark.failures import event_failures
 from cepheid.hosts.spark.lift import named, session_zone
 from cepheid.hosts.spark.shipping import mapped
-from cepheid.lang.pictures.html import text_html
-from cepheid.output.funnel import Funnel, total
+from cepheid.output.funnel import Funnel, ShownFunnel, total
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 from cepheid.requests.request import Request
@@ -41,11 +40,8 @@ _NO_NEAR_MISSES = (
 
 
 @dataclass(frozen=True)
-class WhyOnSpark:
+class WhyOnSpark(ShownFunnel):
     """Why events of Spark did not match a pattern. Printed, it is a readable text."""
-
-    funnel: Funnel
-    """How many events were read and started a partial match, how far these came, and what became of each start."""
 
     _events: DataFrame = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
@@ -84,16 +80,6 @@ class WhyOnSpark:
             )
         zone = self._request.time_zone or session_zone(self._events)
         return trace_in_process(table, replace(self._request, time_zone=zone))
-
-    def __str__(self) -> str:
-        return str(self.funnel)
-
-    def _repr_html_(self) -> str:
-        return text_html(str(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The funnel in values of JSON."""
-        return self.funnel.to_dict()
 
 
 def why_on_spark(events: DataFrame, request: Request) -> WhyOnSpark:
