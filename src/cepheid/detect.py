@@ -22,6 +22,7 @@ from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
+from cepheid.requests.arguments import checked_names
 from cepheid.requests.patterns import Measures, asked_patterns
 from cepheid.requests.report import Report
 from cepheid.requests.request import SHARDS, Nulls, Request, Resolution
@@ -90,7 +91,8 @@ def detect(
         time: The column of event times; for intervals the columns of start and end, as in ("opened", "closed"). Times
             without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
             the order of `sequence` or, in process, of the rows, and no time passes.
-        sequence: Column or columns that order events of equal time; without one their content does. For a table in
+        sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
+            without one their content does. An exact name of a column is this column, with NULL last. For a table in
             process also `cepheid.ROW_ORDER`: they are in the order of their rows.
         columns: Event column or columns to include in the output (default: all).
         measures: Output column → SQL over the match, as in {"legs": "count(legs)"}, in place of the events. With
@@ -244,7 +246,7 @@ def why(
     return why_in_process(table, request, from_arrow)
 
 
-def match_events(matches: Events, *, time: str | None = None) -> Events:
+def match_events(matches: Events, *, time: str | None = None, sequence: str | Sequence[str] | None = None) -> Events:
     """The events of matches that are there already, with one row for each: their stage columns, unnested.
 
     `detect(…, rows_per="event")` gives more: the events' own types, the numbers of their rows, and running measures.
@@ -253,22 +255,34 @@ def match_events(matches: Events, *, time: str | None = None) -> Events:
         matches: What `detect` has returned for patterns of stages or intervals, with the events of the stages.
         time: The column of event times among those of the events, which orders the events of a match. None: they are in
             the order of the stages' columns, as they are in time unless a group is a loop.
+        sequence: Column or columns that order events of equal time, as `detect` had them. None: their content orders
+            them, as in `detect`.
 
     Returns:
         A table of the same kind: the columns of the matches without those of stages, `stage`, `position` and
-        `stage_position` (from 1), and the columns of the events.
+        `stage_position` (from 1), and the columns of the events. On Spark it is lazy, also for a stream. An empty
+        frame of pandas does not have the columns of the events.
 
     Raises:
-        SchemaError: these are no matches of a table in process, or they have no events, as with measures, or the events
-            have a column of a name that the result has itself, such as `stage`.
+        SchemaError: these are no matches, or they have no events, as with measures, or the events have a column of a
+            name that the result has itself, such as `stage`.
     """
+    faults: list[str] = []
+    order = () if sequence is None else checked_names("sequence", sequence, faults)
+    if order and time is None:
+        faults.append("sequence: it orders events of equal time; name the column of the times with time=…")
+    if faults:
+        raise SchemaError("\n".join(faults))
     if is_spark(matches):
-        raise SchemaError("match_events is for tables in process: find the matches with rows_per='event' on Spark")
-    from cepheid.hosts.in_process.tables import to_arrow
-    from cepheid.hosts.in_process.unnest import match_events_of
+        from cepheid.hosts.spark.batch.unnest import match_events_on_spark
 
-    table, from_arrow = to_arrow(matches)
-    rows = match_events_of(table, time)
+        return cast("Events", match_events_on_spark(matches, time, order))
+    from cepheid.hosts.in_process.of_matches.matched_events import with_plain_maps
+    from cepheid.hosts.in_process.of_matches.unnest import match_events_of
+    from cepheid.hosts.in_process.tables import to_arrow
+
+    table, from_arrow = to_arrow(with_plain_maps(matches))
+    rows = match_events_of(table, time, order)
     return cast("Events", from_arrow(rows, {name: name for name in table.column_names if name in rows.column_names}))
 
 

@@ -37,7 +37,7 @@ from cepheid.hosts.durable.workers.places import places_for
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import AnyPattern
 from cepheid.lang.duration import parse_duration
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
     checked_lateness,
@@ -47,6 +47,7 @@ from cepheid.requests.arguments import (
     checked_names,
     checked_nulls,
     checked_outputs,
+    checked_rows_per,
     checked_workers,
     checked_zone,
     cores,
@@ -236,7 +237,7 @@ class Host:
         )
         if not given.name:
             faults.append(f"name: an input needs a name, got {brief(name)}")
-        faults += columns_faults(given.columns, given.time, given.sequence)
+        faults += columns_faults(given.columns, given.time, given.sequence, given.time_zone)
         if faults:
             raise SchemaError("\n".join(faults))
         self._host.add_input(given)
@@ -251,6 +252,7 @@ class Host:
         measures: Mapping[str, str] | None = None,
         promote: Mapping[str, str] | None = None,
         outputs: OutputName | Sequence[OutputName] = "matches",
+        rows_per: RowsPer = "match",
         limits: Limits | None = None,
         since: datetime | str | None = None,
         old: Old | None = None,
@@ -261,6 +263,8 @@ class Host:
             input: The name of an input; or `MatchesOf`, for the matches of deployed patterns.
             promote: Column → SQL over the events taken so far, as in {"state": "login.State"}: further columns of the
                 table of open partial matches. Attributes that conditions equate (`x = a.x`) are added, as `a_x`.
+            rows_per: "event": the tables have a row for each event of each match, with (match_id, position) as the key.
+                Subscribers get one message for each match, with its events in a list. It is the same for all versions.
             since: Kept events from this time on are taken first.
             old: What becomes of what is open of earlier versions: "drain" lets it go on, but starts nothing more;
                 "drop" forgets it. Needed where another version runs.
@@ -284,6 +288,7 @@ class Host:
             measures=asked,
             promoted=promoted,
             outputs=checked_outputs(outputs, faults),
+            rows_per=checked_rows_per(rows_per, faults),
             limits=Limits() if limits is None else checked_limits(limits, faults),
             slug=slug_of(pattern.name),
         )

@@ -12,6 +12,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 from tests.hosts.patterns_and_events import SCHEMA, Case, Row, cases, events
 from tests.searching import share
 
@@ -45,6 +47,41 @@ def test_the_rows_are_those_of_events(case: Case, rows: list[Row]) -> None:
         assert match_events(pl.DataFrame(matches), time="at").height == len(expected)
 
 
+@st.composite
+def loops_of_groups(draw: st.DrawFn) -> Pattern:
+    """A group of two or three stages, one of them perhaps optional or a loop, that loops, before or after a stage."""
+    first = Pattern.begin("a").where("kind = 'a'")
+    group = draw(st.sampled_from([first, first.optional(), first.times(1, 2), first.one_or_more().consecutive()]))
+    follow = draw(st.sampled_from([group.next, group.followed_by]))
+    group = follow("b").where("n IS NOT NULL")
+    group = draw(st.sampled_from([group, group.followed_by("c").where("x IS NOT NULL")]))
+    loop = Pattern.begin(group).times(draw(st.integers(1, 2)), 3)
+    return draw(st.sampled_from([loop, loop.followed_by("last").where("kind = 'b'")]))
+
+
+@share(25)
+@given(pattern=loops_of_groups(), rows=events(ties=True), order=st.sampled_from([None, "id"]))
+def test_events_of_equal_time_in_loops_of_groups(pattern: Pattern, rows: list[Row], order: str | None) -> None:
+    """They are in the order of the match: by content as in `detect`, or by the sequence that `detect` had."""
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    options = {**OPTIONS, "columns": [name for name in table.column_names if name != "kind"], "sequence": order}
+    expected = rows_of(found(table, pattern, rows_per="event", **options))
+    for outputs in (None, "matches"):
+        matches = found(table, pattern, outputs=outputs, **options)
+        assert rows_of(match_events(matches, time="at", sequence=order)) == expected
+
+
+@share(15)
+@given(case=cases(), rows=events(ties=True))
+def test_events_of_equal_time_by_stage(case: Case, rows: list[Row]) -> None:
+    """Without loops of groups, the order is that of the stages, also where `detect` had a sequence."""
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    options = {**OPTIONS, "columns": [name for name in table.column_names if name != "kind"], "sequence": "id"}
+    expected = found(table, case.pattern, rows_per="event", **options)
+    matches = found(table, case.pattern, **options)
+    assert rows_of(match_events(matches)) == rows_of(expected)
+
+
 DOORS = pa.table({"device": [1, 1, 1], "at": pa.array([1, 2, 3], pa.timestamp("us")), "x": ["a", "b", "b"]})
 RUN = Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'").times(2).consecutive()
 FRAMES: dict[str, Callable[[pa.Table], Any]] = {
@@ -69,6 +106,59 @@ def test_kinds_of_tables(frame: str) -> None:
     ]
     if isinstance(rows, pd.DataFrame):
         assert rows["match_start"].dtype == matches["match_start"].dtype
+
+
+@pytest.mark.parametrize("frame", [*FRAMES, "arrow"])
+@pytest.mark.parametrize("pattern", [RUN, {"one": RUN, "two": RUN}], ids=["one", "several"])
+def test_no_matches(frame: str, pattern: Any) -> None:
+    """Matches without rows give no rows, with the columns that are known."""
+    rows = match_events(found(FRAMES.get(frame, lambda table: table)(DOORS.slice(0, 1)), pattern, **OPTIONS))
+    table = pa.table(rows.collect() if frame == "lazy" else rows)
+    assert table.num_rows == 0
+    assert {"match_id", "device", "stage", "position", "stage_position"} <= {*table.column_names}
+    assert ("x" in table.column_names) == (frame != "pandas")
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_several_patterns(frame: str) -> None:
+    """The map of all stages has events in tables of each kind."""
+    rows = match_events(detect(FRAMES[frame](DOORS), {"one": RUN, "two": RUN.next("c").optional()}, **OPTIONS))
+    table = pa.table(rows.collect() if frame == "lazy" else rows)
+    columns = table.select(["pattern", "stage", "position", "x"]).to_pylist()
+    assert [tuple(row.values()) for row in columns] == [
+        (name, *event) for name in ("one", "two") for event in (("a", 1, "a"), ("b", 2, "b"), ("b", 3, "b"))
+    ]
+
+
+def test_a_stage_that_no_match_has() -> None:
+    """In pandas such a column has no type: it is no column of the result."""
+    rows = match_events(detect(DOORS.to_pandas(), RUN.next("c").optional(), **OPTIONS))
+    assert "c" not in rows.columns
+    assert len(rows) == 3
+
+
+def test_a_sequence_needs_a_time() -> None:
+    """Both are columns of the events."""
+    with pytest.raises(SchemaError, match="sequence: it orders events of equal time; name the column of the times"):
+        match_events(detect(DOORS, RUN, **OPTIONS), sequence="x")
+    with pytest.raises(SchemaError, match="sequence: no column named 'y' in the events"):
+        match_events(detect(DOORS, RUN, **OPTIONS), time="at", sequence=["x", "y"])
+
+
+@pytest.mark.spark
+def test_matches_on_spark(spark: SparkSession) -> None:
+    """A data frame of matches gives the rows that a table gives, when an action asks for them."""
+    instants = DOORS.column("at").cast(pa.timestamp("us", "UTC"))
+    table = DOORS.set_column(1, "at", instants).append_column("tags", pa.array([["p"], None, []]))
+    events_there = spark.createDataFrame(table)
+    loop = Pattern.begin(Pattern.begin("a").where("x = 'a'").next("b").where("x = 'b'")).times(1).next("c")
+    for pattern in (RUN, {"one": RUN, "two": loop}):
+        rows = match_events(detect(events_there, pattern, **OPTIONS), time="at")
+        here = match_events(detect(table, pattern, **OPTIONS), time="at")
+        assert rows_of(rows.toArrow()) == rows_of(here)
+        assert here.num_rows
+    with pytest.raises(SchemaError, match="matches of occurrences have no stages"):
+        match_events(detect(events_there, OccurrencePattern.of("a ; b").taxonomy("x"), **OPTIONS))
 
 
 def test_intervals_and_late_events() -> None:

@@ -61,9 +61,7 @@ def detect(
         typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
     ] = None,
     nulls: o.OnNulls = "error",
-    rows_per: Annotated[
-        RowsPer, typer.Option(help="One row for each match, or for each event of each match.")
-    ] = "match",
+    rows_per: o.RowsPerOption = "match",
     unmatched: Annotated[
         bool, typer.Option("--unmatched", help="With --rows-per event: events in no match have a row, too.")
     ] = False,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, 
 import typer
 
 from cepheid.cli.text_files.text_format import TextFormat
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import MOST, Limits, OnLimit
 from cepheid.requests.request import Nulls, Resolution
 from cepheid.requests.row_order import ROW_ORDER
@@ -67,7 +67,11 @@ Key = Annotated[
     typer.Option(help="A key column; repeat for several. Without a key all events are one sequence."),
 ]
 Sequence = Annotated[
-    list[str] | None, typer.Option(help="A column that orders events of the same time; repeat for several.")
+    list[str] | None,
+    typer.Option(
+        help="A column that orders events of the same time, or an item of ORDER BY, such as 'priority DESC'; repeat "
+        "for several."
+    ),
 ]
 Columns = Annotated[
     list[str] | None, typer.Option(help="An event column to include in the output; repeat for several. Default: all.")
@@ -84,6 +88,7 @@ Outputs = Annotated[
         "Default: matches alone.",
     ),
 ]
+RowsPerOption = Annotated[RowsPer, typer.Option(help="One row for each match, or for each event of each match.")]
 MaxPartialMatches = Annotated[
     int | None,
     typer.Option(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
-from cepheid.hosts.in_process.matched_events import event_columns, events_in, has_occurrences
+from cepheid.hosts.in_process.of_matches.matched_events import event_columns, events_in, has_occurrences
 from cepheid.output.common import INCONSISTENT, LATE, NO_MATCH, TIMEOUT
 from cepheid.plan.reserved import COMMON, KIND, OF_EVENTS, PATTERN, POSITION, ROW_NUMBER, STAGE
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from cepheid.detect import is_spark
 from cepheid.errors import SchemaError
+from cepheid.hosts.in_process.of_matches.matched_events import with_plain_maps
 from cepheid.hosts.in_process.tables import to_arrow, without_views
 
 MOST_ROWS = 1_000_000
@@ -25,7 +26,7 @@ def table_of(frame: object, what: str, only: Mapping[str, Sequence[Any]]) -> pa.
     """
     if is_spark(frame):
         return _collected(frame, what, only)
-    table = without_views(to_arrow(_with_plain_maps(frame))[0])
+    table = without_views(to_arrow(with_plain_maps(frame))[0])
     for name, values in only.items():
         if name in table.schema.names:
             table = table.filter(_is_any(table.column(name), name, values))
@@ -61,14 +62,3 @@ def _typed(value: Any, type_: pa.DataType) -> pa.Array:
     if isinstance(value, str) and not pa.types.is_string(type_) and not pa.types.is_large_string(type_):
         return pa.array([value]).cast(type_)
     return pa.array([value], type_)
-
-
-def _with_plain_maps(frame: Any) -> object:
-    """The table; in pandas, the pairs of stage and events in `stages` become dicts, which Arrow can hold."""
-    if type(frame).__module__.split(".")[0] != "pandas" or "stages" not in getattr(frame, "columns", ()):
-        return frame
-    pairs = [
-        [{"stage": stage, "events": list(events)} for stage, events in row] if isinstance(row, list) else None
-        for row in frame["stages"]
-    ]
-    return frame.assign(stages=pairs)

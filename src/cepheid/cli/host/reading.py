@@ -58,8 +58,11 @@ def matches(
 
         table = _table_of(ask, name, "matches_table")
         where = "" if since is None else f" WHERE {detected_since(ask, name, table, time_of('since', since))}"
-        rows = ask(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id")
-        show(rows, output, as_json=as_json, if_none="no matches", in_json=_nested(ask, name, rows))
+        has_event_rows = _has_event_rows(ask, name)
+        place = ", position" if has_event_rows else ""
+        rows = ask(f"SELECT * FROM {table}{where} ORDER BY detected_at, match_id{place}")
+        nested = [] if has_event_rows else _nested(ask, name, rows)
+        show(rows, output, as_json=as_json, if_none="no matches", in_json=nested)
 
 
 def sql(
@@ -97,6 +100,14 @@ def _nested(ask: Callable[[str], pa.Table], name: str, rows: pa.Table) -> list[s
         given = json.loads(content)
         chosen |= {*given["key"], *(given["measures"] or ()), *(given["promoted"] or ())}
     return [column for column in rows.column_names if column not in chosen]
+
+
+def _has_event_rows(ask: Callable[[str], pa.Table], name: str) -> bool:
+    """Whether the table of matches has a row for each event."""
+    from cepheid.hosts.durable.stores.database import literal
+
+    contents = ask(f"SELECT content FROM patterns WHERE name = {literal(name)}").column(0).to_pylist()
+    return any(json.loads(content).get("rows_per") == "event" for content in contents)
 
 
 def _table_of(ask: Callable[[str], pa.Table], name: str, column: str) -> str:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events.time import TIME_TYPE, arrow_zone
 from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.hosts.durable.messages import EVENTS, messages_of
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.step.events import Reading, StepEvents
 from cepheid.hosts.durable.step.screen import comparisons_of, only_comparisons
@@ -23,12 +24,13 @@ from cepheid.hosts.durable.step.wakeups import Wakeups
 from cepheid.hosts.durable.store import RowTable, ShardWriter
 from cepheid.hosts.durable.tables import found_tables, open_table
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
-from cepheid.hosts.in_process.prepare import TimedEvents, lifted
+from cepheid.hosts.in_process.prepare import TimedEvents, is_there, lifted, with_sequence
 from cepheid.hosts.shards.store import Head, ShardState
 from cepheid.knowledge.question import with_answers
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, RETRACTION
+from cepheid.output.events import unnested
 from cepheid.output.ids import Ids
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, relevant_to_any
@@ -58,6 +60,13 @@ class EventTable(NamedTuple):
     sequence: tuple[str, ...]
     time_zone: str
     nulls: Nulls
+
+
+def in_sequence(events: pa.Table, sequence: Sequence[str], time_zone: str) -> pa.Table:
+    """The events with a column for each expression of the sequence; raises as `with_sequence`."""
+    if is_there(events.schema, sequence):  # as mostly
+        return events
+    return with_sequence(events, sequence, DuckDbEngine(time_zone=time_zone))
 
 
 class Found(NamedTuple):
@@ -96,6 +105,7 @@ class Deployed(ABC):
             columns=deployment.columns,
             measures=without_keys(deployment.measures, deployment.key),
             outputs=deployment.outputs,
+            rows_per=deployment.rows_per,
             limits=deployment.limits,
             time_zone=table.time_zone,
         )
@@ -103,7 +113,8 @@ class Deployed(ABC):
         if deployment.promoted is not None and not family.lists_open:
             raise PatternError(f"promote: {family.noun} has no open partial matches that can be listed")
         asked = request.only._replace(pattern=family.endless(request.only.pattern), promoted=deployment.promoted)
-        with _with_faults(_taken_names(deployment, lists_open=family.lists_open)):
+        taken = [*_taken_names(deployment, lists_open=family.lists_open), *_taken_columns(deployment, table.columns)]
+        with _with_faults(taken):
             plans = plans_in_process(table.columns, replace(request, patterns=(asked,)), self._engine)
         self.plan: PatternPlan = plans.only
         self.problems = (*family.warnings(self.plan), *family.growth(self.plan, "start"))
@@ -218,7 +229,13 @@ class Deployed(ABC):
         """The columns of the rows of `step`."""
         return self._nothing.rows.schema
 
+    @property
+    def message_schema(self) -> pa.Schema:
+        """The columns that each row of the outbox has of the rows found."""
+        return messages_of(self._nothing.rows).rows.schema if self.deployment.rows_per == "event" else self.schema
+
     def _finished(self, rows: pa.Table) -> Found:
+        rows = unnested(rows)
         return Found(finished_rows(self.plan, rows, self._engine), rows.column("detected_at"))
 
     def shown(self, instant: int) -> int:
@@ -275,6 +292,22 @@ def _taken_names(deployment: Deployment, *, lists_open: bool) -> list[str]:
         for name in deployment.measures or ()
         if name.lower() == "version"
     ]
+
+
+def _taken_columns(deployment: Deployment, columns: pa.Schema) -> Iterator[str]:
+    """Faults in names of event columns, where each event has a row."""
+    if deployment.rows_per == "match":
+        return
+    chosen = columns.names if deployment.columns is None else deployment.columns
+    names = [*dict.fromkeys((*deployment.key, *chosen, *(deployment.measures or ())))]
+    first: dict[str, str] = {"version": "version"}
+    for name in names:
+        other = first.setdefault(name.lower(), name)
+        if name in chosen and name not in deployment.key and (other != name or name == "version"):
+            what = "a column that the tables have themselves" if other == "version" else f"column {other!r}"
+            yield f"columns: databases do not distinguish {name!r} from {what}. Rename it, or choose columns=[…]"
+    if EVENTS in deployment.key:
+        yield f"key: messages to subscribers have a column {EVENTS!r} of their own. Rename the column of the events"
 
 
 @contextmanager

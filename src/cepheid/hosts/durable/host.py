@@ -16,7 +16,7 @@ from cepheid.errors import PatternError, SchemaError, WorkerFailed, did_you_mean
 from cepheid.events.time import TIME_TYPE
 from cepheid.families import why_not_drained
 from cepheid.hosts.durable.current import Current, is_running
-from cepheid.hosts.durable.deployed import Deployed, Found
+from cepheid.hosts.durable.deployed import Deployed, Found, in_sequence
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
 from cepheid.hosts.durable.retention import Retained, Retention
@@ -221,6 +221,7 @@ class DurableHost:
             faults.append(
                 f"pattern {name!r} was deployed with version {deployment.version!r} before: give it another one"
             )
+        faults += _other_rows(deployment, self._now.deployments)
         if old is None and (now := [one.deployment.version for one in former if is_running(one)]):
             faults.append(
                 f"version {now[0]!r} of pattern {name!r} runs. Say what becomes of what is open of it: old='drain' or "
@@ -255,6 +256,7 @@ class DurableHost:
             raise SchemaError(f"since: input {known.name!r} keeps its events for less than that")
         feeds = [pa.ipc.open_stream(feed).read_all() for feed in self._now.store.kept(known.name)]
         events = pa.concat_tables([known.columns.empty_table(), *feeds])
+        events = in_sequence(events, known.sequence, known.time_zone)
         times = instants(events.column(known.time), known.time, known.time_zone)
         timed = TimedEvents(events, (times,))
         return timed.filter(pc.greater_equal(times, pa.scalar(since, pa.int64()).cast(TIME_TYPE)))
@@ -295,6 +297,7 @@ class DurableHost:
         table = fitted(events, known.columns, f"input {source!r}")
         if position is not None and is_stored_already(known, position, table.num_rows):
             return Fed(skipped=True, rows={})
+        table = in_sequence(table, known.sequence, known.time_zone)
         timed = TimedEvents(table, (instants(table.column(known.time), known.time, known.time_zone),))
         after = replace(known, events=known.events + table.num_rows, position=joined(known.position, position))
         if (latest := pc.max(timed.times[0].cast(pa.int64())).as_py()) is not None:
@@ -331,7 +334,9 @@ class DurableHost:
             for after in changed:
                 transaction.save_input(after)
                 if after.keep and events is not None and len(events):
-                    transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
+                    transaction.keep(
+                        after.name, after.events, after.latest, to_stream(events.events.select(after.columns.names))
+                    )
                     transaction.forget(after.name, after.latest - after.keep)
                 self._now.inputs[after.name] = after
             outbox, written = Outbox(self._now.sent), list[Deployed]()
@@ -487,6 +492,17 @@ def _check_drains(ending: Sequence[Deployed]) -> None:
     for one in ending:
         if is_running(one) and (reason := why_not_drained(one.deployment.pattern)):
             raise PatternError(reason)
+
+
+def _other_rows(deployment: Deployment, deployments: Sequence[Deployment]) -> Iterator[str]:
+    """A fault if the tables of the pattern have other rows, from another version."""
+    for one in deployments:
+        if one.name == deployment.name and one.rows_per != deployment.rows_per:
+            yield (
+                f"rows_per: the tables of pattern {one.name!r} have a row for each {one.rows_per}, from version "
+                f"{one.version!r}: give rows_per={one.rows_per!r}, or give the pattern another name"
+            )
+            return
 
 
 def _joined(found: Sequence[Found]) -> pa.Table:

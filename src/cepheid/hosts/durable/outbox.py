@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from cepheid.hosts.duckdb.json_text import json_texts
 from cepheid.hosts.durable.deployed import Found
+from cepheid.hosts.durable.messages import messages_of
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import OUTBOX, Sent, Transaction
 
@@ -29,7 +30,12 @@ class Outbox:
         self._found: list[tuple[str, str, Found]] = []
 
     def add(self, deployment: Deployment, found: Found) -> None:
-        """Adds what a deployment has found, some rows in the order of `Deployed.step`."""
+        """Adds what a deployment has found, some rows in the order of `Deployed.step`. The events of a match are in one
+        row of the outbox.
+        """
+        if deployment.rows_per == "event":
+            rows, first = messages_of(found.rows)
+            found = Found(rows, found.detected.take(first))
         self._found.append((deployment.name, deployment.version, found))
 
     def sent_to(self, transaction: Transaction) -> int:

@@ -12,7 +12,7 @@ from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.documents import AnyPattern
 from cepheid.matchers.watermark import Reached
 from cepheid.output.ids import Ids
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.request import Nulls
 
@@ -87,6 +87,8 @@ class Deployment:
     """When it began to drain, its stored log had so many entries. This counts until a snapshot says that its matcher
     drains. None: it does not drain, or an earlier version has stored that it does.
     """
+    rows_per: RowsPer = "match"
+    """What has a row in its tables; the same for all versions."""
 
     @property
     def name(self) -> str:

@@ -19,12 +19,21 @@ class RowTable(NamedTuple):
     name: str
     columns: pa.Schema
     id: str | None
-    """The column with the primary key. None: rows are found by their indexes, as each index costs a write per row."""
+    """The column with the ids by which rows are removed. None: rows are found by their indexes, as each index costs a
+    write per row.
+    """
     indexes: tuple[tuple[str, ...], ...] = ()
     looked_up: tuple[str, ...] = ()
     """Columns with an index for equality alone. Their values may be of any length."""
     is_small: bool = False
     """Whether it has few rows, which are replaced often."""
+    place: str | None = None
+    """The column that distinguishes the rows of one id, if an id has several rows; these are inserted at once."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the primary key."""
+        return tuple(name for name in (self.id, self.place) if name is not None)
 
 
 class ShardWriter(Protocol):
@@ -110,7 +119,7 @@ class Transaction(Protocol):
         """
 
     def insert(self, table: RowTable, rows: pa.Table) -> None:
-        """Adds rows; one whose id is there already is left out."""
+        """Adds rows; those whose id is there already are left out."""
 
     def delete(self, table: RowTable, ids: Sequence[str]) -> None:
         """Removes rows by their ids."""

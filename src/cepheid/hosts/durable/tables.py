@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 from cepheid.hosts.durable.state import Deployment
 from cepheid.hosts.durable.store import RowTable
 from cepheid.output.common import INCONSISTENT, INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
-from cepheid.plan.reserved import CAUSE
+from cepheid.plan.reserved import CAUSE, OF_EVENTS, POSITION
 
 KINDS = {"matches": MATCH, "timeouts": TIMEOUT, "no_match": NO_MATCH, "inconsistent": INCONSISTENT, "late": LATE}
 """The kinds of rows, by output."""
+_OF_ONE_EVENT = (LATE, INCONSISTENT)
+"""The kinds of rows that are about an event in no match."""
 _LONGEST = 40
 """PostgreSQL cuts names at 63 bytes; `matches_`, a digest and the number of an index come on top."""
 
@@ -49,13 +51,18 @@ def found_tables(deployment: Deployment, rows: pa.Schema) -> dict[str, RowTable]
         if output in deployment.outputs:
             indexes = (("detected_at",),)  # old rows are removed by it
             columns = _found_schema(deployment, rows, kind)
-            tables[kind] = RowTable(f"{output}_{deployment.slug}", columns, "match_id", indexes)
+            place = POSITION if POSITION in columns.names and deployment.rows_per == "event" else None
+            tables[kind] = RowTable(f"{output}_{deployment.slug}", columns, "match_id", indexes, place=place)
     return tables
 
 
 def _found_schema(deployment: Deployment, rows: pa.Schema, kind: str) -> pa.Schema:
     """match_id and version, then the columns of the rows that may have a value in rows of this kind."""
-    without = {"kind", "pattern", "match_id", *({"event"} if kind not in (LATE, INCONSISTENT) else ())}
+    without = {"kind", "pattern", "match_id"}
+    if kind not in _OF_ONE_EVENT:
+        without.add("event")
+    elif deployment.rows_per == "event":
+        without.update(OF_EVENTS)
     with_causes = {NO_MATCH, INCONSISTENT}
     if not with_causes.isdisjoint(deployment.outputs) and kind not in with_causes:
         without.add(CAUSE)
@@ -77,5 +84,5 @@ def found_rows(
 
 def retracted(rows: pa.Table) -> list[str]:
     """The ids of the matches that are retracted."""
-    ids: list[str] = rows.filter(pc.equal(rows.column("kind"), RETRACTION)).column("match_id").to_pylist()
+    ids: list[str] = pc.unique(rows.filter(pc.equal(rows.column("kind"), RETRACTION)).column("match_id")).to_pylist()
     return ids

@@ -27,7 +27,7 @@ from cepheid.hosts.durable.remote.messages import failure_from_json, request_to_
 from cepheid.hosts.durable.remote.place import check_owner, socket_of
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf, Position
 from cepheid.lang.documents import AnyPattern
-from cepheid.plan.lifted import OutputName
+from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.request import Nulls
 
@@ -90,6 +90,7 @@ class RemoteHost:
         measures: Mapping[str, str] | None = None,
         promote: Mapping[str, str] | None = None,
         outputs: OutputName | Sequence[OutputName] = "matches",
+        rows_per: RowsPer = "match",
         limits: Limits | None = None,
         since: datetime | str | None = None,
         old: Old | None = None,
@@ -101,7 +102,8 @@ class RemoteHost:
             "columns": columns,
             "measures": measures,
         }
-        given |= {"promote": promote, "outputs": outputs, "limits": limits, "since": since, "old": old}
+        given |= {"promote": promote, "outputs": outputs, "rows_per": rows_per, "limits": limits}
+        given |= {"since": since, "old": old}
         return deployment_from_json(self._ask("deploy", given))
 
     def retire(self, name: str, *, how: Old) -> None:

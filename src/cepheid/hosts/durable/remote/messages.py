@@ -61,7 +61,9 @@ class AnyHost(Protocol):
 ARGUMENTS = {
     "sql": ("query",),
     "input": ("name", "schema", "time", "sequence", "lateness", "time_zone", "nulls", "keep"),
-    "deploy": (*("pattern", "input", "key", "columns", "measures", "promote", "outputs", "limits", "since", "old"),),
+    "deploy": (
+        *("pattern", "input", "key", "columns", "measures", "promote", "outputs", "rows_per", "limits", "since", "old"),
+    ),
     "retire": ("name", "how"),
     "advance_time": ("time", "input"),
     "backup": ("path",),

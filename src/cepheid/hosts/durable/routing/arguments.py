@@ -38,7 +38,7 @@ def checked_subscription(
     subscription, own = subscription_of(arguments, refusal, known, faults)
     # With a wrong name, `where` is checked by the columns of all patterns.
     is_known = subscription.patterns == (ALL,) or {*subscription.patterns} <= {*known}
-    covered = [one.schema for one in host.running if subscription.covers(one.deployment.name) or not is_known]
+    covered = [one.message_schema for one in host.running if subscription.covers(one.deployment.name) or not is_known]
     columns, clashes = joined_columns(covered)
     faults += clashes
     subscription = replace(subscription, columns=columns, delivered=_after(host, arguments["after"], faults))

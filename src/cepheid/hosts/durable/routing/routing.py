@@ -286,7 +286,7 @@ class Routing:
         if seen == self._seen:
             return
         for name, given in [*self._subscriptions.items()]:
-            schemas = [one.schema for one in self._host.running if given.covers(one.deployment.name)]
+            schemas = [one.message_schema for one in self._host.running if given.covers(one.deployment.name)]
             columns, faults = joined_columns([given.columns, *schemas])
             if faults:
                 self._stop(name)

@@ -61,8 +61,8 @@ class Database(Protocol):
             StoreError: they cannot be read.
         """
 
-    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
-        """Adds rows. With a `key`, rows whose value in that column is there already are left out."""
+    def insert(self, table: str, rows: pa.Table, key: Sequence[str] = ()) -> None:
+        """Adds rows. With a `key`, rows whose values in these columns are there already are left out."""
 
     def insert_parts(self, rows: pa.Table, counts: Sequence[tuple[str, int]]) -> None:
         """Adds to each table so many rows, one table after the other."""

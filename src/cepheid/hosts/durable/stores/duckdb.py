@@ -90,8 +90,8 @@ class DuckDbDatabase:
         with failing(self, "read"):
             return self._connection.execute(query, [*values]).fetchall()
 
-    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
-        conflict = "" if key is None else " ON CONFLICT DO NOTHING"
+    def insert(self, table: str, rows: pa.Table, key: Sequence[str] = ()) -> None:
+        conflict = " ON CONFLICT DO NOTHING" if key else ""
         with self._registered(_with_texts(rows)) as given:
             self._connection.execute(f"INSERT INTO {quoted(table)} BY NAME SELECT * FROM {given}{conflict}")
 

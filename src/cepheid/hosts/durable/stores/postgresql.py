@@ -71,8 +71,8 @@ class PostgresDatabase:
         with failing(self, "read"):
             return self._connection.execute(query, values or None, binary=True).fetchall()
 
-    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
-        if key is None:
+    def insert(self, table: str, rows: pa.Table, key: Sequence[str] = ()) -> None:
+        if not key:
             self._copy(quoted(table), rows)
             return
         names = ", ".join(map(quoted, rows.schema.names))

@@ -139,7 +139,7 @@ class SqlStore:
         make_table(self._database, table)
 
     def insert(self, table: RowTable, rows: pa.Table) -> None:
-        self._database.insert(table.name, rows, table.id)
+        self._database.insert(table.name, rows, table.key)
 
     def delete(self, table: RowTable, ids: Sequence[str]) -> None:
         assert table.id is not None

@@ -61,8 +61,8 @@ class SqliteDatabase:
         with failing(self, "read"):
             return self._connection.execute(query, values).fetchall()
 
-    def insert(self, table: str, rows: pa.Table, key: str | None = None) -> None:
-        conflict = "" if key is None else f" ON CONFLICT ({quoted(key)}) DO NOTHING"
+    def insert(self, table: str, rows: pa.Table, key: Sequence[str] = ()) -> None:
+        conflict = f" ON CONFLICT ({', '.join(map(quoted, key))}) DO NOTHING" if key else ""
         statement = f"{_insertion(table, tuple(rows.schema.names))}{conflict}"
         self._connection.executemany(statement, zip(*map(_values, rows.columns), strict=True))
 

@@ -56,7 +56,7 @@ def _create(database: Database, table: RowTable) -> None:
             f"the database has a table {table.name!r} that no host has made. Rename it, or give the host a database "
             "or a schema of its own"
         )
-    create_table(database, table.name, table.columns, () if table.id is None else (table.id,))
+    create_table(database, table.name, table.columns, table.key)
     _create_indexes(database, table, {})
 
 

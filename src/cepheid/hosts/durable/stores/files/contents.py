@@ -46,7 +46,7 @@ class StoredTable(NamedTuple):
 
     columns: pa.Schema
     id: str | None
-    """The column with the primary key, if it has one."""
+    """The column with the ids of rows, if it has one."""
 
 
 class KeptFeed(NamedTuple):

@@ -225,7 +225,7 @@ class RowTables:
                 self._insert(name, changes, has_new_ids=contents.has_new_ids(name))
 
     def _insert(self, name: str, changes: Sequence[Change], *, has_new_ids: bool) -> None:
-        """Adds rows; one whose id is there already is left out."""
+        """Adds rows; those whose id is there already are left out."""
         if has_new_ids:
             self._database.insert(
                 _recent(name), pa.concat_tables(map(_rows, changes), promote_options="default").combine_chunks()

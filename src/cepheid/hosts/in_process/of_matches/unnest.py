@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import takewhile
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from cepheid.errors import SchemaError, did_you_mean
-from cepheid.hosts.in_process.matched_events import event_columns, events_in, has_occurrences
-from cepheid.hosts.in_process.prepare import whole
+from cepheid.errors import SchemaError
+from cepheid.hosts.in_process.of_matches.matched_events import event_columns, events_in, has_occurrences
+from cepheid.hosts.in_process.of_matches.order_in_match import Numbers, Placed, order_in_matches
 from cepheid.hosts.in_process.tables import column_faults, without_views
 from cepheid.plan.problems import taken_name
-from cepheid.plan.reserved import OF_EVENTS, OF_MATCHES, POSITION, STAGE, STAGE_POSITION
+from cepheid.plan.reserved import CAUSE, COMMON, OF_EVENTS, OF_MATCHES, POSITION, STAGE, STAGE_POSITION
 
 _AFTER = "detected_at"
 """The column of matches after which those of stages come."""
 _ADVICE = "Find matches without measures, or with rows_per='event', which gives a row for each event"
 
 
-def match_events_of(matches: pa.Table, time: str | None) -> pa.Table:
+def match_events_of(matches: pa.Table, time: str | None, sequence: Sequence[str]) -> pa.Table:
     """A row for each event of each match: the columns of the match, the event's stage and places, and its columns.
 
     Raises:
-        SchemaError: these are no matches, or they have no events, or no such time, or columns of the events have the
-            names of others in the result.
+        SchemaError: these are no matches, or they have no events, or no such time or sequence, or columns of the events
+            have the names of others in the result.
     """
     matches = without_views(matches)
     key = _key_of(matches)
-    stages = _stage_columns(matches, key)
+    matches, stages = _stage_columns(matches, key)
+    if not stages:
+        return _nothing(matches)
     found = [events_in(matches, name, order) for order, name in enumerate(stages)]
     events = pa.concat_tables([one.columns for one in found], promote_options="permissive")
     parts = zip(*((one.match, one.order, one.place) for one in found), strict=True)
     match, order, place = (np.concatenate(part) for part in parts)
     stage = pa.concat_arrays([one.stage for one in found])
-    rows = np.lexsort((place, order, *_times(events, time), match))
+    rows = order_in_matches(Placed(match, order, place, stage, events), time, sequence)
     match = match[rows]
     begins = np.flatnonzero(np.diff(match, prepend=-1))
     position = np.arange(len(match)) - np.repeat(begins, np.diff(begins, append=len(match))) + 1
@@ -44,9 +45,21 @@ def match_events_of(matches: pa.Table, time: str | None) -> pa.Table:
     _check_names(events.column_names, key, {*of_matches, *OF_EVENTS} - {*key})
     chosen, taken = matches.select(of_matches).take(match), events.take(rows)
     columns = {name: chosen.column(name) for name in of_matches}
-    columns |= {STAGE: stage.take(pa.array(rows)), POSITION: pa.array(position), STAGE_POSITION: pa.array(place[rows])}
+    columns |= _places(stage.take(pa.array(rows)), position, place[rows])
     columns |= {name: taken.column(name) for name in taken.column_names if name not in columns}
     return pa.table(columns)
+
+
+def _places(stage: pa.Array, position: Numbers, place: Numbers) -> dict[str, pa.Array]:
+    return {STAGE: stage, POSITION: pa.array(position), STAGE_POSITION: pa.array(place)}
+
+
+def _nothing(matches: pa.Table) -> pa.Table:
+    """The result for a table without rows, whose columns of stages have no types."""
+    none = np.zeros(0, np.int64)
+    for name, column in _places(pa.array([], pa.string()), none, none).items():
+        matches = matches.append_column(name, column)
+    return matches
 
 
 def _key_of(matches: pa.Table) -> list[str]:
@@ -57,8 +70,10 @@ def _key_of(matches: pa.Table) -> list[str]:
     return list(takewhile(lambda name: name not in OF_MATCHES, names[names.index("match_id") + 1 :]))
 
 
-def _stage_columns(matches: pa.Table, key: list[str]) -> list[str]:
-    """The columns with the events of stages."""
+def _stage_columns(matches: pa.Table, key: list[str]) -> tuple[pa.Table, list[str]]:
+    """The matches without columns that would have events and have none, as their type then is not known in pandas; and
+    the columns with the events of stages.
+    """
     names = matches.column_names
     if STAGE in names:
         raise SchemaError("match_events: these rows are about one event each already")
@@ -67,12 +82,17 @@ def _stage_columns(matches: pa.Table, key: list[str]) -> list[str]:
     found = event_columns(matches.schema, key)
     if has_occurrences(matches.schema, found):
         raise SchemaError(f"match_events: matches of occurrences have no stages. {_ADVICE}")
-    if not found:
+    without_type = [
+        field.name
+        for field in matches.schema
+        if pa.types.is_null(field.type) and field.name not in (*key, *COMMON, CAUSE)
+    ]
+    if not found and (matches.num_rows or not without_type):
         raise SchemaError(f"match_events: these matches have no columns of stages. {_ADVICE}")
     taken = [name for name in OF_EVENTS if name in names]
     if taken:
         raise SchemaError(f"match_events: a column of the matches is named {taken[0]!r}, as in the result. Rename it")
-    return found
+    return matches.drop_columns(without_type), found
 
 
 def _check_names(events: list[str], key: list[str], taken: set[str]) -> None:
@@ -80,13 +100,3 @@ def _check_names(events: list[str], key: list[str], taken: set[str]) -> None:
     faults = [taken_name(name, is_key=False) for name in events if name not in key and name.lower() in taken]
     if faults:
         raise SchemaError("\n".join(faults))
-
-
-def _times(events: pa.Table, time: str | None) -> list[npt.NDArray[np.int64]]:
-    """The ranks of the events' times, if a column has them."""
-    if time is None:
-        return []
-    if time not in events.column_names:
-        raise SchemaError(f"time: no column named {time!r} in the events. {did_you_mean(time, events.column_names)}")
-    ranks: npt.NDArray[np.int64] = pc.rank(whole(events.column(time)), tiebreaker="dense").to_numpy().astype(np.int64)
-    return [ranks]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.hosts.in_process.prepare import whole
+from cepheid.hosts.in_process.tables import kind_of
 from cepheid.plan.reserved import CAUSE, COMMON, KIND
 
 _ALL_STAGES = "stages"
@@ -42,6 +43,17 @@ def event_columns(columns: pa.Schema, key: Container[str]) -> list[str]:
         and field.name not in (*COMMON, CAUSE)
         and (_has_all_stages(columns, field.name) or _has_events(field.type))
     ]
+
+
+def with_plain_maps(matches: Any) -> object:
+    """The matches; in pandas, the pairs of stage and events in `stages` become dicts, which Arrow can hold."""
+    if kind_of(matches) != "pandas.DataFrame" or _ALL_STAGES not in matches.columns or KIND not in matches.columns:
+        return matches
+    return matches.assign(stages=matches[_ALL_STAGES].map(_as_dicts))
+
+
+def _as_dicts(pairs: object) -> list[dict[str, Any]] | None:
+    return [{"stage": stage, "events": [*events]} for stage, events in pairs] if isinstance(pairs, list) else None
 
 
 def has_occurrences(columns: pa.Schema, names: list[str]) -> bool:
