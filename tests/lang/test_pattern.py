@@ -222,6 +222,14 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.next(ANY).times(2).times_or_more(2), "times_or_more: group (a) has a quantifier already"),
         (lambda: ANY.until("x").until("y"), "until: stage 'a' has one already"),
         (
+            lambda: ANY.times(2).consecutive().consecutive(),
+            "consecutive: stage 'a' has it already; leave one of the two calls out",
+        ),
+        (
+            lambda: ANY.next(ANY).allow_combinations().times(2).allow_combinations(),
+            "allow_combinations: group (a) has it already; leave one of the two calls out",
+        ),
+        (
             lambda: ANY.until(" "),
             (
                 "a condition must not be empty (stage 'a', until)\n"
