@@ -99,7 +99,8 @@ class IntervalMatcher:
         if late_by not in ("start", "end"):
             raise SchemaError(f"late_by is 'start' or 'end', got {late_by!r}")
         length = None if lateness is None else _length(lateness)
-        options = ServiceOptions(known, length, late_by, frequencies=frequencies)
+        resolution = request.time_resolution
+        options = ServiceOptions(known, length, late_by, frequencies=frequencies, time_resolution=resolution)
         self._host = TableMatcher(request, known, options)
         self._frequencies = frequencies
 

@@ -84,6 +84,8 @@ class ServiceOptions:
     """None: the pattern's consistency. For a pattern without one: only certain matches, and no column for changes."""
     frequencies: Mapping[str, float] | None = None
     """Event type → the number of its events, in any unit."""
+    time_resolution: str | None = None
+    """How event times are cut. A snapshot fits only where they are cut in the same way."""
 
 
 class Family(Protocol):

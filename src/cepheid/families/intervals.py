@@ -192,6 +192,7 @@ class Intervals(Family):
         }
 
     def service(self, plan: IntervalPlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        from cepheid.families.compatibility import resolution_of
         from cepheid.matchers.intervals.service import IntervalServiceMatcher
 
         return IntervalServiceMatcher(
@@ -201,4 +202,5 @@ class Intervals(Family):
             frequencies=options.frequencies,
             columns=options.columns,
             zone=zone,
+            parts=resolution_of(options),
         )

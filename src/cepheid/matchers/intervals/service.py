@@ -39,8 +39,10 @@ class IntervalServiceMatcher:
         frequencies: Mapping[str, float] | None,
         columns: pa.Schema,
         zone: str,
+        parts: Mapping[str, str],
     ) -> None:
-        """Without a lateness, nothing is certain and nothing is forgotten before the input ends.
+        """Without a lateness, nothing is certain and nothing is forgotten before the input ends. `parts` are further
+        values on which it depends whether a snapshot fits.
 
         Raises:
             PatternError: a lateness is given, but no match would be certain before the end.
@@ -58,6 +60,7 @@ class IntervalServiceMatcher:
             "delay": delay,
             "lateness": late_by.value,
             "time_zone": zone,
+            **parts,
         }
 
     @property
