@@ -84,7 +84,7 @@ def test_arguments(options: dict[str, Any], message: str) -> None:
 def test_tables_in_messages(frame: Any) -> None:
     """A table in a wrong place is shown by its kind and shape, because it may have many values."""
     kind = f"{type(frame).__module__.split('.')[0]}.{type(frame).__name__} of shape (2, 3)"
-    made = "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…)"
+    made = "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or IntervalPattern.of(…)"
     text = "an expression such as event('a') >> event('b'), or its text, is expected, got "
     calls: list[tuple[Any, str]] = [
         (lambda: detect(PAIR, frame, **OPTIONS), "the events come first, then the pattern: write detect(events, pat"),

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from cepheid import EventError
-from cepheid.events.batch import MASK, SEQUENCE_PREFIX, TIME, Batch
+from cepheid.events.batch import MASK, TIME, Batch
+from cepheid.events.direction import SEQUENCE_PREFIX
 from cepheid.events.order import Ordering, descends, differs, leaves
 from cepheid.events.time import TIME_TYPE
 

@@ -91,7 +91,8 @@ def detect(
         time: The column of event times; for intervals the columns of start and end, as in ("opened", "closed"). Times
             without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
             the order of `sequence` or, in process, of the rows, and no time passes.
-        sequence: Column or columns that order events of equal time; without one their content does. For a table in
+        sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
+            without one their content does. An exact name of a column is this column, with NULL last. For a table in
             process also `cepheid.ROW_ORDER`: they are in the order of their rows.
         columns: Event column or columns to include in the output (default: all).
         measures: Output column → SQL over the match, as in {"legs": "count(legs)"}, in place of the events. With

@@ -237,7 +237,7 @@ class Host:
         )
         if not given.name:
             faults.append(f"name: an input needs a name, got {brief(name)}")
-        faults += columns_faults(given.columns, given.time, given.sequence)
+        faults += columns_faults(given.columns, given.time, given.sequence, given.time_zone)
         if faults:
             raise SchemaError("\n".join(faults))
         self._host.add_input(given)

@@ -12,8 +12,7 @@ from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.former import FORMER, refuses_former
-from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern

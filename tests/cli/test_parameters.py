@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +143,7 @@ def test_problems_of_parameters_and_types_are_placed(folder: Path, cepheid: Ceph
         ("'5'", "5"),
         ("date", "date"),
         ("DATE '2026-01-31'", date(2026, 1, 31)),
+        ("INTERVAL 90 SECONDS", timedelta(seconds=90)),
         ("timestamp '2026-01-31 12:00:00Z'", datetime(2026, 1, 31, 12, tzinfo=UTC)),
         ("[a b, 5,'c, \\'d', DATE '2026-01-31']", ("a b", 5, "c, 'd", date(2026, 1, 31))),
         ("[a]", ("a",)),
@@ -162,7 +163,7 @@ def test_refused_values() -> None:
     """A value that begins like a date or a quoted text must be one."""
     with pytest.raises(PatternError, match="month must be in"):
         parameter_value("DATE '2026-13-01'")
-    with pytest.raises(PatternError, match="a date, time or quoted text as in SQL is expected"):
+    with pytest.raises(PatternError, match="interval of days to seconds or quoted text as in SQL is expected"):
         parameter_value("'a' || 'b'")
     for text in ("[]", "[a,]"):
         with pytest.raises(PatternError, match=r"an item of a list is missing: .* Write '' for empty text"):

@@ -20,6 +20,8 @@ Match: TypeAlias = frozenset[tuple[str, tuple[int, ...]]]
 @dataclass(frozen=True)
 class Event:
     id: int
+    arrival: int
+    """The number of events that came before it."""
     ts: int
     """Milliseconds."""
     fields: Mapping[str, Value]
@@ -141,11 +143,13 @@ def read_case(line: Mapping[str, Any]) -> Case:
 
 
 def _items(items: list[Mapping[str, Any]]) -> Iterator[Event | Watermark]:
+    arrival = 0
     for item in items:
         if "watermark" in item:
             yield Watermark(item["watermark"])
         else:
-            yield Event(item["id"], item["ts"], {k: v for k, v in item.items() if k not in ("id", "ts")})
+            yield Event(item["id"], arrival, item["ts"], {k: v for k, v in item.items() if k not in ("id", "ts")})
+            arrival += 1
 
 
 def _expected(line: Mapping[str, Any]) -> Answer | Rejected | Fails:

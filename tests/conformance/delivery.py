@@ -21,12 +21,12 @@ class Step:
     key: Value
     ts: int
     event: int | None = None
-    """The event's id."""
+    """The event's number in the order of arrival."""
 
 
 def listed(case: Case) -> tuple[Step, ...]:
     """The items in order of arrival, without keys; at the end, time advances to where the case ends it."""
-    steps = [Step(None, item.ts, item.id if isinstance(item, Event) else None) for item in case.items]
+    steps = [Step(None, item.ts, item.arrival if isinstance(item, Event) else None) for item in case.items]
     if case.operator and case.final_watermark:
         steps.append(Step(None, END))
     elif case.advance_to is not None:
@@ -45,7 +45,7 @@ def delivered(case: Case) -> tuple[tuple[Step, ...], frozenset[int]]:
 def in_order(event: Event, comparator: str | None) -> tuple[Any, ...]:
     """The sort key of events: time, then the comparator's field, then arrival."""
     value = None if comparator is None else event.fields.get(comparator)
-    return (event.ts, value is not None, 0 if value is None else value, event.id)
+    return (event.ts, value is not None, 0 if value is None else value, event.arrival)
 
 
 class _Operator:
@@ -79,7 +79,7 @@ class _Operator:
         for key, waiting in self._waiting.items():
             due = [event for event in waiting if event.ts <= watermark]
             self._waiting[key] = [event for event in waiting if event.ts > watermark]
-            yield from (Step(key, event.ts, event.id) for event in self._sorted(due))
+            yield from (Step(key, event.ts, event.arrival) for event in self._sorted(due))
             yield Step(key, watermark)
 
     def _sorted(self, events: Sequence[Event]) -> list[Event]:

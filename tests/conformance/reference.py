@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from tests.conformance.case import Match, Value
@@ -10,7 +11,6 @@ from tests.conformance.compare import Found
 from tests.conformance.delivery import Step
 from tests.conformance.translate import TIME, Question
 
-from cepheid import Pattern
 from cepheid.compile.stages.automaton import build_automaton
 from cepheid.events.batch import Schema
 from cepheid.hosts.duckdb.engine import DuckDbEngine
@@ -30,7 +30,7 @@ def reference(question: Question) -> Found:
     engine = _engine()
     key = () if question.key is None else (question.key,)
     plan = build_plan(question.pattern, Schema(question.events.schema, key, TIME, (question.sequence,)), engine)
-    run = _Run(plan, _events(plan, question, engine))
+    run = _Run(plan, _events(plan, question, engine), question.events.column("id").to_pylist())
     for step in question.steps:
         run.take(step)
     return run.found(question.late)
@@ -42,7 +42,7 @@ def _engine() -> DuckDbEngine:
 
 
 def _events(plan: Plan, question: Question, engine: DuckDbEngine) -> list[Event]:
-    """The events at the positions of their ids, which are row numbers."""
+    """The events in order of arrival, at the positions of their arrival."""
     lifted = engine.evaluate(question.events, bits=plan.bits, values=plan.values)
     columns = [column.to_pylist() for column in lifted.values]
     rows = zip(*columns, strict=True) if columns else [()] * len(question.events)
@@ -56,10 +56,13 @@ def _events(plan: Plan, question: Question, engine: DuckDbEngine) -> list[Event]
 class _Run:
     """A matcher for each key, and what the matchers have emitted so far."""
 
-    def __init__(self, plan: Plan, events: Sequence[Event]) -> None:
+    def __init__(self, plan: Plan, events: Sequence[Event], ids: Sequence[int]) -> None:
         self.plan = plan
         self.automaton = build_automaton(plan.pattern)
         self.events = events
+        self.ids = ids
+        self.taken: list[int] = []
+        """The ids of the events so far, in the order in which the matchers took them."""
         self.matchers: dict[Value, ReferenceMatcher] = {}
         self.matches: list[tuple[Match, int]] = []
         self.timeouts: list[tuple[Match, int, int]] = []
@@ -70,10 +73,12 @@ class _Run:
         if step.event is None:
             at, matches = TIME_ALONE, matcher.advance_time(step.ts * MILLISECOND)
         else:
-            at, matches = step.event, matcher.process(self.events[step.event])
-        self.matches += [(_match(self.plan.pattern, match.taken), at) for match in matches]
+            at = self.ids[step.event]
+            matches = matcher.process(replace(self.events[step.event], position=len(self.taken)))
+            self.taken.append(at)
+        self.matches += [(self._match(match.taken), at) for match in matches]
         self.timeouts += [
-            (_match(self.plan.pattern, timeout.taken), timeout.deadline // MILLISECOND, at)
+            (self._match(timeout.taken), timeout.deadline // MILLISECOND, at)
             for timeout in matcher.timeouts[timed_out:]
         ]
 
@@ -90,7 +95,7 @@ class _Run:
         plan = self.plan
         return ReferenceMatcher(self.automaton, plan.conditions, plan.window, plan.skip)
 
-
-def _match(pattern: Pattern, taken: Sequence[tuple[int, int]]) -> Match:
-    stages = dict.fromkeys(stage for stage, _ in taken)
-    return frozenset((pattern.leaves[s].name, tuple(i for stage, i in taken if stage == s)) for s in stages)
+    def _match(self, taken: Sequence[tuple[int, int]]) -> Match:
+        """The ids of the events of each stage; events are given by their positions."""
+        leaves, stages = self.plan.pattern.leaves, dict.fromkeys(stage for stage, _ in taken)
+        return frozenset((leaves[s].name, tuple(self.taken[i] for stage, i in taken if stage == s)) for s in stages)

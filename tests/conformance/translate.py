@@ -40,9 +40,7 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Question:
-    """A pattern, all events with row numbers as ids, and how to read them; the event's time is also a plain column
-    `ts`.
-    """
+    """A pattern, all events in order of arrival, and how to read them; the event's time is also a plain column `ts`."""
 
     pattern: Pattern
     events: pa.Table
@@ -59,6 +57,11 @@ class Question:
     """The ids of late events."""
     as_of: datetime
 
+    def id_of(self, arrival: int) -> int:
+        """The id of the event with this number in the order of arrival."""
+        found: int = self.events.column("id")[arrival].as_py()
+        return found
+
 
 def translate(case: Case) -> Question:
     """The case as a question to Cepheid.
@@ -68,9 +71,8 @@ def translate(case: Case) -> Question:
         PatternError: Cepheid refuses the pattern.
     """
     pattern = to_pattern(case.pattern)
-    sequence = "id" if case.comparator is None else ORDER
     steps, late = delivered(case)
-    return Question(pattern, _table(case), case.key, sequence, case.operator, listed(case), steps, late, _as_of(case))
+    return Question(pattern, _table(case), case.key, ORDER, case.operator, listed(case), steps, late, _as_of(case))
 
 
 # The pattern
@@ -216,9 +218,8 @@ def _table(case: Case) -> pa.Table:
         "id": pa.array([event.id for event in events], pa.int64()),
         "ts": pa.array([event.ts for event in events], pa.float64()),
         TIME: pa.array([event.ts * 1000 for event in events], pa.timestamp("us", "UTC")),
+        ORDER: pa.array(_ranks(events, case), pa.int64()),
     }
-    if case.comparator is not None:
-        columns[ORDER] = pa.array(_ranks(events, case), pa.int64())
     texts = _fields(case.pattern)
     for name in dict.fromkeys([*(name for event in events for name in event.fields), *texts]):
         if name not in columns:
@@ -230,8 +231,8 @@ def _table(case: Case) -> pa.Table:
 def _ranks(events: Sequence[Event], case: Case) -> list[int]:
     """The position of each event in the order of time, comparator and arrival."""
     order = sorted(events, key=lambda event: in_order(event, case.comparator))
-    ranks = {event.id: rank for rank, event in enumerate(order)}
-    return [ranks[event.id] for event in events]
+    ranks = {event.arrival: rank for rank, event in enumerate(order)}
+    return [ranks[event.arrival] for event in events]
 
 
 def _type(values: list[Value], *, is_text: bool) -> pa.DataType:

@@ -181,7 +181,7 @@ def test_events_that_matter_to_no_pattern_are_dropped() -> None:
             (
                 "a pattern's name is text that is not empty, got ''\n"
                 "a pattern's name is text that is not empty, got 3\n"
-                "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…), "
+                "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or IntervalPattern.of(…), "
                 "or read with read_pattern(path), got 'a then b' (pattern 'x')"
             ),
         ),

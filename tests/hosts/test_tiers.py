@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.hosts.tiered_patterns import tied_events, tied_pattern
 
 from cepheid import Pattern
-from cepheid.events.batch import SEQUENCE_PREFIX, SUB_KEY_PREFIX, TIME, VALUE_PREFIX, Batch, Schema
+from cepheid.events.batch import SUB_KEY_PREFIX, TIME, VALUE_PREFIX, Batch, Schema
+from cepheid.events.direction import SEQUENCE_PREFIX
 from cepheid.families.stages import Stages
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import batches_as_they_come

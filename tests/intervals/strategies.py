@@ -94,9 +94,17 @@ def negations(draw: st.DrawFn, variables: tuple[str, ...], name: str) -> Negatio
         order.append(Comparison(own, draw(st.sampled_from(COMPARISONS)), draw(endpoints(variables))))
         return Negation(name, type_, order=tuple(order), condition=where)
     parts = [draw(st.lists(st.sampled_from(variables), min_size=1, max_size=2, unique=True)) for _ in range(2)]
-    if {*parts[0]} == {*parts[1]}:  # there is nothing between them
+    if _seldom(draw):  # before the first event, or after the last one
+        parts[draw(st.integers(0, 1))] = []
+        scope = draw(st.sampled_from([one for one in Scope if one is not Scope.DURING_SPAN]))
+    elif {*parts[0]} == {*parts[1]}:  # there is nothing between them
         scope = Scope.DURING_SPAN
     return Negation(name, type_, scope, *map(tuple, parts), tuple(order), where)
+
+
+def _is_open(negation: Negation) -> bool:
+    """Whether the window is one of its borders."""
+    return negation.scope is not None and not (negation.left and negation.right)
 
 
 @st.composite
@@ -105,16 +113,16 @@ def patterns(draw: st.DrawFn) -> IntervalPattern:
     variables = VARIABLES[: draw(st.sampled_from([1, 2, 2, 3]))]
     pairs = [draw(st.permutations(variables))[:2]] if len(variables) > 1 and _seldom(draw) else []
     several = st.lists(st.sampled_from(Relation), min_size=5, max_size=12, unique=True)
-    window = draw(st.none() | st.integers(6, 30).map(lambda n: timedelta(seconds=n)))
+    found = tuple(draw(negations(variables, name)) for name in ("x", "y")[: draw(st.sampled_from([0, 0, 1, 1, 2]))])
+    lengths = st.integers(6, 30).map(lambda n: timedelta(seconds=n))
+    window = draw(lengths if any(map(_is_open, found)) else st.none() | lengths)
     return IntervalPattern(
         draw(st.sampled_from([Mode.PAL, Mode.PAL, Mode.SEQ])),
         tuple(Positive(variable, draw(st.sampled_from(TYPES))) for variable in variables),
         tree=draw(trees(variables)) if len(variables) > 1 and _seldom(draw) else None,
         pairs=tuple(Pair(left, tuple(draw(several)), right) for left, right in pairs),
         order=(draw(comparisons(variables)),) if _seldom(draw) else (),
-        negations=tuple(
-            draw(negations(variables, name)) for name in ("x", "y")[: draw(st.sampled_from([0, 0, 1, 1, 2]))]
-        ),
+        negations=found,
         condition=draw(conditions(variables)) if _seldom(draw) else None,
         window=window,
         window_of=Window.MATCH if window is None else draw(st.sampled_from(Window)),
@@ -127,13 +135,18 @@ def forbidding_patterns(draw: st.DrawFn) -> IntervalPattern:
     """Patterns in which little but negations prevents a match and which mostly emit in real time: late arrivals retract
     matches.
     """
-    scope, seldom = draw(st.sampled_from(Scope)), _seldom(draw)
+    scope = draw(st.sampled_from(Scope))
+    parts = [(("a",), ("b",)), (("a",), ("a", "b"))]
+    if scope is not Scope.DURING_SPAN:
+        parts += [((), ("a",)), (("b",), ())]
+    negation = Negation("x", draw(st.sampled_from("ABC")), scope, *draw(st.sampled_from(parts)))
+    lengths = st.integers(10, 30).map(lambda n: timedelta(seconds=n))
     return IntervalPattern(
         Mode.PAL,
         (Positive("a", "A"), Positive("b", "B")),
         pairs=(Pair("a", (Relation.BEFORE, Relation.MEET, Relation.OVERLAP), "b"),) if _seldom(draw) else (),
-        negations=(Negation("x", draw(st.sampled_from("ABC")), scope, ("a",), ("b",) if seldom else ("a", "b")),),
-        window=draw(st.none() | st.integers(10, 30).map(lambda n: timedelta(seconds=n))),
+        negations=(negation,),
+        window=draw(lengths if _is_open(negation) else st.none() | lengths),
         consistency=draw(st.sampled_from([Consistency.REALTIME, Consistency.REALTIME, Consistency.EARLIEST])),
     )
 

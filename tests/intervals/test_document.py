@@ -13,7 +13,7 @@ from tests.intervals.strategies import patterns
 
 from cepheid import IntervalPattern, PatternError, pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
 from cepheid.lang.documents import located_in_document
-from cepheid.lang.intervals.parser import interval_pattern
+from cepheid.lang.intervals.pattern import interval_pattern
 from cepheid.plan.intervals.build import check_intervals
 
 CHAIN = """\

@@ -24,8 +24,7 @@ from cepheid.kernel.intervals import kernel as interval_kernel
 from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.reference import Interval, Match, by_acceptance
 from cepheid.lang.consistency import Consistency, End
-from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.matchers.intervals import matcher as live_intervals
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.plan.intervals.build import build_interval_plan

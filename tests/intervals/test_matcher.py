@@ -108,6 +108,18 @@ def test_consistency_can_be_changed_while_it_runs() -> None:
     assert shown(live.process(table(EVENTS[3:4]))) == ["-a1,b1,c1"]
 
 
+def test_nothing_may_come_after() -> None:
+    """A negation after the last event ends a window after the start of the match; that time belongs to it. Until no
+    event in time can begin there, a conservative match waits, and one in real time may be retracted.
+    """
+    waiting, at_once = (
+        matcher(f"EVENT PAL(A a, !B b) WITHIN 5 seconds REALTIME {factor}", lateness="3 seconds") for factor in (0, 1)
+    )
+    rows = [("A", 0, 1, "a0"), ("B", 5, 5, "b0"), ("A", 6, 7, "a1"), ("B", 12, 13, "b1"), ("C", 14, 15, "c0")]
+    emitted = [[shown(live.process(table([row]))) for row in rows] for live in (waiting, at_once)]
+    assert emitted == [[[], [], [], [], ["+a1"]], [["+a0"], ["-a0"], ["+a1"], [], []]]
+
+
 def test_the_plan_shows_the_present_consistency() -> None:
     """After a switch or a restore, the explained plan is that of a matcher made with the present consistency."""
     live, other = matcher(PAPER), matcher(PAPER)

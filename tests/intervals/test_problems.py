@@ -10,8 +10,7 @@ from tests.intervals.running import ENGINE
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events.batch import Schema
-from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.plan.intervals.build import build_interval_plan
 from cepheid.plan.intervals.plan import IntervalPlan
 
@@ -155,8 +154,15 @@ def test_parameters() -> None:
 
 
 def test_negations_that_say_nothing() -> None:
-    """A negation without a part on one side, or without an order of its own endpoints, is refused."""
-    assert "there is no event on its left (negation of 'd')" in refused("EVENT SEQ(!D d, A a)")
+    """A negation is refused if it has a part on one side only, and no window; if it has none; and if it has no order
+    of its own endpoints.
+    """
+    assert "there is no event on its left, and the pattern has no window" in refused("EVENT SEQ(!D d, A a)")
+    assert "there is no event on its right, and the pattern has no window" in refused("EVENT PAL(A a, !D d)")
+    span = "EVENT PAL(A a) WITHOUT (D d during_span(a |)) WITHIN 1 hour"
+    assert "during_span is about the span of two parts, and there is no event on its right" in refused(span)
+    neither = "EVENT PAL(A a) WITHOUT (D d gap(|)) WITHIN 1 hour"
+    assert "there is no event on either side of it (negation of 'd')" in refused(neither)
     without = IntervalPattern.pal(a="A").without("d", "D", ordered="start(a) < end(a)")
     assert "nothing says where the negated event may not lie (negation of 'd')" in refused(without)
     assert "'d' is negated, so it is not an event of a match (relate)" in refused(

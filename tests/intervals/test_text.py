@@ -14,8 +14,7 @@ from tests.intervals.strategies import patterns
 from cepheid.errors import PatternError
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.intervals.grammar import CLAUSES, quoted
-from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.intervals.values import Relation, Scope
 
@@ -31,7 +30,7 @@ def test_the_papers_query() -> None:
         .within("10 minutes")
         .emitting("realtime")
     )
-    assert interval_pattern(text) == pattern
+    assert IntervalPattern.of(text) == interval_pattern(text) == pattern
 
 
 def test_types_alone_are_their_own_variables() -> None:
@@ -71,6 +70,25 @@ def test_clauses_in_any_order_and_units_of_the_paper() -> None:
     pattern = interval_pattern("EVENT PAL(A a) REALTIME 0 WITHIN 10 min 5 sec WHERE a.n = 1")
     assert pattern.window == timedelta(minutes=10, seconds=5)
     assert pattern.consistency is Consistency.CONSERVATIVE
+
+
+def test_the_words_of_the_paper() -> None:
+    """A relation may be in parentheses, and `Real-time Factor` is REALTIME."""
+    written = "EVENT PAL((A (overlap) B) (before[0, 0, 0, 0, 0]) C) WHERE A.n = 1 WITHIN 10 min Real-time Factor 1"
+    usual = "EVENT PAL((A overlap B) before[0, 0, 0, 0, 0] C) WHERE A.n = 1 WITHIN 10 min REALTIME 1"
+    assert interval_pattern(written) == interval_pattern(usual)
+
+
+def test_negations_at_the_ends_of_a_list() -> None:
+    """Before the first event and after the last one a part is empty; without a scope it is then `gap`, in a SEQ
+    `seq_between`.
+    """
+    first, last = interval_pattern("EVENT PAL(!D d, (A a overlap B b), (!D e start_between)) WITHIN 1 h").negations
+    assert (first.scope, first.left, first.right) == (Scope.GAP, (), ("a", "b"))
+    assert (last.scope, last.left, last.right) == (Scope.START_BETWEEN, ("a", "b"), ())
+    assert interval_pattern("EVENT SEQ(A a, !D d) WITHIN 1 h").negations[0].scope is Scope.SEQ_BETWEEN
+    called = IntervalPattern.pal(a="A").without("d", "D", between=("a", ())).within("1 h")
+    assert called == interval_pattern("EVENT PAL(A a, !D d) WITHIN 1 h")
 
 
 @settings(max_examples=150, deadline=None)
@@ -135,7 +153,8 @@ ERRORS = {
         "Did you mean 'gap'?"
     ),
     "EVENT PAL((A overlap B) (!D))": (
-        "a relation after the negation is expected, found ')' (interval pattern, column 29)\n"
+        "a relation after the negation is expected (after the last event it follows a comma: A a, !D d), found ')' "
+        "(interval pattern, column 29)\n"
         "  EVENT PAL((A overlap B) (!D))\n"
         "                              ^"
     ),
@@ -145,6 +164,12 @@ ERRORS = {
         "  EVENT PAL((A before B), (C before D))\n"
         "                          ^^^^^^^^^^^^\n"
         "Write the other relations after RELATE."
+    ),
+    "EVENT PAL(A a) WITHIN 3 days SOON 1": (
+        "one of TREE, RELATE, ORDER, WITHOUT, WHERE, WITHIN, REALTIME, CONSISTENCY or the end is expected, "
+        "found 'SOON' (interval pattern, column 30)\n"
+        "  EVENT PAL(A a) WITHIN 3 days SOON 1\n"
+        "                               ^^^^"
     ),
     "EVENT PAL(A a) WITHIN 3 fortnights": (
         f"{LENGTH.format('3 fortnights')} (interval pattern, column 23)\n"

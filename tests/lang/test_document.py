@@ -343,7 +343,10 @@ STAGE = "stages: [{begin: a}]"
         ),
         (
             f"parameters: {{x: [1, null]}}\n{STAGE}",
-            "item 2 of 'x' must be a number, text, true, false, 'date: TEXT', 'timestamp: TEXT' or 'decimal: TEXT'",
+            (
+                "item 2 of 'x' must be a number, text, true, false, 'date: TEXT', 'timestamp: TEXT', 'decimal: TEXT' "
+                "or 'interval: TEXT'"
+            ),
         ),
         ("stages: []", "'stages' must be a list of at least one stage, got [] (p.yaml, column 9)"),
         ("stages: [a]", "stage 1 must be a mapping with a name: 'begin: NAME', 'next: NAME', …, got 'a' (p.yaml, col"),

@@ -205,6 +205,22 @@ def test_long_chains_are_flat() -> None:
     assert len(call.args) == 5000
 
 
+@pytest.mark.parametrize(
+    ("number", "end"),
+    [
+        ("1e400", "a DOUBLE, which ends at 1.7976931348623157E308"),
+        ("1e400d", "a DOUBLE, which ends at 1.7976931348623157E308"),
+        ("1e40f", "a FLOAT, which ends at 3.4028235E38"),
+        ("interval 9999999999999999999 minutes", "an INTERVAL, which ends at 106,751,991 days"),
+        ("interval '999999999 00:00' day to minute", "an INTERVAL, which ends at 106,751,991 days"),
+    ],
+)
+def test_constants_beyond_the_range_of_their_type(number: str, end: str) -> None:
+    """They are refused, as on Spark, with the end of the range."""
+    with pytest.raises(PatternError, match=rf"is out of range for {end} \(column 5\)"):
+        parse_expression(f"a > {number}")
+
+
 _LEAVES = st.sampled_from(
     [
         "a",

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.errors import PatternError
+from cepheid.lang.documents import pattern_from_text, pattern_to_yaml
 from cepheid.lang.expression import Call, Literal, Name
 from cepheid.lang.parameters import make_parameter, string_literal
 from cepheid.lang.sql.parser import parse_expression
@@ -22,8 +23,8 @@ from cepheid.lang.sql.tokens import Kind, tokenize
 from cepheid.lang.stages.pattern import Pattern
 
 ANY = Pattern.begin("a")
-EXPECTED = "a number, text, True or False, a date, a datetime or a list of these is expected"
-ITEM_EXPECTED = "a number, text, True or False, a date or a datetime is expected"
+EXPECTED = "a number, text, True or False, a date, a datetime, a timedelta or a list of these is expected"
+ITEM_EXPECTED = "a number, text, True or False, a date, a datetime or a timedelta is expected"
 NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 intentionally without a zone
 
 
@@ -42,6 +43,8 @@ NOON = datetime(2026, 1, 31, 12)  # noqa: DTZ001 intentionally without a zone
         ("it's", r"'it\'s'", pa.string()),
         ("${env:HOME} \\", "'\\u0024{env:HOME} \\\\'", pa.string()),
         (date(2026, 1, 31), "(DATE '2026-01-31')", pa.date32()),
+        (timedelta(minutes=90), "(INTERVAL '0 01:30:00' DAY TO SECOND)", pa.duration("us")),
+        (timedelta(microseconds=-1), "(INTERVAL '-0 00:00:00.000001' DAY TO SECOND)", pa.duration("us")),
         (NOON, "(TIMESTAMP_NTZ '2026-01-31 12:00:00')", pa.timestamp("us")),
         (
             NOON.replace(tzinfo=timezone(timedelta(hours=1))),
@@ -71,12 +74,12 @@ def test_any_text_is_one_string(text: str) -> None:
     [
         ({"x": None}, ["a value is expected, got None (parameter 'x')"]),
         (
-            {"x": [[1]], "y": float("nan"), "z": Decimal("inf"), "t": timedelta(1)},
+            {"x": [[1]], "y": float("nan"), "z": Decimal("inf"), "t": 1j},
             [
                 f"item 1: {ITEM_EXPECTED}, got list: [1] (parameter 'x')",
                 f"{EXPECTED}, got float: nan (parameter 'y')",
                 (f"{EXPECTED}, got Decimal: Decimal('Infinity') (parameter 'z')"),
-                (f"{EXPECTED}, got timedelta: datetime.timedelta(days=1) (parameter 't')"),
+                (f"{EXPECTED}, got complex: 1j (parameter 't')"),
             ],
         ),
         ({"x": 10**38}, [f"{10**38} has more than 38 digits (parameter 'x')"]),
@@ -132,8 +135,8 @@ def test_nanoseconds_are_not_cut(value: Any) -> None:
             f"{EXPECTED}, got float64",
         ),
         (
-            np.timedelta64(1, "s"),
-            f"{EXPECTED}, got timedelta64",
+            np.complex128(1),
+            f"{EXPECTED}, got complex128",
         ),
         (
             np.array([[1, 2]]),
@@ -278,3 +281,22 @@ def test_instants_are_stored_in_utc() -> None:
     """The same instant in two zones is the same value."""
     utc, other = NOON.replace(tzinfo=UTC), datetime(2026, 1, 31, 14, tzinfo=timezone(timedelta(hours=2)))
     assert ANY.with_parameters(x=utc) == ANY.with_parameters(x=other)
+
+
+def test_a_length_is_an_interval_and_a_window() -> None:
+    """A timedelta fits a condition and a length, and a document has it as text."""
+    pattern = Pattern.begin("a").followed_by("b").where("at - a.at < $most").within("$window")
+    given = pattern.with_parameters(most=timedelta(days=1, seconds=5), window=timedelta(hours=2))
+    text = pattern_to_yaml(given)
+    assert "interval: 1 00:00:05" in text
+    assert pattern_from_text(text) == given
+    shorter = pattern_from_text(text.replace("1 00:00:05", "90 minutes"))
+    assert shorter.parameters[0].value == timedelta(minutes=90)
+    with pytest.raises(PatternError, match="the length of months varies"):
+        pattern_from_text(text.replace("1 00:00:05", "2 months"))
+
+
+def test_a_length_beyond_sql_is_refused() -> None:
+    """Python's lengths reach farther than SQL's."""
+    with pytest.raises(PatternError, match=r"out of range for an INTERVAL, which ends at 106,751,991 days"):
+        make_parameter("x", timedelta.max)

@@ -13,7 +13,7 @@ import pytest
 from cepheid.errors import CepheidWarning, PatternError
 from cepheid.lang.documents import pattern_from_text
 from cepheid.lang.duration import format_duration, parse_duration
-from cepheid.lang.intervals.parser import interval_pattern
+from cepheid.lang.intervals.pattern import interval_pattern
 from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.conditions import Condition
@@ -221,6 +221,14 @@ _LENGTH = "Write a whole number and a unit, as in '12 hours'; units: " + _UNITS
         (lambda: ANY.times(2).one_or_more(), "one_or_more: stage 'a' has a quantifier already"),
         (lambda: ANY.next(ANY).times(2).times_or_more(2), "times_or_more: group (a) has a quantifier already"),
         (lambda: ANY.until("x").until("y"), "until: stage 'a' has one already"),
+        (
+            lambda: ANY.times(2).consecutive().consecutive(),
+            "consecutive: stage 'a' has it already; leave one of the two calls out",
+        ),
+        (
+            lambda: ANY.next(ANY).allow_combinations().times(2).allow_combinations(),
+            "allow_combinations: group (a) has it already; leave one of the two calls out",
+        ),
         (
             lambda: ANY.until(" "),
             (

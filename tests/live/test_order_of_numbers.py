@@ -7,7 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Batch
+from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, Batch
+from cepheid.events.direction import SEQUENCE_PREFIX
 from cepheid.events.time import TIME_TYPE
 from cepheid.matchers.conservative import in_order
 

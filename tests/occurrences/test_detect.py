@@ -386,7 +386,7 @@ def test_types_by_column_and_by_knowledge() -> None:
         (
             lambda _: detect(shop(), None, time="at"),
             PatternError,
-            "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…), or read with",
+            "a pattern is made with Pattern.begin(…), OccurrencePattern.of(…) or IntervalPattern.of(…), or read with",
         ),
         (lambda p: detect(shop(), p, time="at", columns="no"), SchemaError, "columns: no column named 'no'"),
         (

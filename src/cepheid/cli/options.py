@@ -67,7 +67,11 @@ Key = Annotated[
     typer.Option(help="A key column; repeat for several. Without a key all events are one sequence."),
 ]
 Sequence = Annotated[
-    list[str] | None, typer.Option(help="A column that orders events of the same time; repeat for several.")
+    list[str] | None,
+    typer.Option(
+        help="A column that orders events of the same time, or an item of ORDER BY, such as 'priority DESC'; repeat "
+        "for several."
+    ),
 ]
 Columns = Annotated[
     list[str] | None, typer.Option(help="An event column to include in the output; repeat for several. Default: all.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
 
 from cepheid.errors import PatternError, did_you_mean
 from cepheid.lang.expression import Literal
@@ -15,12 +15,12 @@ _LISTED = re.compile(r"\s*((?:'(?:[^'\\]|\\.)*'|[^',])*)(,|$)")
 """An item of a list, in which a comma between quotes is text, and the comma after it."""
 _COLUMN = re.compile(r"@(.+\.(?:parquet|csv|jsonl|ndjson|json)):(.+)", re.IGNORECASE | re.DOTALL)
 """A file, and a column in it."""
-_QUOTED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIMESTAMP_LTZ)?\s*'", re.IGNORECASE)
+_QUOTED = re.compile(r"(DATE|TIMESTAMP|TIMESTAMP_NTZ|TIMESTAMP_LTZ)?\s*'|INTERVAL\s+['0-9+-]", re.IGNORECASE)
 
 
 def parameter_value(text: str) -> ParameterValue:
     """The value that `text` denotes. Numbers, true and false are written as in pattern files; `DATE '…'`, `TIMESTAMP
-    '…'` and quoted text as in SQL. `[a, b]` is a list of such values, and
+    '…'`, `INTERVAL …` and quoted text as in SQL. `[a, b]` is a list of such values, and
     `@watchlist.csv:symbol` the list of the values in a column of a file. Anything else is text.
 
     Raises:
@@ -74,6 +74,7 @@ def _single_value(text: str) -> SingleValue:
     if not _QUOTED.match(text):
         return text
     match parse_expression(text):
-        case Literal(value=str() | date() as value):
+        case Literal(value=str() | date() | timedelta() as value):
             return value
-    raise PatternError("a date, time or quoted text as in SQL is expected: DATE '2026-01-31' or 'text'")
+    expected = "a date, time, interval of days to seconds or quoted text as in SQL is expected"
+    raise PatternError(f"{expected}: DATE '2026-01-31', INTERVAL 5 MINUTES or 'text'")

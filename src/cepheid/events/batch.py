@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cepheid.events.direction import BY_NAME, SEQUENCE_PREFIX, Direction
+
 TIME = "_time"
 END = "_end"
 """The column of ends, for events with a start and an end; `_time` is then the column of starts."""
-SEQUENCE_PREFIX = "_sequence"
 MASK = "_mask"
 LIFTED_BITS = (1 << 62) - 1
 """All bits of a mask but the last, in which a host may mark events (`CompiledPattern.may_start`)."""
@@ -30,6 +31,8 @@ SUB_KEY_PREFIX = "_subkey"
 VALUE_PREFIX = "_value"
 EVENT_PREFIX = "_event."
 ROW_PREFIX = "_row."
+COMPUTED = "_order."
+"""What the names of columns begin with that hosts compute from the events only to order them."""
 
 
 def mask_column(word: int) -> str:
@@ -83,11 +86,31 @@ class Schema:
     """The column with the end of each event, whose start is in `time`. None means that events are instants."""
     in_row_order: bool = False
     """Whether events of equal time are in the order in which they come; there is no `sequence` then."""
+    directions: tuple[Direction, ...] = ()
+    """One for each column of the sequence; if empty, all are ascending with NULL last."""
 
     @property
     def times(self) -> tuple[str, ...]:
         """The columns of event times: none in processing order, otherwise `time`, and `end` if there is one."""
         return tuple(name for name in (self.time, self.end) if name is not None)
+
+    @property
+    def ranking(self) -> tuple[tuple[str, str], ...]:
+        """The columns of the sequence, each with its name in a batch and its name among the events' columns."""
+        directions = self.directions or (BY_NAME,) * len(self.sequence)
+        return tuple(
+            (direction.column(i), name)
+            for i, (direction, name) in enumerate(zip(directions, self.sequence, strict=True))
+        )
+
+    @property
+    def order_by(self) -> tuple[str, ...]:
+        """The columns of the sequence as texts: names, with the direction if it is not ascending with NULL last."""
+        texts = []
+        for column, name in self.ranking:
+            shown, direction = name.removeprefix(COMPUTED), Direction.of(column)
+            texts.append(name if name == shown and direction == BY_NAME else f"{shown} {direction.sql}")
+        return tuple(texts)
 
     @property
     def key_fields(self) -> tuple[pa.Field, ...]:
@@ -106,7 +129,7 @@ class Batch:
       of it. Usually there are none.
     - _time: event time (TIME_TYPE, no NULLs).
     - _finer: what was cut off the event time; there is usually none.
-    - _sequence0, _sequence1, …: the sequence.
+    - _sequence0, _sequence1, …: the sequence; the names have the directions (`Direction`).
     - _mask: lifted conditions as a 64-bit integer, bit i for Plan.bits[i].
     - _value0, _value1, …: lifted columns (Plan.values).
     - the chosen columns, with the prefix "_event.".
@@ -156,6 +179,12 @@ class Batch:
     def order(self) -> list[pa.Array]:
         """The columns that rank the events of a key. Events that agree in all of them have the same rank."""
         return [self.column(TIME), *self.finer, *self.sequence]
+
+    @property
+    def directions(self) -> list[Direction]:
+        """The direction of each column of `order`."""
+        sequence = [name for name in self.data.schema.names if name.startswith(SEQUENCE_PREFIX)]
+        return [BY_NAME] * (1 + len(self.finer)) + [Direction.of(name) for name in sequence]
 
     @property
     def finer(self) -> list[pa.Array]:

@@ -33,6 +33,7 @@ from cepheid.events.batch import (
     join,
     python_values,
 )
+from cepheid.events.direction import Direction
 from cepheid.events.identity import canonical_bytes, canonical_parts, digests, filled
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -300,7 +301,7 @@ def check_times(batch: Batch, *columns: str) -> None:
 
 def _check_order(batch: Batch, key_start: Flags) -> None:
     check_times(batch)
-    wrong = np.flatnonzero(descends(batch.order) & ~key_start[1:])
+    wrong = np.flatnonzero(descends(ranks_of(batch)) & ~key_start[1:])
     if len(wrong):
         at = int(wrong[0]) + 1
         values = zip(*(python_values(column.slice(at - 1, 2)) for column in batch.order), strict=True)
@@ -325,6 +326,28 @@ def leaves(column: pa.Array) -> list[pa.Array]:
         doubles = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 becomes 0.0
         return [pc.if_else(pc.is_nan(doubles), math.nan, doubles)]
     return [column]
+
+
+def ranks_of(batch: Batch) -> list[pa.Array]:
+    """Columns without structure, one value per event, that sort as the events of a key do: ascending, NULL last."""
+    columns = zip(batch.order, batch.directions, strict=True)
+    return [leaf for column, direction in columns for leaf in ranked(column, direction)]
+
+
+def ranked(column: pa.Array, direction: Direction) -> list[pa.Array]:
+    """The column as columns that sort in this direction when they are ascending, NULL last."""
+    parts = leaves(column)
+    if direction.descending:
+        parts = [_reversed(part) for part in parts]
+    return [column.is_valid(), *parts] if direction.nulls_first else parts
+
+
+def _reversed(leaf: pa.Array) -> pa.Array:
+    """Numbers that are the smaller the greater the values are; NULL stays NULL."""
+    encoded = leaf.dictionary_encode()
+    numbers = np.empty(len(encoded.dictionary), np.int64)
+    numbers[pc.sort_indices(encoded.dictionary).to_numpy()] = -np.arange(len(numbers))
+    return pa.array(numbers).take(encoded.indices)
 
 
 def differs(column: pa.Array) -> Flags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -16,6 +17,8 @@ TIMESTAMP = pa.timestamp("us", "UTC")
 Number = int | float | Decimal
 
 _SUFFIXED = re.compile(r"(-?)\s*(.+?)(bd|[lsydf])", re.IGNORECASE | re.DOTALL)
+_LONGEST_INTEGER = 40
+"""Characters; longer ones are no integers, and Python does not read those of thousands of digits."""
 _INTEGER_SUFFIXES = {"y": pa.int8(), "s": pa.int16(), "l": pa.int64()}
 
 
@@ -29,17 +32,30 @@ def read_number(text: str) -> tuple[Number, pa.DataType]:
         if suffix == "bd":
             return _decimal(digits)
         if suffix == "d":
-            return float(digits), pa.float64()
-        (rounded,) = struct.unpack("f", struct.pack("f", float(digits)))
-        return float(rounded), pa.float32()
+            return _double(digits), pa.float64()
+        return _float(digits), pa.float32()
     if "e" in text.lower():
-        return float(text), pa.float64()
-    if "." in text:
+        return _double(text), pa.float64()
+    if "." in text or len(text) > _LONGEST_INTEGER:
         return _decimal(text)
     for type_ in (pa.int32(), pa.int64()):
         if _fits(int(text), type_):
             return int(text), type_
     return _decimal(text)
+
+
+def _double(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"{digits} is out of range for a DOUBLE, which ends at 1.7976931348623157E308")
+    return value
+
+
+def _float(digits: str) -> float:
+    (rounded,) = struct.unpack("f", struct.pack("f", _double(digits)))
+    if math.isinf(rounded):
+        raise ValueError(f"{digits} is out of range for a FLOAT, which ends at 3.4028235E38")
+    return float(rounded)
 
 
 def _fits(value: int, type_: pa.DataType) -> bool:
@@ -157,7 +173,39 @@ def read_interval(text: str) -> timedelta | None:
         position = match.end()
     if position != len(text) or position == 0:
         raise ValueError(f"not an interval: {text!r}. Write it as in INTERVAL '3' HOUR or INTERVAL 3 hours 20 minutes")
-    return None if months else timedelta(microseconds=total)
+    return None if months else _length(total, text)
+
+
+def _length(total: int, text: str) -> timedelta:
+    return timedelta(microseconds=in_range(total, text))
+
+
+def in_range(total: int, text: str) -> int:
+    """The microseconds of an interval; ValueError if SQL's intervals do not reach so far."""
+    if not _fits(total, pa.int64()):
+        raise ValueError(f"{text} is out of range for an INTERVAL, which ends at 106,751,991 days")
+    return total
+
+
+def interval_fields(length: timedelta) -> str:
+    """The length as `read_interval_fields` reads it from DAY TO SECOND."""
+    rest, micros = divmod(abs(length) // timedelta(microseconds=1), 1_000_000)
+    minutes, seconds = divmod(rest, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    sign = "-" if length < timedelta(0) else ""
+    return f"{sign}{days} {hours:02}:{minutes:02}:{seconds:02}" + (f".{micros:06}" if micros else "")
+
+
+def read_length(text: str) -> timedelta:
+    """The length that a parameter has in a file: fields as in `interval_fields`, or text as in `read_interval`."""
+    if re.fullmatch(r"\s*[+-]?\d+ \d+:.*", text):
+        found = read_interval_fields(text, "day", "second")
+    else:
+        found = read_interval(text)
+    if found is None:
+        raise ValueError(f"not a length of time: {text!r}, as the length of months varies")
+    return found
 
 
 def is_of_days(text: str) -> bool:
@@ -180,4 +228,4 @@ def read_interval_fields(text: str, first: str, last: str) -> timedelta | None:
         raise ValueError(f"not an interval {first.upper()} TO {last.upper()}: {text!r}")
     amounts = zip(match.groups()[1:], units, strict=True)
     total = sum(int(Decimal(amount) * _UNIT_MICROSECONDS[unit]) for amount, unit in amounts)
-    return timedelta(microseconds=-total if match[1] == "-" else total)
+    return _length(-total if match[1] == "-" else total, text)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import isfinite
 from typing import Any, TypeAlias, TypeGuard
@@ -20,17 +20,17 @@ import numpy as np
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import shown
-from cepheid.lang.literals import read_number
+from cepheid.lang.literals import in_range, interval_fields, read_number
 from cepheid.lang.plain_value import plain_value
 
-SingleValue: TypeAlias = bool | int | float | Decimal | str | date | datetime
+SingleValue: TypeAlias = bool | int | float | Decimal | str | date | datetime | timedelta
 ParameterValue: TypeAlias = SingleValue | tuple[SingleValue, ...]
 GivenValue: TypeAlias = SingleValue | np.generic | Iterable[object]
 """What a user may give; an Iterable is a list, a set or one column of a table."""
 
 NAME = r"[^\W\d]\w*"
-_EXPECTED = "a number, text, True or False, a date, a datetime or a list of these"
-_ITEM_EXPECTED = "a number, text, True or False, a date or a datetime"
+_EXPECTED = "a number, text, True or False, a date, a datetime, a timedelta or a list of these"
+_ITEM_EXPECTED = "a number, text, True or False, a date, a datetime or a timedelta"
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,8 @@ def _literal(value: object, expected: str) -> tuple[SingleValue, str]:
         raise ValueError(f"{expected} is expected, got {shown(value)}")
     if isinstance(given, int | Decimal) and not isinstance(given, bool):
         read_number(sql[1:-1])  # refuses too many digits
+    if isinstance(given, timedelta):
+        in_range(given // timedelta(microseconds=1), str(given))
     return given, sql
 
 
@@ -169,6 +171,8 @@ def _literal_sql(value: Any) -> str | None:
         case datetime():
             zone, end = ("TIMESTAMP", "Z") if value.tzinfo else ("TIMESTAMP_NTZ", "")
             return f"({zone} '{value.replace(tzinfo=None).isoformat(' ')}{end}')"
+        case timedelta():
+            return f"(INTERVAL '{interval_fields(value)}' DAY TO SECOND)"
         case date():
             return f"(DATE '{value.isoformat()}')"
     return None

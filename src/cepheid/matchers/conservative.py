@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import MASK, ORDINAL, TIME, Batch
-from cepheid.events.order import Ordering, check_times, leaves
+from cepheid.events.order import Ordering, check_times, ranks_of
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.matchers.counts import Found
 from cepheid.matchers.event_queue import EventQueue
@@ -237,11 +237,12 @@ def in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
 def _in_order_of_numbers(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int] | None:
     """The same if the events are ordered by integers and times without NULLs, and there are no ties; else None."""
     ranks = []
-    for column in events.order:
+    for column, direction in zip(events.order, events.directions, strict=True):
         if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_timestamp(column.type)):
             return None
         times = pa.types.is_timestamp(column.type)
-        ranks.append((column.view(pa.int64()) if times else column).to_numpy())
+        rank = (column.view(pa.int64()) if times else column).to_numpy()
+        ranks.append(~rank if direction.descending else rank)
     order = np.lexsort((*reversed(ranks), keys))
     tied = np.diff(keys := keys[order]) == 0
     for rank in ranks:
@@ -255,8 +256,7 @@ def _in_order_of_numbers(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, in
 
 def _in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
     ordering = Ordering()
-    ranks = [leaf for column in events.order for leaf in leaves(column)]
-    columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks])}
+    columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks_of(events)])}
     order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
     return ordering.whole(events.take(order)).batch, keys[order.to_numpy()], ordering.ties
 

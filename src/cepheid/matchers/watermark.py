@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import total_ordering
 from operator import index
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.events.batch import ORDINAL, TIME, Batch, Schema
+from cepheid.events.direction import Direction
 from cepheid.events.identity import canonical_bytes, key_names
 from cepheid.events.late_ordinals import LateOrdinals
 from cepheid.kernel.arrays import NO_TIME, Flags
@@ -61,8 +63,9 @@ class Watermark:
         if not len(at):
             return
         here = events.take(pa.array(at))
+        rank = _rank_in(here)
         for name, sequence in zip(key_names(here.keys, len(here)), _sequences(here), strict=True):
-            if name not in self.last or _rank(self.last[name]) < _rank(sequence):
+            if name not in self.last or rank(self.last[name]) < rank(sequence):
                 self.last[name] = sequence
 
     def parted(self, batch: Batch) -> tuple[Batch, Batch]:
@@ -114,8 +117,9 @@ class Watermark:
             if not len(at):
                 return late
             here = batch.take(pa.array(at))
+            rank = _rank_in(here)
             for place, name, sequence in zip(at, key_names(here.keys, len(here)), _sequences(here), strict=True):
-                late[place] = name in self.last and _rank(sequence) <= _rank(self.last[name])
+                late[place] = name in self.last and rank(sequence) <= rank(self.last[name])
         return late
 
 
@@ -144,12 +148,35 @@ def _number(type_: pa.DataType) -> pa.DataType:
     return pa.int64() if pa.types.is_timestamp(type_) else type_
 
 
-def _rank(sequence: Mapping[str, Any]) -> list[tuple[int, Any]]:
-    """The sort key of a sequence: NaN comes after all numbers, NULL last."""
-    return [_placed(value) for value in sequence.values()]
+def _rank_in(batch: Batch) -> Callable[[Mapping[str, Any]], list[tuple[int, Any]]]:
+    """What gives the sort key of a sequence, in the directions of the batch."""
+    directions = batch.directions[-len(batch.sequence) :]
+
+    def rank(sequence: Mapping[str, Any]) -> list[tuple[int, Any]]:
+        return [_placed(value, direction) for value, direction in zip(sequence.values(), directions, strict=True)]
+
+    return rank
 
 
-def _placed(value: Any) -> tuple[int, Any]:
+def _placed(value: Any, direction: Direction) -> tuple[int, Any]:
+    """The sort key of a value; NaN is greater than all numbers."""
     if value is None:
-        return 2, 0
-    return (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
+        return 0 if direction.nulls_first else 2, 0
+    place = (1, 0) if isinstance(value, float) and math.isnan(value) else (0, value)
+    return 1, _Descending(place) if direction.descending else place
+
+
+@total_ordering
+class _Descending:
+    """A sort key that is the smaller the greater the value is."""
+
+    def __init__(self, value: tuple[int, Any]) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Descending) and self.value == other.value
+
+    def __lt__(self, other: _Descending) -> bool:
+        return other.value < self.value
+
+    __hash__ = None  # type: ignore[assignment]

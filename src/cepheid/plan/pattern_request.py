@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from cepheid.events.batch import Schema
+from cepheid.events.batch import COMPUTED, Schema
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 
@@ -42,4 +42,6 @@ class PlanOptions(NamedTuple):
 
     def chosen(self, schema: Schema) -> tuple[str, ...]:
         """The event columns in the output."""
-        return tuple(schema.columns.names if self.columns is None else self.columns)
+        if self.columns is not None:
+            return tuple(self.columns)
+        return tuple(name for name in schema.columns.names if not name.startswith(COMPUTED))

@@ -65,7 +65,7 @@ def _of_another_kind(given: object, family: Family) -> str:
 
 
 def _not_a_pattern(given: object) -> str:
-    made = "Pattern.begin(…), OccurrencePattern.of(…) or interval_pattern(…)"
+    made = "Pattern.begin(…), OccurrencePattern.of(…) or IntervalPattern.of(…)"
     return _advice(given) or f"a pattern is made with {made}, or read with read_pattern(path), got {brief(given)}"
 
 

@@ -19,6 +19,7 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
+from cepheid.plan.sequence import order_items
 from cepheid.requests.report import Report
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class Request:
     named: bool = False
     """Whether the patterns were given by name."""
     sequence: tuple[str, ...] = ()
+    """Names of columns, or items of ORDER BY."""
     columns: tuple[str, ...] | None = None
     outputs: tuple[OutputName, ...] | None = None
     """None: only matches, in their own columns."""
@@ -122,9 +124,20 @@ class Request:
 
 def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[Any]:
     """The plans of the request's patterns over events with these columns; raises as `Family.build`."""
+    items = order_items(request.sequence, columns, engine)
+    assert not any(item.computed for item in items), "the host adds the columns that order events"
+    schema = Schema(
+        columns,
+        request.key,
+        request.time,
+        tuple(item.column for item in items),
+        request.end,
+        request.in_row_order,
+        tuple(item.direction for item in items),
+    )
     return request.family.build(
         request.patterns,
-        Schema(columns, request.key, request.time, request.sequence, request.end, request.in_row_order),
+        schema,
         engine,
         PlanOptions(
             named=request.named,

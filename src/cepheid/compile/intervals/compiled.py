@@ -22,7 +22,7 @@ from cepheid.compile.intervals.tables import (
 )
 from cepheid.compile.script import Program, Slot, columns_of, orders_texts
 from cepheid.lang.consistency import End
-from cepheid.lang.intervals.values import Comparison, Endpoint, Related, Relation, related, variables_of
+from cepheid.lang.intervals.values import Comparison, Endpoint, Related, Relation, Window, related, variables_of
 from cepheid.plan.conditions.script import can_fail
 from cepheid.plan.intervals.bounds import bounds_of, comparison_differences, listed_pairs
 from cepheid.plan.intervals.constants import FREE
@@ -81,6 +81,8 @@ def compile_intervals(
                     FREE if delay is None else delay,
                     external_clock,
                     lateness is End.END,
+                    FREE if plan.window is None else min(plan.window, FREE),
+                    plan.pattern.window_of is Window.STARTS,
                     *join_limits(plan.limits).values(),
                     may_start,
                 )

@@ -50,7 +50,7 @@ CHECK = np.dtype(
 NEGATION = np.dtype(
     [
         ("scope", np.int64),  # a ScopeNumber, or -1
-        ("left", np.int64),  # a set of variables
+        ("left", np.int64),  # a set of variables; 0: the window is the border there
         ("right", np.int64),
         ("order", np.int64),  # its differences: IntervalTables.differences[order:order_end]
         ("order_end", np.int64),
@@ -68,6 +68,8 @@ JOIN_SETTINGS = np.dtype(
         ("delay", np.int64),  # microseconds
         ("external_clock", np.int64),  # 1: it is set from outside; 0: it is the latest end of an event
         ("by_end", np.int64),  # 1: lateness is measured at ends
+        ("window", np.int64),  # microseconds; FREE: none
+        ("of_starts", np.int64),  # 1: the window ends with the last start; 0: with the last end
         ("most_matches", np.int64),  # the most matches that one event may complete
         ("drops", np.int64),  # 1: matches over the limit are dropped, the earliest start first
         ("may_start", np.int64),  # the bit of the events that may be first in a match; 0: any may

@@ -10,21 +10,28 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, SchemaError
 from cepheid.events.batch import Schema
+from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.durable.host import Old
 from cepheid.hosts.durable.state import MatchesOf
 from cepheid.lang.arguments import brief
 from cepheid.plan.pattern_request import PlanOptions
 from cepheid.plan.problems import schema_faults
+from cepheid.plan.sequence import order_items
 from cepheid.requests.arguments import checked_key, checked_measures
 from cepheid.requests.patterns import asked_patterns
 
 
-def columns_faults(columns: pa.Schema, time: str, sequence: Sequence[str]) -> list[str]:
+def columns_faults(columns: pa.Schema, time: str, sequence: Sequence[str], time_zone: str) -> list[str]:
     """What is wrong with the columns of an input."""
     repeated = [name for name, count in Counter(columns.names).items() if count > 1]
     if repeated:
         return [f"the events have several columns {name!r}" for name in repeated]
-    return schema_faults(Schema(columns, (), time, tuple(sequence)), PlanOptions(columns=()))
+    try:
+        items = order_items(sequence, columns, DuckDbEngine(time_zone=time_zone))
+    except SchemaError as error:
+        return [str(error)]
+    named = tuple(item.column for item in items if item.computed is None)
+    return schema_faults(Schema(columns, (), time, named), PlanOptions(columns=()))
 
 
 def check_one_pattern(pattern: object) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cepheid.errors import SchemaError, SnapshotError, StoreError, in_pattern
 from cepheid.families import known_family_of
-from cepheid.hosts.durable.deployed import Deployed, EventTable
+from cepheid.hosts.durable.deployed import Deployed, EventTable, in_sequence
 from cepheid.hosts.durable.state import BEFORE_ALL, Deployment, Input, MatchesOf
 from cepheid.hosts.durable.step.screen import Screen
 from cepheid.hosts.durable.store import HostStore, OpenPart, RowTable, Transaction
@@ -135,7 +135,8 @@ class Current:
         """
         if isinstance(given, str):
             known = self.input(given)
-            return EventTable(known.columns, known.time, known.sequence, known.time_zone, known.nulls)
+            columns = in_sequence(known.columns.empty_table(), known.sequence, known.time_zone).schema
+            return EventTable(columns, known.time, known.sequence, known.time_zone, known.nulls)
         if given.raw is not None:
             self.input(given.raw)
         if number is None:

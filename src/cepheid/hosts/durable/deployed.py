@@ -24,7 +24,7 @@ from cepheid.hosts.durable.step.wakeups import Wakeups
 from cepheid.hosts.durable.store import RowTable, ShardWriter
 from cepheid.hosts.durable.tables import found_tables, open_table
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, with_measures
-from cepheid.hosts.in_process.prepare import TimedEvents, lifted
+from cepheid.hosts.in_process.prepare import TimedEvents, is_there, lifted, with_sequence
 from cepheid.hosts.shards.store import Head, ShardState
 from cepheid.knowledge.question import with_answers
 from cepheid.matchers.open_changes import OpenChanges
@@ -60,6 +60,13 @@ class EventTable(NamedTuple):
     sequence: tuple[str, ...]
     time_zone: str
     nulls: Nulls
+
+
+def in_sequence(events: pa.Table, sequence: Sequence[str], time_zone: str) -> pa.Table:
+    """The events with a column for each expression of the sequence; raises as `with_sequence`."""
+    if is_there(events.schema, sequence):  # as mostly
+        return events
+    return with_sequence(events, sequence, DuckDbEngine(time_zone=time_zone))
 
 
 class Found(NamedTuple):

@@ -16,7 +16,7 @@ from cepheid.errors import PatternError, SchemaError, WorkerFailed, did_you_mean
 from cepheid.events.time import TIME_TYPE
 from cepheid.families import why_not_drained
 from cepheid.hosts.durable.current import Current, is_running
-from cepheid.hosts.durable.deployed import Deployed, Found
+from cepheid.hosts.durable.deployed import Deployed, Found, in_sequence
 from cepheid.hosts.durable.outbox import Outbox
 from cepheid.hosts.durable.positions import is_stored_already, joined
 from cepheid.hosts.durable.retention import Retained, Retention
@@ -256,6 +256,7 @@ class DurableHost:
             raise SchemaError(f"since: input {known.name!r} keeps its events for less than that")
         feeds = [pa.ipc.open_stream(feed).read_all() for feed in self._now.store.kept(known.name)]
         events = pa.concat_tables([known.columns.empty_table(), *feeds])
+        events = in_sequence(events, known.sequence, known.time_zone)
         times = instants(events.column(known.time), known.time, known.time_zone)
         timed = TimedEvents(events, (times,))
         return timed.filter(pc.greater_equal(times, pa.scalar(since, pa.int64()).cast(TIME_TYPE)))
@@ -296,6 +297,7 @@ class DurableHost:
         table = fitted(events, known.columns, f"input {source!r}")
         if position is not None and is_stored_already(known, position, table.num_rows):
             return Fed(skipped=True, rows={})
+        table = in_sequence(table, known.sequence, known.time_zone)
         timed = TimedEvents(table, (instants(table.column(known.time), known.time, known.time_zone),))
         after = replace(known, events=known.events + table.num_rows, position=joined(known.position, position))
         if (latest := pc.max(timed.times[0].cast(pa.int64())).as_py()) is not None:
@@ -332,7 +334,9 @@ class DurableHost:
             for after in changed:
                 transaction.save_input(after)
                 if after.keep and events is not None and len(events):
-                    transaction.keep(after.name, after.events, after.latest, to_stream(events.events))
+                    transaction.keep(
+                        after.name, after.events, after.latest, to_stream(events.events.select(after.columns.names))
+                    )
                     transaction.forget(after.name, after.latest - after.keep)
                 self._now.inputs[after.name] = after
             outbox, written = Outbox(self._now.sent), list[Deployed]()

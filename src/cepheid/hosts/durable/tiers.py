@@ -8,11 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
+from cepheid.events.batch import COMPUTED
 from cepheid.events.time import arrow_zone
-from cepheid.hosts.durable.deployed import Deployed, EventTable, Found
+from cepheid.hosts.durable.deployed import Deployed, EventTable, Found, in_sequence
 from cepheid.hosts.durable.state import Deployment, Input, MatchesOf
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.output.common import INSERTION, MATCH
+from cepheid.plan.sequence import columns_of
 
 PATTERN = "pattern"
 """The column with the name of the matched pattern, NULL in raw events."""
@@ -54,8 +56,10 @@ def tier_table(
     if faults:
         raise SchemaError("\n".join(faults))
     fields[PATTERN] = pa.field(PATTERN, pa.string())
-    sequence = tuple(name for name in first.sequence if name in fields)
-    return EventTable(pa.schema(fields.values()), first.time, sequence, first.time_zone, "error")
+    # Of the sequence, what is made from columns that the events of this tier have.
+    sequence = tuple(text for text in first.sequence if {*columns_of([text], first.columns)} <= {*fields})
+    events = in_sequence(pa.schema(fields.values()).empty_table(), sequence, first.time_zone)
+    return EventTable(events.schema, first.time, sequence, first.time_zone, "error")
 
 
 def _not_running(name: str, ended: Collection[str]) -> str:
@@ -81,7 +85,8 @@ def events_of_matches(
     if not parts:
         return None
     times = pa.chunked_array([chunk for _, times in parts for chunk in times.chunks], parts[0][1].type)
-    return TimedEvents(pa.concat_tables([events for events, _ in parts]), (times,))
+    events = in_sequence(pa.concat_tables([events for events, _ in parts]), table.sequence, table.time_zone)
+    return TimedEvents(events, (times,))
 
 
 def _shown(detected: pa.ChunkedArray, table: EventTable) -> pa.ChunkedArray:
@@ -95,12 +100,12 @@ def _shown(detected: pa.ChunkedArray, table: EventTable) -> pa.ChunkedArray:
 
 def _filled(rows: pa.Table, table: EventTable) -> pa.Table:
     """The rows with the tier's columns; a missing one is NULL."""
-    there = rows.schema.names
+    there, own = rows.schema.names, pa.schema([one for one in table.columns if not one.name.startswith(COMPUTED)])
     columns = [
         rows.column(field.name).cast(field.type) if field.name in there else pa.nulls(rows.num_rows, field.type)
-        for field in table.columns
+        for field in own
     ]
-    return pa.table(columns, schema=table.columns)
+    return pa.table(columns, schema=own)
 
 
 # Tiers among the deployments

@@ -24,6 +24,7 @@ from cepheid.hosts.in_process.prepare import (
     in_order_of_arrival,
     timed,
     usable,
+    with_sequence,
 )
 from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
@@ -104,6 +105,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
     family, zone = request.family, request.time_zone or "UTC"
     until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
     engine = DuckDbEngine(time_zone=zone)
+    events = with_sequence(events, request.sequence, engine)
     plans = plans_in_process(events.schema, request, engine)
     events = without_views(events.select(used_columns(plans)))
     plans = plans if fixed_types else with_nanoseconds(plans, events)
@@ -111,7 +113,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
     warned = frozenset[str]()
     if warns:
         warned = _warned(plans, family, events)
-        for warning in empty_sequences(events, request):
+        for warning in empty_sequences(events, plans.schema):
             warn(warning)
     given = with_numbers(events) if request.numbered else events
     usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
@@ -169,7 +171,7 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
     """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_in_process`."""
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
-    plain = plain_schema(events.schema)
+    plain = plain_schema(with_sequence(events, request.sequence, engine).schema)
     check_columns(plain, request)
     plans = planned(request, plain, engine)
     if faults := column_faults(plain, used_columns(plans)):

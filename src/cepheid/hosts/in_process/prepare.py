@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 
 from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import (
+    COMPUTED,
     END,
     EVENT_PREFIX,
     FINER,
     KEY_PREFIX,
     NUMBER,
     ROW_PREFIX,
-    SEQUENCE_PREFIX,
     TIME,
     VALUE_PREFIX,
     Batch,
@@ -31,8 +31,9 @@ from cepheid.events.batch import (
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
-from cepheid.hosts.in_process.tables import as_plain, with_zone
+from cepheid.hosts.in_process.tables import as_plain, plain_schema, with_zone
 from cepheid.plan.plan_set import LiftedFor
+from cepheid.plan.sequence import names_of, order_items
 from cepheid.plan.used_columns import lifted_columns
 from cepheid.requests.request import Nulls, Request
 
@@ -141,6 +142,33 @@ def in_order_of_arrival(events: pa.Table, request: Request, first: int = 0) -> t
     return events.append_column(ARRIVAL, numbers), replace(request, sequence=(ARRIVAL,), columns=chosen)
 
 
+def is_there(columns: pa.Schema, sequence: Sequence[str]) -> bool:
+    """Whether all of the sequence is columns, so that nothing is computed."""
+    return all(text in columns.names for text in sequence)
+
+
+def with_sequence(events: pa.Table, sequence: Sequence[str], engine: DuckDbEngine) -> pa.Table:
+    """The events with a column for each expression of the sequence that they do not have yet.
+
+    Raises:
+        SchemaError: a text is no item of ORDER BY over the events' columns.
+        ConditionError: an expression fails on an event.
+    """
+    if is_there(events.schema, sequence):
+        return events
+    columns = plain_schema(events.schema)
+    computed = [item for item in order_items(sequence, columns, engine) if item.computed is not None]
+    if not computed:
+        return events
+    values = [item.computed for item in computed if item.computed is not None]
+    named = {name.lower() for value in values for name in names_of(value.expression)}
+    plain = as_plain(events.select([name for name in columns.names if name.lower() in named]), columns)
+    for item, column in zip(computed, engine.evaluate(plain, values=values, shown=events).values, strict=True):
+        if item.column not in events.schema.names:
+            events = events.append_column(item.column, column)
+    return events
+
+
 def timed(events: pa.Table, request: Request) -> TimedEvents:
     """The events with their times as instants in microseconds. Times without a zone are read in the request's zone. In
     processing order all times are equal.
@@ -231,14 +259,15 @@ def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         **dict(zip((TIME, END), piece.times, strict=False)),
-        **{f"{SEQUENCE_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.sequence)},
+        **{column: events.column(name) for column, name in plan.schema.ranking},
         **{mask_column(word): pa.array(mask) for word, mask in enumerate(computed.masks)},
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
     columns |= {name: events.column(name) for name in (NUMBER, FINER) if name in events.schema.names}
     if plan.functions:
-        known = [name for name in events.schema.names if name not in (ARRIVAL, NUMBER, FINER)]
+        ours = (ARRIVAL, NUMBER, FINER)
+        known = [name for name in events.schema.names if name not in ours and not name.startswith(COMPUTED)]
         columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
     return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))
 

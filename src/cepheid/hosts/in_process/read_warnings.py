@@ -11,23 +11,23 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.events.batch import Schema
 from cepheid.families.family import Family
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.output.common import MATCH
 from cepheid.plan.needed import NeededBit, unheld_parts
 from cepheid.plan.plan_set import PlanSet
-from cepheid.requests.request import Request
 
 _MOST_LISTED = 3
 
 
-def empty_sequences(events: pa.Table, request: Request) -> Iterator[str]:
+def empty_sequences(events: pa.Table, schema: Schema) -> Iterator[str]:
     """A warning for each column of the sequence that has only NULLs."""
-    for name in request.sequence:
+    for name, text in zip(schema.sequence, schema.order_by, strict=True):
         if events.num_rows and events.column(name).null_count == events.num_rows:
             yield (
-                f"sequence: {name!r} is NULL for every event, so it orders nothing: the content of events with equal "
+                f"sequence: {text!r} is NULL for every event, so it orders nothing: the content of events with equal "
                 "times orders them. Name a column with values, or leave it out"
             )
 

@@ -9,7 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from cepheid.errors import SchemaError, warn
-from cepheid.events.batch import END, TIME, Batch
+from cepheid.events.batch import COMPUTED, END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import microseconds
 from cepheid.families.family import ServiceOptions
@@ -17,13 +17,14 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, warn_of_repeated_hours
 from cepheid.hosts.in_process.failure_guard import FailureGuard
 from cepheid.hosts.in_process.given_types import in_types_of, sources
-from cepheid.hosts.in_process.prepare import Read, in_order_of_arrival, lifted, timed, usable
+from cepheid.hosts.in_process.prepare import Read, in_order_of_arrival, lifted, timed, usable, with_sequence
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.counts import ReadCounts
 from cepheid.matchers.snapshot import restoring
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan
+from cepheid.plan.sequence import columns_of
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.request import Request, instant_of
 from cepheid.requests.warnings import of_growth, with_names
@@ -37,12 +38,13 @@ class TableMatcher(FailureGuard):
     def __init__(self, request: Request, columns: pa.Schema, options: ServiceOptions) -> None:
         self._asked = request
         numbered, self._request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
-        self._columns = numbered.schema
         self._zone = request.time_zone or "UTC"
         self._engine = DuckDbEngine(time_zone=self._zone)
+        self._columns = with_sequence(numbered, request.sequence, self._engine).schema
         plans = plans_in_process(columns, request, self._engine)
         self.plan: PatternPlan = plans.only
         self._sources = sources(plans)
+        self._ordered_by = columns_of(request.sequence, columns)
         self.matcher = request.family.service(self.plan, replace(options, columns=self._columns), self._zone)
         growth = of_growth("a matcher", self.matcher.warnings)
         for warning in (*with_names(plans, request.family.warnings), *growth):
@@ -108,8 +110,10 @@ class TableMatcher(FailureGuard):
 
     def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
         """The usable events as a matcher takes them, and the counts of all events."""
-        used = pa.schema([self._columns.field(name) for name in used_columns(self.plan)])
-        given, read = usable(timed(fitted(events, used), self._request), self.plan.schema, self._request.nulls)
+        needed = {*used_columns(self.plan), *self._ordered_by}
+        used = [field for field in self._columns if field.name in needed and not field.name.startswith(COMPUTED)]
+        in_sequence = with_sequence(fitted(events, pa.schema(used)), self._asked.sequence, self._engine)
+        given, read = usable(timed(in_sequence, self._request), self.plan.schema, self._request.nulls)
         batch = lifted(given, self.plan, self._engine)
         check_times(batch, *(TIME, END)[: max(1, len(self.plan.schema.times))])
         return batch, read

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import FINER, Schema
-from cepheid.events.order import descends, differs, leaves
+from cepheid.events.direction import Direction
+from cepheid.events.order import descends, differs, leaves, ranked
 from cepheid.hosts.in_process.prepare import TimedEvents, whole, wide
 from cepheid.hosts.in_process.tables import as_plain
 
@@ -35,14 +36,16 @@ class Ranked:
 
     keys: list[pa.Array]
     ranks: list[pa.Array]
-    """The time, what was cut off it if times are cut, then the columns of the sequence, if there are any."""
+    """The time, what was cut off it if times are cut, then columns that sort as the sequence, if there is one."""
 
     @staticmethod
     def of(events: TimedEvents, schema: Schema) -> Ranked:
         columns = {name: _column(events, name, schema) for name in (*schema.key, *schema.sequence)}
         keys = [leaf for name in schema.key for leaf in leaves(columns[name])]
         finer = [whole(events.events.column(FINER))] if FINER in events.events.schema.names else []
-        return Ranked(keys, [whole(events.times[0]), *finer, *(columns[name] for name in schema.sequence)])
+        directed = [(columns[name], Direction.of(column)) for column, name in schema.ranking]
+        sequence = [leaf for column, direction in directed for leaf in ranked(column, direction)]
+        return Ranked(keys, [whole(events.times[0]), *finer, *sequence])
 
     def __len__(self) -> int:
         return len(self.ranks[0])

@@ -15,6 +15,7 @@ from pyspark.sql.types import DateType, TimestampNTZType
 
 from cepheid.events import batch as names
 from cepheid.events.batch import mask_column
+from cepheid.events.direction import Direction
 from cepheid.events.time import arrow_zone, microseconds
 from cepheid.hosts.spark.asked import with_questions
 from cepheid.hosts.spark.engine import expression
@@ -33,6 +34,14 @@ def named(name: str) -> Column:
     """The column with exactly this name, points and quotes included."""
     quoted = name.replace("`", "``")
     return F.col(f"`{quoted}`")
+
+
+def in_direction(column: Column, name: str) -> Column:
+    """How to sort by a column of the order, which has this name in a batch."""
+    direction = Direction.of(name)
+    if direction.descending:
+        return column.desc_nulls_first() if direction.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if direction.nulls_first else column.asc_nulls_last()
 
 
 def raised(message: Column) -> Column:
@@ -241,14 +250,15 @@ def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
         lift.add(f"{names.KEY_PREFIX}{i}", named(name), name)
     for column, time in zip((names.TIME, names.END), times, strict=False):
         lift.add(column, time.instants, time.name if time.zone is None else None)
-    for i, name in enumerate(schema.sequence):
-        lift.add(f"{names.SEQUENCE_PREFIX}{i}", named(name), name)
+    for column, name in schema.ranking:
+        lift.add(column, named(name), name)
     for word, bits in enumerate(words_of(plan.bits)):
         lift.add(mask_column(word), mask_of(lift.expression(bit.sql) for bit in bits))
     for name in plan.columns:
         lift.add(names.EVENT_PREFIX + name, named(name), name)
     for name in schema.columns.names if plan.functions else ():
-        lift.add(names.ROW_PREFIX + name, named(name), name)
+        if not name.startswith(names.COMPUTED):
+            lift.add(names.ROW_PREFIX + name, named(name), name)
     for i, value in enumerate(plan.values):
         lift.add(f"{names.VALUE_PREFIX}{i}", lift.expression(value.sql), _plain_column(value, plan))
     return lift

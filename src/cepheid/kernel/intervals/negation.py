@@ -11,7 +11,7 @@ from cepheid.kernel.intervals.check import script_true, span
 from cepheid.kernel.intervals.join import EARLIEST, LATEST, candidates
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.intervals.lists import List, doubled, move_entries
-from cepheid.kernel.jit import kernel
+from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.plan.intervals.constants import Guard
 
@@ -75,22 +75,27 @@ def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, 
     """Sets the bounds of level 0 to the times that an event must have to forbid the bound match. False if there are
     none.
     """
-    negation = tables.negations[number]
+    negation, settings = tables.negations[number], tables.settings[0]
     start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
     if negation.scope >= 0:
         left_start, left_end = span(events, scratch, negation.left)
         right_start, right_end = span(events, scratch, negation.right)
+        after_left, before_right = left_start + 1, right_start - 1
+        if negation.left == 0:
+            after_left = left_end = in_window(tables, events, scratch)[1] - settings.window
+        elif negation.right == 0:
+            before_right = right_start = in_window(tables, events, scratch)[0] + settings.window
         if negation.scope == ScopeNumber.START_BETWEEN:
-            start_low, start_high = left_start + 1, right_start - 1
+            start_low, start_high = after_left, before_right
         elif negation.scope == ScopeNumber.GAP:
             start_low, end_high = left_end, right_start
         elif negation.scope == ScopeNumber.SEQ_BETWEEN:
-            start_low, start_high, end_high = max(left_end, left_start + 1), right_start - 1, right_start
+            start_low, start_high, end_high = max(left_end, after_left), before_right, right_start
         elif negation.scope == ScopeNumber.INTERSECTS_GAP:
-            start_high, end_low = right_start - 1, left_end + 1
+            start_high, end_low = before_right, left_end + 1
         elif negation.scope == ScopeNumber.DURING_SPAN:
             start_low, end_high = min(left_start, right_start), max(left_end, right_end)
-    own = 2 * (tables.settings[0].positives + number)
+    own = 2 * (settings.positives + number)
     for i in range(negation.order, negation.order_end):
         difference = tables.differences[i]
         of_left, of_right = difference.left // 2 * 2 == own, difference.right // 2 * 2 == own
@@ -115,6 +120,24 @@ def set_scope(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, 
     return row[3] <= row[4] and row[5] <= row[6]
 
 
+@inlined
+def everyone(positives: int) -> int:
+    """The set of all variables of the match."""
+    return (1 << positives) - 1
+
+
+@kernel
+def in_window(tables: IntervalTables, events: IntervalEvents, scratch: Scratch) -> tuple[int, int]:
+    """The first start of the bound match, and its last end or start: what the window bounds."""
+    settings = tables.settings[0]
+    first, last = span(events, scratch, everyone(settings.positives))
+    if settings.of_starts:
+        last = first
+        for v in range(settings.positives):
+            last = max(last, events.start[scratch.slots[0, v]])
+    return first, last
+
+
 @kernel
 def forbidden_until(tables: IntervalTables, events: IntervalEvents, scratch: Scratch, end: int) -> int:
     """The greatest lateness time of an event that could forbid the bound match, which ends at `end`."""
@@ -127,6 +150,8 @@ def forbidden_until(tables: IntervalTables, events: IntervalEvents, scratch: Scr
             found = span(events, scratch, negation.right)[0] - 1
         elif negation.guard == Guard.RIGHT:
             found = span(events, scratch, negation.right)[0]
+        elif negation.guard == Guard.WINDOW:
+            found = in_window(tables, events, scratch)[0] + tables.settings[0].window
         elif negation.guard == Guard.PARTS:
             found = max(span(events, scratch, negation.left)[1], span(events, scratch, negation.right)[1])
         else:

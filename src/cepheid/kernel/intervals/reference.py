@@ -43,6 +43,10 @@ class Span(NamedTuple):
     start: int
     end: int
 
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
 
 Match: TypeAlias = tuple[int, ...]
 """The index of each variable's event."""
@@ -93,7 +97,7 @@ def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool
         return False
     bound = dict(zip(pattern.variables, (events[i] for i in match), strict=False))
     return (
-        (plan.window is None or _length(plan, bound.values()) <= plan.window)
+        (plan.window is None or _within(plan, bound).length <= plan.window)
         and (pattern.mode is Mode.PAL or all(_follows(x, y) for x, y in pairwise(bound.values())))
         and all(_compares(comparison, bound) for comparison in pattern.order)
         and all(relation_between(bound[p.left], bound[p.right]) in p.relations for p in pattern.pairs)
@@ -104,11 +108,11 @@ def _holds(plan: IntervalPlan, match: Match, events: Sequence[Interval]) -> bool
     )
 
 
-def _length(plan: IntervalPlan, events: Iterable[Interval]) -> int:
-    """What `within` bounds."""
-    known = list(events)
-    whole = hull(known)
-    return (max(e.start for e in known) if plan.pattern.window_of is Window.STARTS else whole.end) - whole.start
+def _within(plan: IntervalPlan, bound: dict[str, Interval]) -> Span:
+    """What `within` bounds: from the first start of the match to its last end, or to its last start."""
+    match = [bound[p.variable] for p in plan.pattern.positives]
+    whole = hull(match)
+    return whole if plan.pattern.window_of is Window.MATCH else Span(whole.start, max(e.start for e in match))
 
 
 def _follows(x: Span | Interval, y: Span | Interval) -> bool:
@@ -158,10 +162,9 @@ def _forbidden(plan: IntervalPlan, number: int, match: Match, events: Sequence[I
 
 
 def _forbids(plan: IntervalPlan, negation: Negation, variable: int, bound: dict[str, Interval]) -> bool:
-    if negation.scope is not None:
-        left, right = (hull(bound[v] for v in part) for part in (negation.left, negation.right))
-        if not _lies_in(negation.scope, bound[negation.variable], left, right):
-            return False
+    d = bound[negation.variable]
+    if negation.scope is not None and not _lies_in(negation.scope, d, *_parts(plan, negation, bound)):
+        return False
     if not all(_compares(comparison, bound) for comparison in negation.order):
         return False
     taken = [(plan.number(v), event) for v, event in bound.items()]
@@ -169,19 +172,60 @@ def _forbids(plan: IntervalPlan, negation: Negation, variable: int, bound: dict[
     return all(evaluate(one.script, taken, ()) is True for one in scripts)
 
 
-def _lies_in(scope: Scope, d: Interval, x: Span, y: Span) -> bool:
+class Border(NamedTuple):
+    """Where the scope begins or ends if no part of the match is there. The time belongs to the scope."""
+
+    time: int
+
+
+def _parts(plan: IntervalPlan, negation: Negation, bound: dict[str, Interval]) -> tuple[Span | Border, Span | Border]:
+    """The spans of the two parts, or the border in place of an empty part."""
+    left, right = ([bound[v] for v in part] for part in (negation.left, negation.right))
+    match, window = _within(plan, bound), plan.window or 0
+    return (
+        hull(left) if left else Border(match.end - window),
+        hull(right) if right else Border(match.start + window),
+    )
+
+
+def _lies_in(scope: Scope, d: Interval, x: Span | Border, y: Span | Border) -> bool:
     match scope:
         case Scope.START_BETWEEN:
-            return x.start < d.start < y.start
+            return _starts_after_start(x, d) and _starts_before_start(d, y)
         case Scope.GAP:
-            return x.end <= d.start and d.end <= y.start
+            return _end(x) <= d.start and d.end <= _start(y)
         case Scope.SEQ_BETWEEN:
-            return _follows(x, d) and _follows(d, y)
+            return (
+                (_end(x) <= d.start and _starts_after_start(x, d)) and d.end <= _start(y) and _starts_before_start(d, y)
+            )
         case Scope.INTERSECTS_GAP:
-            return d.start < y.start and d.end > x.end
+            return _starts_before_start(d, y) and d.end > _end(x)
         case Scope.DURING_SPAN:
-            span = hull((x, y))
+            span = _both(x, y)
             return span.start <= d.start and d.end <= span.end
+
+
+def _both(x: Span | Border, y: Span | Border) -> Span:
+    """The span of two parts, neither of which is empty."""
+    assert isinstance(x, Span)
+    assert isinstance(y, Span)
+    return hull((x, y))
+
+
+def _start(part: Span | Border) -> int:
+    return part.time if isinstance(part, Border) else part.start
+
+
+def _end(part: Span | Border) -> int:
+    return part.time if isinstance(part, Border) else part.end
+
+
+def _starts_after_start(x: Span | Border, d: Interval) -> bool:
+    return x.time <= d.start if isinstance(x, Border) else x.start < d.start
+
+
+def _starts_before_start(d: Interval, y: Span | Border) -> bool:
+    return d.start <= y.time if isinstance(y, Border) else d.start < y.start
 
 
 def life(plan: IntervalPlan, match: Match, events: Sequence[Interval], lateness: End) -> Life:
@@ -189,20 +233,20 @@ def life(plan: IntervalPlan, match: Match, events: Sequence[Interval], lateness:
     forbid it.
     """
     bound = dict(zip(plan.pattern.variables, (events[i] for i in match), strict=False))
-    until = [_forbidden_until(negation, bound, lateness) for negation in plan.pattern.negations]
+    until = [_forbidden_until(plan, negation, bound, lateness) for negation in plan.pattern.negations]
     return Life(hull(bound.values()).end, max(until, default=ALWAYS))
 
 
-def _forbidden_until(negation: Negation, bound: dict[str, Interval], lateness: End) -> float:
+def _forbidden_until(plan: IntervalPlan, negation: Negation, bound: dict[str, Interval], lateness: End) -> float:
     if negation.scope is not None:
-        left, right = (hull(bound[v] for v in part) for part in (negation.left, negation.right))
+        left, right = _parts(plan, negation, bound)
         match negation.scope:
             case Scope.START_BETWEEN | Scope.INTERSECTS_GAP if lateness is End.START:
-                return right.start - 1
+                return right.time if isinstance(right, Border) else right.start - 1
             case Scope.GAP | Scope.SEQ_BETWEEN:
-                return right.start
+                return _start(right)
             case Scope.DURING_SPAN:
-                return hull((left, right)).end
+                return _both(left, right).end
     # An endpoint of the match bounds the lateness time, and no endpoint is after the end of the match.
     last = any(_bounds_lateness_time(comparison, negation.variable, lateness) for comparison in negation.order)
     return hull(bound.values()).end if last else NEVER

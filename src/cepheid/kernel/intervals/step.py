@@ -29,6 +29,7 @@ from cepheid.kernel.intervals.layout import (
 )
 from cepheid.kernel.intervals.negation import (
     bind,
+    everyone,
     first_in_scope,
     forbidden_until,
     forbids,
@@ -130,9 +131,8 @@ def add_matches(
         row = cursor.matches
         for v in range(positives):
             open_.events[row, v] = open_.events[candidate, v]
-        everyone = (1 << positives) - 1
         match = open_.rows[row]
-        match.start, match.end = span(events, scratch, everyone)
+        match.start, match.end = span(events, scratch, everyone(positives))
         match.until = forbidden_until(tables, events, scratch, match.end)
         match.alive, match.out = 1, cursor.realtime
         if cursor.realtime:

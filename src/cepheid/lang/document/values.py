@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Protocol
 
 from cepheid.errors import PatternError
 from cepheid.lang.document.marked_text import MarkedText, Value
-from cepheid.lang.literals import read_date, read_timestamp
+from cepheid.lang.literals import interval_fields, read_date, read_length, read_timestamp
 from cepheid.lang.parameters import GivenValue, Parameter, SingleValue, make_parameter
 from cepheid.lang.taxonomy import Taxonomy, make_taxonomy
 
@@ -30,6 +30,8 @@ def _value_of(given: Any) -> SingleValue | None:
             value = _read("date", read_date, text)
         case {"timestamp": text}:
             value = _read("timestamp", read_timestamp, text)
+        case {"interval": text}:
+            value = _read("length of time", read_length, text)
         case {"decimal": text}:
             value = _read("decimal", _decimal, text)
     return value
@@ -59,6 +61,8 @@ def _value_document(value: SingleValue | None) -> Value:
             return {"timestamp": time.replace(tzinfo=None).isoformat(" ") + ("Z" if time.tzinfo else "")}
         case date() as day:
             return {"date": day.isoformat()}
+        case timedelta() as length:
+            return {"interval": interval_fields(length)}
         case Decimal() as number:
             return {"decimal": f"{number:f}"}
     return value

@@ -17,8 +17,7 @@ from cepheid.lang.document.marked_text import MarkedText, Value
 from cepheid.lang.document.problems import place, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
-from cepheid.lang.intervals.parser import interval_pattern
-from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
 
 KEY = "interval"

@@ -203,14 +203,24 @@ def _tree(
     while not cursor.sees(")", ",") and cursor.next.kind is not Kind.END and not cursor.sees(*CLAUSES):
         add_right = between(cursor, left) if between else None
         if add_right and cursor.sees(")", ","):
-            raise cursor.unexpected("a relation after the negation is expected")
-        found = relation(cursor)
-        counts = counted(cursor) if cursor.sees("[") else None
+            expected = "a relation after the negation is expected (after the last event it follows a comma: A a, !D d)"
+            raise cursor.unexpected(expected)
+        found, counts = _stated(cursor)
         right = part()
         if add_right:
             add_right(right)
         left = Related(found, left, right, counts)
     return left
+
+
+def _stated(cursor: Cursor) -> tuple[Relation, Counts | None]:
+    """The relation of two parts, with its counts; the paper also writes it in parentheses: `A (overlap) B`."""
+    in_parentheses = cursor.accept("(")
+    found = relation(cursor)
+    counts = counted(cursor) if cursor.sees("[") else None
+    if in_parentheses:
+        cursor.expect(")")
+    return found, counts
 
 
 def counted(cursor: Cursor) -> Counts:

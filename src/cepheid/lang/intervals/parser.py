@@ -10,17 +10,15 @@ the events before it and the events after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError, closest
 from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.expression import Span
-from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import (
     CLAUSES,
     known,
@@ -32,10 +30,9 @@ from cepheid.lang.intervals.grammar import (
     tree,
     variable,
 )
-from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.values import (
-    DEFAULT_SCOPE,
     RELATIONS,
+    Comparison,
     Mode,
     Negation,
     Pair,
@@ -43,35 +40,37 @@ from cepheid.lang.intervals.values import (
     Scope,
     Tree,
     Window,
+    default_scope,
     variables_of,
 )
-from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.sql.cursor import Cursor, refused
 from cepheid.lang.sql.tokens import Kind, Token
 
-if TYPE_CHECKING:
-    from cepheid.knowledge.events.mapping import EventMapping
-    from cepheid.knowledge.knowledge import Knowledge
+
+@dataclass(frozen=True)
+class Query:
+    """What a query text says; each field is as in IntervalPattern."""
+
+    mode: Mode
+    positives: tuple[Positive, ...]
+    tree: Tree | None = None
+    pairs: tuple[Pair, ...] = ()
+    order: tuple[Comparison, ...] = ()
+    negations: tuple[Negation, ...] = ()
+    condition: str | None = None
+    window: timedelta | None = None
+    window_of: Window = Window.MATCH
+    consistency: Consistency = Consistency.CONSERVATIVE
 
 
-@refuses_former(TYPES)
-def interval_pattern(
-    text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
-) -> IntervalPattern:
-    """The pattern in the query text.
-
-    Args:
-        text: In it, semantic filters are written as `semantic('…')`, AND-ed with other conditions.
-        knowledge: What semantic filters ask. The types of variables are then classes.
-        mapping: How events are individuals; given if and only if knowledge is.
-
-    Raises:
-        PatternError: the text is not a pattern; with the place.
+def parse_query(text: object) -> Query:
     """
-    check_knowledge(knowledge, mapping)
+    Raises:
+        PatternError: the text is not a query; with the place.
+    """
     if not isinstance(text, str):
         raise PatternError(f"a query is text, as in 'EVENT SEQ(Login a, Pay b)', got {shown(text)}")
-    return replace(read(text, _query), knowledge=knowledge, mapping=mapping)
+    return read(text, _query)
 
 
 @dataclass
@@ -84,7 +83,7 @@ class _Parts:
     negations: list[Negation] = field(default_factory=list)
 
 
-def _query(cursor: Cursor) -> IntervalPattern:
+def _query(cursor: Cursor) -> Query:
     cursor.expect("EVENT")
     mode = cursor.accept("PAL", "SEQ")
     if mode is None:
@@ -99,15 +98,15 @@ def _query(cursor: Cursor) -> IntervalPattern:
     cursor.expect(")")
     variables = [p.variable for p in parts.positives]
     for negation, before in open_:  # in a list, the parts are the variables before and after it
-        parts.negations.append(replace(negation, left=tuple(variables[:before]), right=tuple(variables[before:])))
-    pattern = IntervalPattern(
+        parts.negations.append(_between(parts.mode, negation, variables[:before], variables[before:]))
+    pattern = Query(
         parts.mode, tuple(parts.positives), parts.trees[0] if parts.trees else None, negations=tuple(parts.negations)
     )
     return _clauses(cursor, pattern)
 
 
 def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> None:
-    if (negation := _negated(cursor, parts.mode)) is not None:
+    if (negation := _negated(cursor)) is not None:
         open_.append((negation, len(parts.positives)))
         return
     start = cursor.at
@@ -119,11 +118,12 @@ def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> N
 
     def between(cursor: Cursor, left: Tree) -> Callable[[Tree], None]:
         found: list[Negation] = []
-        while (negation := _negated(cursor, parts.mode)) is not None:
-            found.append(replace(negation, left=tuple(variables_of(left))))
+        while (negation := _negated(cursor)) is not None:
+            found.append(negation)
 
         def add_right(right: Tree) -> None:
-            parts.negations.extend(replace(one, right=tuple(variables_of(right))) for one in found)
+            names = [*variables_of(left)], [*variables_of(right)]
+            parts.negations.extend(_between(parts.mode, one, *names) for one in found)
 
         return add_right
 
@@ -133,6 +133,12 @@ def _item(cursor: Cursor, parts: _Parts, open_: list[tuple[Negation, int]]) -> N
             hint = "Write the other relations after RELATE."
             cursor.report(refused("a pattern has one hierarchy", cursor.span(start), hint))
         parts.trees.append(found)
+
+
+def _between(mode: Mode, negation: Negation, left: Sequence[str], right: Sequence[str]) -> Negation:
+    """The negation between the two parts, with their default scope if it has none."""
+    scope = negation.scope or default_scope(mode, left, right)
+    return replace(negation, scope=scope, left=tuple(left), right=tuple(right))
 
 
 def _event(cursor: Cursor) -> tuple[str, str]:
@@ -158,16 +164,18 @@ _AFTER = {*RELATIONS, *(scope.value for scope in Scope), *(clause.lower() for cl
 """Words that may follow an event. A variable with such a name needs back-quotes."""
 
 
-def _negated(cursor: Cursor, mode: Mode) -> Negation | None:
-    """The negation `!D d` or `(!D d gap WHERE …)`, without its parts, which the caller adds; None if there is none."""
+def _negated(cursor: Cursor) -> Negation | None:
+    """The negation `!D d` or `(!D d gap WHERE …)`; None if there is none. The caller adds its parts, and its scope if
+    the text has none.
+    """
     if cursor.accept("!"):
         type_, variable_ = _event(cursor)
-        return Negation(variable_, type_, DEFAULT_SCOPE[mode])
+        return Negation(variable_, type_)
     if cursor.sees("(") and cursor.peek().text == "!":
         cursor.take()
         cursor.take()
         type_, variable_ = _event(cursor)
-        scope = DEFAULT_SCOPE[mode] if cursor.sees("WHERE", "ORDER", ")") else _scope(cursor)
+        scope = None if cursor.sees("WHERE", "ORDER", ")") else _scope(cursor)
         return _closed(cursor, Negation(variable_, type_, scope))
     return None
 
@@ -189,10 +197,10 @@ def _scope(cursor: Cursor) -> Scope:
 # Clauses
 
 
-def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+def _clauses(cursor: Cursor, pattern: Query) -> Query:
     seen: set[str] = set()
     stated: dict[Span, Consistency] = {}
-    while (clause := cursor.accept(*_CLAUSES)) is not None:
+    while (clause := _clause(cursor)) is not None:
         if clause.text in seen and clause.text != "WITHOUT":
             cursor.report(refused(f"{clause.text} is given a second time", clause.span))
         seen.add(clause.text)
@@ -201,8 +209,25 @@ def _clauses(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
         if clause.text in ("REALTIME", "CONSISTENCY"):
             stated[cursor.span(start)] = pattern.consistency
     if cursor.next.kind is not Kind.END:
-        raise cursor.unexpected(f"one of {', '.join(_CLAUSES)} or the end is expected")
+        raise cursor.unexpected(_CLAUSE_EXPECTED)
     return replace(pattern, consistency=_together(cursor, stated))
+
+
+def _clause(cursor: Cursor) -> Token | None:
+    """The word that begins a clause. `Real-time Factor` is what the paper writes in place of REALTIME."""
+    start = cursor.at
+    if not _sees_factor(cursor):
+        return cursor.accept(*_CLAUSES)
+    for _ in _FACTOR:
+        cursor.take()
+    return Token(Kind.WORD, "REALTIME", *cursor.span(start))
+
+
+def _sees_factor(cursor: Cursor) -> bool:
+    return all(cursor.peek(place).text == word for place, word in enumerate(_FACTOR))
+
+
+_FACTOR = ("REAL", "-", "TIME", "FACTOR")
 
 
 def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency:
@@ -217,7 +242,7 @@ def _together(cursor: Cursor, stated: Mapping[Span, Consistency]) -> Consistency
     return next((one for one in (Consistency.REALTIME, Consistency.EARLIEST) if one in found), Consistency.CONSERVATIVE)
 
 
-def _tree_clause(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+def _tree_clause(cursor: Cursor, pattern: Query) -> Query:
     start = cursor.at
     found = tree(cursor)
     if pattern.tree is not None:
@@ -230,17 +255,18 @@ def _pair(cursor: Cursor) -> Pair:
     return Pair(variable(cursor), relations(cursor), variable(cursor))
 
 
-def _without(cursor: Cursor, pattern: IntervalPattern) -> IntervalPattern:
+def _without(cursor: Cursor, pattern: Query) -> Query:
     cursor.expect("(")
     type_, variable_ = _event(cursor)
     negation = Negation(variable_, type_)
     if not cursor.sees("ORDER"):
         scope = _scope(cursor)
         cursor.expect("(")
-        left = listed(cursor, variable)
+        left = () if cursor.sees("|") else listed(cursor, variable)
         cursor.expect("|")
-        negation = Negation(variable_, type_, scope, left, listed(cursor, variable))
+        right = () if cursor.sees(")") else listed(cursor, variable)
         cursor.expect(")")
+        negation = Negation(variable_, type_, scope, left, right)
     return replace(pattern, negations=(*pattern.negations, _closed(cursor, negation)))
 
 
@@ -249,7 +275,7 @@ def _condition(cursor: Cursor) -> str:
     start, depth = cursor.at, 0
     name_follows = False
     while cursor.next.kind is not Kind.END:
-        if depth == 0 and not name_follows and cursor.sees(")", *CLAUSES):
+        if depth == 0 and not name_follows and (cursor.sees(")", *CLAUSES) or _sees_factor(cursor)):
             break
         depth += cursor.sees("(") - cursor.sees(")")
         name_follows = cursor.take().text == "."
@@ -259,17 +285,29 @@ def _condition(cursor: Cursor) -> str:
 
 
 def _length(cursor: Cursor) -> timedelta:
-    start = cursor.at
-    while cursor.next.kind is not Kind.END and not cursor.sees("OF", *CLAUSES):
+    start, understood = cursor.at, None
+    while not (cursor.next.kind is Kind.END or cursor.sees("OF", *CLAUSES) or _sees_factor(cursor)):
         cursor.take()
+        if _is_length(cursor.written(cursor.span(start))):
+            understood = cursor.at
     if cursor.at == start:
         raise cursor.unexpected("a length of time, such as 10 min, is expected")
+    if understood is not None:
+        cursor.at = understood  # what follows is no part of the length, and is reported as what it is
     span = cursor.span(start)
     try:
         return parse_duration(cursor.written(span), or_zero=True)
     except PatternError as error:
         cursor.report(refused(error.problems[0].message, span))
         return timedelta(0)
+
+
+def _is_length(text: str) -> bool:
+    try:
+        parse_duration(text, or_zero=True)
+    except PatternError:
+        return False
+    return True
 
 
 def _window_of(cursor: Cursor) -> Window:
@@ -289,7 +327,7 @@ def _consistency(cursor: Cursor) -> Consistency:
     return known(cursor, "consistency", {consistency.value: consistency for consistency in Consistency})
 
 
-_CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
+_CLAUSES: dict[str, Callable[[Cursor, Query], Query]] = {
     "TREE": _tree_clause,
     "RELATE": lambda cursor, pattern: replace(pattern, pairs=listed(cursor, _pair)),
     "ORDER": lambda cursor, pattern: replace(pattern, order=order(cursor)),
@@ -299,3 +337,4 @@ _CLAUSES: dict[str, Callable[[Cursor, IntervalPattern], IntervalPattern]] = {
     "REALTIME": lambda cursor, pattern: replace(pattern, consistency=_realtime(cursor)),
     "CONSISTENCY": lambda cursor, pattern: replace(pattern, consistency=_consistency(cursor)),
 }
+_CLAUSE_EXPECTED = f"one of {', '.join(_CLAUSES)} or the end is expected"

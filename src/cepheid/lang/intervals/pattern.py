@@ -15,11 +15,12 @@ from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
+from cepheid.lang.intervals.parser import parse_query
 from cepheid.lang.intervals.picture import picture_of
 from cepheid.lang.intervals.printer import calls_text
 from cepheid.lang.intervals.values import (
-    DEFAULT_SCOPE,
     Comparison,
     Mode,
     Negation,
@@ -29,6 +30,7 @@ from cepheid.lang.intervals.values import (
     Scope,
     Tree,
     Window,
+    default_scope,
     relation_named,
     scope_named,
     window_named,
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 class IntervalPattern(Drawn):
     """The variables of the events, and everything that must hold between these events.
 
-    Made by `pal` or `seq`, or by `interval_pattern` from text; refined by the other calls.
+    Made by `of` from text, or by `pal` or `seq`; refined by the other calls.
     """
 
     mode: Mode
@@ -85,6 +87,21 @@ class IntervalPattern(Drawn):
     def picture(self) -> Box:
         """The pattern as boxes, which a notebook shows."""
         return picture_of(self)
+
+    @staticmethod
+    def of(text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None) -> IntervalPattern:
+        """The pattern in the query text, as in `EVENT PAL(A a overlap B b) WITHIN 10 min`.
+
+        Args:
+            text: In it, semantic filters are written as `semantic('…')`, AND-ed with other conditions.
+            knowledge: What semantic filters ask. The types of variables are then classes.
+            mapping: How events are individuals; given if and only if knowledge is.
+
+        Raises:
+            PatternError: the text is not a pattern; with the place.
+        """
+        check_knowledge(knowledge, mapping)
+        return IntervalPattern(**vars(parse_query(text)), knowledge=knowledge, mapping=mapping)
 
     @staticmethod
     def pal(**types: str) -> IntervalPattern:
@@ -126,16 +143,18 @@ class IntervalPattern(Drawn):
     ) -> IntervalPattern:
         """Requires that no other event of the type lies in the scope and satisfies `ordered` and `where`.
 
-        `between` names the variables of the two parts that the scope is about. `scope` is start_between by default
-        (seq_between in a SEQ pattern). Without `between`, `ordered` alone says where the event must not lie.
+        `between` names the variables of the two parts that the scope is about. One of them may be empty, as in
+        `between=("b", ())`: then no such event comes after b until a window after the start of the match. `scope` is
+        start_between by default, seq_between in a SEQ pattern, and gap where a part is empty. Without `between`,
+        `ordered` alone says where the event must not lie.
         """
         if (between is None) and (ordered is None or scope is not None):
             message = "say where the negated event may not lie"
             raise PatternError(f"{message}: between=(left variables, right variables), or ordered='end(a) <= start(d)'")
         found = scope_named(scope) if isinstance(scope, str) else scope
-        if between is not None and found is None:
-            found = DEFAULT_SCOPE[self.mode]
         left, right = (_names(part) for part in between or ((), ()))
+        if between is not None and found is None:
+            found = default_scope(self.mode, left, right)
         comparisons = read(ordered, order) if ordered else ()
         condition = None if where is None else _condition(where)
         negation = Negation(variable, type, found, left, right, comparisons, condition)
@@ -181,6 +200,14 @@ class IntervalPattern(Drawn):
     def variables(self) -> tuple[str, ...]:
         """The variables of the match, then those of negations."""
         return (*(p.variable for p in self.positives), *(n.variable for n in self.negations))
+
+
+@refuses_former(TYPES)
+def interval_pattern(
+    text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
+) -> IntervalPattern:
+    """The same as `IntervalPattern.of`."""
+    return IntervalPattern.of(text, knowledge=knowledge, mapping=mapping)
 
 
 def _declared(mode: Mode, types: dict[str, str]) -> IntervalPattern:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import format_duration
 from cepheid.lang.intervals.grammar import order_text, relations_text, tree_text
+from cepheid.lang.intervals.printer import parts_text
 from cepheid.lang.intervals.values import Mode, Negation, Window
 from cepheid.lang.pictures.box import Box
 
@@ -29,8 +30,7 @@ def picture_of(pattern: IntervalPattern) -> Box:
 def _negation(negation: Negation) -> Iterator[str]:
     yield negation.type
     if negation.scope is not None:
-        left, right = ", ".join(negation.left), ", ".join(negation.right)
-        yield f"{negation.scope.value}({left} | {right})"
+        yield f"{negation.scope.value}({parts_text(negation)})"
     if negation.order:
         yield order_text(negation.order)
     if negation.condition is not None:

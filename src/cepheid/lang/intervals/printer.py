@@ -78,12 +78,17 @@ def _negation_words(negation: Negation) -> Iterator[str]:
     yield quoted(negation.type)
     yield quoted(negation.variable)
     if negation.scope is not None:
-        left, right = (", ".join(map(quoted, part)) for part in (negation.left, negation.right))
-        yield f"{negation.scope.value}({left} | {right})"
+        yield f"{negation.scope.value}({parts_text(negation)})"
     if negation.order:
         yield f"ORDER {order_text(negation.order)}"
     if negation.condition is not None:
         yield f"WHERE {negation.condition}"
+
+
+def parts_text(negation: Negation) -> str:
+    """The two parts, as in `a, b | c`; an empty one is left out."""
+    left, right = (", ".join(map(quoted, part)) for part in (negation.left, negation.right))
+    return f"{left} | {right}".strip()
 
 
 def _check_printable(condition: str) -> None:

@@ -6,7 +6,7 @@ event is an interval with a start and an end; for an instant both are the same t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -64,7 +64,11 @@ class Window(Enum):
 
 
 class Scope(Enum):
-    """When an event d of a negation forbids a match; X and Y are the spans of the parts to its left and right."""
+    """When an event d of a negation forbids a match; X and Y are the spans of the parts to its left and right.
+
+    A negation before the first event has no part on its left, and one after the last has none on its right. The window
+    is then the border: d.start is not before match.end - window, or d is within match.start + window, see `Negation`.
+    """
 
     START_BETWEEN = "start_between"
     """X.start < d.start < Y.start."""
@@ -78,7 +82,11 @@ class Scope(Enum):
     """d lies within the span of X and Y."""
 
 
-DEFAULT_SCOPE = {Mode.PAL: Scope.START_BETWEEN, Mode.SEQ: Scope.SEQ_BETWEEN}
+def default_scope(mode: Mode, left: Sequence[str], right: Sequence[str]) -> Scope:
+    """The scope of a negation between these parts, if none is given."""
+    if mode is Mode.SEQ:
+        return Scope.SEQ_BETWEEN
+    return Scope.START_BETWEEN if left and right else Scope.GAP
 
 
 @dataclass(frozen=True)
@@ -156,6 +164,10 @@ class Negation:
     """No event of the type, other than those of the match, lies in the scope and satisfies `order` and `condition`.
 
     `scope` None: `order` alone says where the event must not lie; `left` and `right` are then empty.
+
+    With a scope, one of the parts may be empty, if the pattern has a window: without `left` the scope begins at the end
+    of the match minus the window, without `right` it ends at the start of the match plus the window. Both borders
+    belong to the scope.
     """
 
     variable: str

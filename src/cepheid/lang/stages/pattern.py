@@ -391,10 +391,12 @@ class Pattern(Drawn):
 
     def allow_combinations(self) -> Pattern:
         """The last stage's loop may skip events that match: every combination of them is a loop."""
+        self._check_once("allow_combinations", already=self.stages[-1].quantifier.combinations)
         return self._with_quantifier(replace(self.stages[-1].quantifier, combinations=True))
 
     def consecutive(self) -> Pattern:
         """The events of the last stage's loop follow each other directly."""
+        self._check_once("consecutive", already=self.stages[-1].quantifier.consecutive)
         return self._with_quantifier(replace(self.stages[-1].quantifier, consecutive=True))
 
     def longest(self) -> Pattern:
@@ -504,6 +506,10 @@ class Pattern(Drawn):
 
     def _with_quantifier(self, quantifier: Quantifier) -> Pattern:
         return self._with_last(replace(self.stages[-1], quantifier=quantifier))
+
+    def _check_once(self, call: str, *, already: bool) -> None:
+        if already:
+            raise PatternError(f"{call}: {self.stages[-1].label} has it already; leave one of the two calls out")
 
     def _repeat(self, call: str, times: Times, window: timedelta | str | None, parametric: Parametric = ()) -> Pattern:
         last = self.stages[-1]

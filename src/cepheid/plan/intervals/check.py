@@ -91,15 +91,31 @@ def _part_problems(pattern: IntervalPattern) -> Iterator[Problem]:
                 hint = f"Give a scope and the parts, or order start({d}) or end({d})."
                 yield Problem("nothing says where the negated event may not lie", where, hint=hint)
             continue
-        for side, part in (("left", negation.left), ("right", negation.right)):
-            if not part:
-                hint = "A negation is between two parts of the match."
-                yield Problem(f"there is no event on its {side}", where, hint=hint)
-        if negation.left and {*negation.left} == {*negation.right} and negation.scope is not Scope.DURING_SPAN:
+        if not (negation.left and negation.right):
+            yield from _border_problems(pattern, negation)
+        elif {*negation.left} == {*negation.right} and negation.scope is not Scope.DURING_SPAN:
             both, first = " and ".join(negation.left), quoted(negation.left[0])
             message = f"{negation.scope.value} is about what lies between two parts, and both are {both}"
             hint = f"Name different parts, or take during_span or an order such as start({first}) < start({d})."
             yield Problem(message, where, hint=hint)
+
+
+def _border_problems(pattern: IntervalPattern, negation: Negation) -> Iterator[Problem]:
+    """The problems of a negation that has no event on one side, so that the window is its border there."""
+    where = _label(negation)
+    if not (negation.left or negation.right):
+        hint = "Name the events of the match before or after which it must not occur."
+        yield Problem("there is no event on either side of it", where, hint=hint)
+        return
+    side = "right" if negation.left else "left"
+    if pattern.window is None:
+        hint = "Add within(…), in text WITHIN: it says how far from the match such an event forbids it."
+        yield Problem(f"there is no event on its {side}, and the pattern has no window", where, hint=hint)
+    if negation.scope is Scope.DURING_SPAN:
+        hint = "Take gap or start_between."
+        yield Problem(
+            f"during_span is about the span of two parts, and there is no event on its {side}", where, hint=hint
+        )
 
 
 def _tree_problems(pattern: IntervalPattern) -> Iterator[Problem]:

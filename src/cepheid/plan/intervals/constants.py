@@ -20,3 +20,5 @@ class Guard(IntEnum):
     """The end of both parts."""
     MATCH = 4
     """The end of the match."""
+    WINDOW = 5
+    """The start of the match plus the window."""

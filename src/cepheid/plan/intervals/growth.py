@@ -32,9 +32,9 @@ def guard_of(negation: Negation, lateness: End) -> Guard:
     """
     match negation.scope:
         case Scope.START_BETWEEN | Scope.INTERSECTS_GAP if lateness is End.START:
-            return Guard.BEFORE_RIGHT
+            return Guard.BEFORE_RIGHT if negation.right else Guard.WINDOW
         case Scope.GAP | Scope.SEQ_BETWEEN:
-            return Guard.RIGHT
+            return Guard.RIGHT if negation.right else Guard.WINDOW
         case Scope.DURING_SPAN:
             return Guard.PARTS
     own = negation.variable

@@ -1,9 +1,9 @@
 """Time slices of interval patterns: each match belongs to the slice in which its first event starts.
 
 The starts of a match are no further apart than the window, so all of its events start within a window after the
-slice's last start. Most negations are about events that start there, too. Those of `intersects_gap`, and those that
-bound only the end of an event, may be about one that started any time before: the slice needs the events that end in it
-or later.
+slice's last start. Most negations are about events that start there, too. One before the first event of a match is also
+about those that start up to a window before the slice. Those of `intersects_gap`, and those that bound only the end of
+an event, may be about one that started any time before: the slice needs the events that end in it or later.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def slices_of(plan: IntervalPlan, *, settled: bool = False) -> TimeSlices | Undi
     if reasons := (*_obstacles(plan), *(overlaps if settled else ())):
         return Undivided(reasons)
     assert plan.window is not None
-    return TimeSlices(before=0, window=plan.window, by_start=True, overlaps=bool(overlaps))
+    reaches_back = any(negation.scope is not None and not negation.left for negation in plan.pattern.negations)
+    before = plan.window if reaches_back else 0
+    return TimeSlices(before=before, window=plan.window, by_start=True, overlaps=bool(overlaps))
 
 
 def slices_of_all(plans: IntervalPlans, *, settled: bool = False) -> TimeSlices | Undivided:
@@ -40,8 +42,8 @@ def slices_of_all(plans: IntervalPlans, *, settled: bool = False) -> TimeSlices 
     each = [slices_of(plan, settled=settled) for plan in plans.each]
     found = [slices for slices in each if isinstance(slices, TimeSlices)]
     if len(found) == len(each):
-        overlaps = any(one.overlaps for one in found)
-        return TimeSlices(before=0, window=max(one.window for one in found), by_start=True, overlaps=overlaps)
+        before, window = max(one.before for one in found), max(one.window for one in found)
+        return TimeSlices(before=before, window=window, by_start=True, overlaps=any(one.overlaps for one in found))
     return undivided_of_all(plans, each)
 
 

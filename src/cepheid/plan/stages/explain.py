@@ -208,7 +208,7 @@ def _warnings(pattern: Pattern, plan: Plan | None = None) -> Iterator[str]:
 
 def _input(plan: Plan) -> Iterator[str]:
     yield f"Key: {', '.join(plan.schema.key) or 'none, all events are one sequence'}"
-    order = [*([plan.schema.time] if plan.schema.time else []), *plan.schema.sequence]
+    order = [*([plan.schema.time] if plan.schema.time else []), *plan.schema.order_by]
     yield f"Order: {', '.join(order)}"
     if plan.measures is None:
         yield f"Event columns in the matches: {', '.join(plan.columns)}"

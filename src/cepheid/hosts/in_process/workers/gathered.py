@@ -18,7 +18,8 @@ def find_gathered(part: GatheredPart, task: Task, events: Spooled) -> GatheredRo
         return part.in_all(together)
     rows = task.first + np.arange(len(together))
     starts, ends = (together.column(name).view(pa.int64()).to_numpy() for name in (TIME, END))
+    assert part.slices is not None
     begin = task.slice.begin
-    needed = np.flatnonzero((rows >= begin) | (ends >= starts[begin - task.first]))
+    needed = np.flatnonzero((rows >= begin) | (ends >= starts[begin - task.first] - part.slices.before))
     may_start = (rows >= begin) & (rows < task.slice.end)
     return part.in_slice(together.take(pa.array(needed)), may_start[needed])

@@ -91,7 +91,7 @@ class DividedMatcher:
     def _tasks(self, number: int) -> list[Task]:
         spool, slices = self._spools[number], self._parts[number].slices
         if slices is not None and slices.overlaps:
-            slices = replace(slices, before=spool.longest)
+            slices = replace(slices, before=slices.before + spool.longest)
         events = PartEvents(number, spool.key_starts, spool.times, slices)
         return divided(events, self._division)
 

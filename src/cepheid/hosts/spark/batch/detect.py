@@ -22,14 +22,25 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cepheid.errors import SchemaError, warn
-from cepheid.events.batch import KEY_PREFIX, MASK, SEQUENCE_PREFIX, TIME, Schema, mask_column
+from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.spark.batch.slices import asked_slices, in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
 from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
 from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
-from cepheid.hosts.spark.lift import Lift, Times, counts_read, lifting, named, raised, session_zone, usable
+from cepheid.hosts.spark.lift import (
+    Lift,
+    Times,
+    counts_read,
+    in_direction,
+    lifting,
+    named,
+    raised,
+    session_zone,
+    usable,
+)
+from cepheid.hosts.spark.sequence import with_sequence
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
@@ -107,6 +118,7 @@ def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
     Raises:
         PatternError, SchemaError: as `detect_on_spark`.
     """
+    events = with_sequence(events, request.sequence)
     plans = plans_on_spark(events, request)
     for warning in with_names(plans, request.family.warnings):
         warn(warning)
@@ -121,6 +133,7 @@ def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
 
 def plans_on_spark(events: DataFrame, request: Request) -> PlanSet[Any]:
     """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_on_spark`."""
+    events = with_sequence(events, request.sequence)
     check_columns(events, request)
     return planned(request, arrow_schema(events.schema), SparkEngine(events))
 
@@ -201,8 +214,7 @@ def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     At run time Spark may join partitions (adaptive execution), but does not split them here: it splits partitions only
     for joins and REBALANCE.
     """
-    rank = [lift[TIME].asc()]
-    rank += [lift[f"{SEQUENCE_PREFIX}{i}"].asc_nulls_last() for i in range(len(schema.sequence))]
+    rank = [lift[TIME].asc(), *(in_direction(lift[column], column) for column, _ in schema.ranking)]
     return together(shipped, schema, lift).sortWithinPartitions(*_key(schema, lift), *rank)
 
 

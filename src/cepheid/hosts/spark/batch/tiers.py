@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from cepheid.events.batch import SEQUENCE_PREFIX, SUB_KEY_PREFIX, TIME, VALUE_PREFIX
+from cepheid.events.batch import SUB_KEY_PREFIX, TIME, VALUE_PREFIX
+from cepheid.events.direction import SEQUENCE_PREFIX
 from cepheid.hosts.spark.batch.tier_worker import TierTask, tier_output_schema
 from cepheid.hosts.spark.batch.worker import Task
 from cepheid.hosts.spark.engine import arrow_schema
-from cepheid.hosts.spark.lift import Lift, compared, named
+from cepheid.hosts.spark.lift import Lift, compared, in_direction, named
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.matchers.shipped_events import EVENT, TAKEN_PREFIX, ShippedEvents
 from cepheid.plan.tiers import Link, Side, Tier
@@ -27,7 +28,7 @@ def from_tiers(events: DataFrame, tiers: Sequence[Tier], lift: Lift, task: Task)
     rows = events
     for number, tier in enumerate(tiers):
         if number == 0:
-            by_value = divided(rows, lift.sub_keys, [lift[name] for name in _order(lift)])
+            by_value = divided(rows, lift.sub_keys, {name: lift[name] for name in _order(lift)})
         else:
             by_value = _divided_again(rows, tier, lift)
         tier_task = TierTask(*task, number, number == len(tiers) - 1, shipped.columns)
@@ -36,14 +37,15 @@ def from_tiers(events: DataFrame, tiers: Sequence[Tier], lift: Lift, task: Task)
     return rows
 
 
-def divided(rows: DataFrame, values: Sequence[Column], order: Sequence[Column]) -> DataFrame:
-    """The rows in partitions by these values, sorted by them and in this order. If a row has not all values, or if
-    there are none, it may be in any partition, but rows of equal order are in the same one.
+def divided(rows: DataFrame, values: Sequence[Column], order: Mapping[str, Column]) -> DataFrame:
+    """The rows in partitions by these values, sorted by them and in this order, whose columns are given by their names
+    in a batch. If a row has not all values, or if there are none, it may be in any partition, but rows of equal order
+    are in the same one.
     """
     known = reduce(Column.__and__, [value.isNotNull() for value in values], F.lit(bool(values)))
-    spread = [F.when(~known, column) for column in order]
+    spread = [F.when(~known, column) for column in order.values()]
     parts = counted_before_sort(rows.repartition(*values, *spread))
-    return parts.sortWithinPartitions(*values, *(column.asc_nulls_last() for column in order))
+    return parts.sortWithinPartitions(*values, *(in_direction(column, name) for name, column in order.items()))
 
 
 def counted_before_sort(rows: DataFrame) -> DataFrame:
@@ -72,7 +74,9 @@ def _divided_again(rows: DataFrame, tier: Tier, lift: Lift) -> DataFrame:
     names = [f"{SUB_KEY_PREFIX}{number}" for number in range(len(tier.links))]
     links = (of_link(link).alias(name) for name, link in zip(names, tier.links, strict=True))
     with_values = rows.select("*", *links)
-    return divided(with_values, [named(name) for name in names], [part(name, tier.first - 1) for name in _order(lift)])
+    return divided(
+        with_values, [named(name) for name in names], {name: part(name, tier.first - 1) for name in _order(lift)}
+    )
 
 
 def _order(lift: Lift) -> list[str]:

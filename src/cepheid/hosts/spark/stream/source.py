@@ -18,6 +18,7 @@ from cepheid.families.family import LateBy
 from cepheid.hosts.in_process.tables import with_zone
 from cepheid.hosts.spark.batch.detect import plans_on_spark
 from cepheid.hosts.spark.lift import Lift, Times, lifting
+from cepheid.hosts.spark.sequence import with_sequence
 from cepheid.hosts.spark.shipping import packed
 from cepheid.hosts.spark.stream.copies.routing import Marking
 from cepheid.hosts.spark.stream.ledger import packed_asked
@@ -140,6 +141,7 @@ def source_of(
     family = request.family
     endless = (asked._replace(pattern=family.endless(asked.pattern)) for asked in request.patterns)
     request = replace(request, patterns=tuple(endless))
+    events = with_sequence(events, request.sequence)
     plans = plans_on_spark(events, request)
     if problems := [*_never_certain(plans, request, late_by), *_without_copies(plans, request)]:
         raise PatternError(problems)
@@ -213,7 +215,7 @@ def batch_columns(plans: PlanSet[Any], lift: Lift, zone: str) -> pa.Schema:
     types: dict[str, Any] = {names.TIME: TIME_TYPE, names.END: TIME_TYPE}
     types |= {mask_column(word): pa.int64() for word in range(len(words_of(plans.bits)))}
     types |= {f"{names.KEY_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.key)}
-    types |= {f"{names.SEQUENCE_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.sequence)}
+    types |= {column: events.field(name).type for column, name in schema.ranking}
     types |= {names.EVENT_PREFIX + name: events.field(name).type for name in plans.columns}
     types |= {f"{names.VALUE_PREFIX}{i}": value.type for i, value in enumerate(plans.values)}
     if plans.functions:
