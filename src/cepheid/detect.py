@@ -58,6 +58,7 @@ def detect(
     *,
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str] | EllipsisType | None = ...,
+    event_id: str | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -91,6 +92,8 @@ def detect(
         time: The column of event times; for intervals the columns of start and end, as in ("opened", "closed"). Times
             without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
             the order of `sequence` or, in process, of the rows, and no time passes.
+        event_id: For intervals in tables in process: the column that identifies an event. A row whose end is NULL then
+            opens an event, and another row with the same id closes it.
         sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
             without one their content does. An exact name of a column is this column, with NULL last. For a table in
             process also `cepheid.ROW_ORDER`: they are in the order of their rows.
@@ -157,6 +160,7 @@ def detect(
         pattern,
         key=key,
         time=time,
+        event_id=event_id,
         sequence=sequence,
         columns=columns,
         measures=measures,
@@ -452,6 +456,11 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if request.event_id is not None:
+            raise SchemaError(
+                "event_id: tables in process and an IntervalMatcher take opening and closing rows. On Spark join the "
+                "two rows of an event first, and leave event_id out"
+            )
         if request.unmatched:
             raise SchemaError(
                 "unmatched: it is for tables in process. On Spark join the events with the rows (left_anti) by what "

@@ -52,6 +52,8 @@ class IntervalMatcher:
         schema: object,
         *,
         time: Sequence[str],
+        event_id: str | None = None,
+        open_for: str | timedelta | None = None,
         lateness: str | timedelta | None,
         late_by: Literal["start", "end"] = "start",
         key: str | Sequence[str] | None = None,
@@ -70,6 +72,10 @@ class IntervalMatcher:
             lateness: How far before the clock an event may be without being late. None: no event is late, and nothing
                 is final or forgotten before `finish`.
             late_by: The time of an event that is compared with the clock.
+            event_id: The column that identifies an event. Then a row whose end is NULL opens an event, and a later row
+                with the same id closes it. An opening row is late by its start, a closing row by its end.
+            open_for: With `event_id`: how long an event may be open. A longer one is an error or, with nulls="drop",
+                dropped and counted, and its matches are retracted. None: any time.
             frequencies: Type → how often it occurs, in any unit. The order of joins depends on it.
 
         The other arguments and the errors are as in `detect`.
@@ -86,6 +92,7 @@ class IntervalMatcher:
         request = request_of(
             _one(pattern),
             time=time,
+            event_id=event_id,
             key=key,
             columns=columns,
             limits=limits,
@@ -98,14 +105,26 @@ class IntervalMatcher:
         if late_by not in ("start", "end"):
             raise SchemaError(f"late_by is 'start' or 'end', got {late_by!r}")
         length = None if lateness is None else _length(lateness)
-        resolution = request.time_resolution
-        options = ServiceOptions(known, length, late_by, frequencies=frequencies, time_resolution=resolution)
+        if open_for is not None and event_id is None:
+            raise SchemaError("open_for: events are open only where rows open them: name their id with event_id=…")
+        if event_id is not None and limits is not None and limits.on_limit == "drop":
+            raise SchemaError("limits: on_limit='drop' is not possible with event_id; a limit is an error there")
+        options = ServiceOptions(
+            known,
+            length,
+            late_by,
+            open_for=None if open_for is None else _length(open_for, "open_for"),
+            drops=nulls == "drop",
+            frequencies=frequencies,
+            time_resolution=request.time_resolution,
+        )
         self._host = TableMatcher(request, known, options)
         self._frequencies = frequencies
 
     def process(self, events: object) -> pa.Table:
         """The changes that the events make: rows with `kind` insertion, retraction or late. A retraction has the
-        match_id of the insertion that it retracts.
+        match_id of the insertion that it retracts. With `event_id` also completion: an end that was not known when the
+        match with this match_id was inserted.
 
         The events of a call are processed in the order of their ends, not of the rows: none is late because of how the
         table is sorted.
@@ -178,8 +197,8 @@ def _one(pattern: object) -> IntervalPattern:
     return pattern
 
 
-def _length(lateness: str | timedelta) -> timedelta:
+def _length(length: str | timedelta, argument: str = "lateness") -> timedelta:
     try:
-        return parse_duration(lateness, or_zero=True)
+        return parse_duration(length, or_zero=True)
     except PatternError as error:
-        raise SchemaError(f"lateness: {error}") from None
+        raise SchemaError(f"{argument}: {error}") from None

@@ -12,7 +12,7 @@ from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, MASK, TIME, VALUE_PRE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.kernel.consistency_reference import LogEntry
 from cepheid.kernel.intervals.reference import Interval
-from cepheid.kernel.stages.python_events import script_values
+from cepheid.kernel.scripts.python_values import script_values
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.snapshot import restored

@@ -18,6 +18,8 @@ MASK = "_mask"
 LIFTED_BITS = (1 << 62) - 1
 """All bits of a mask but the last, in which a host may mark events (`CompiledPattern.may_start`)."""
 ORDINAL = "_ordinal"
+EVENT_ID = "_id"
+"""What identifies an event, where a column does (`Schema.event_id`)."""
 NUMBER = "_number"
 """The number of the event among those given, from 0. Batches of finite tables in process have it if the output needs
 it.
@@ -88,6 +90,10 @@ class Schema:
     """Whether events of equal time are in the order in which they come; there is no `sequence` then."""
     directions: tuple[Direction, ...] = ()
     """One for each column of the sequence; if empty, all are ascending with NULL last."""
+    event_id: str | None = None
+    """The column that identifies an event, for events with a start and an end. Then one row may open an event, and
+    another one close it. None: key, times and content identify an event.
+    """
 
     @property
     def times(self) -> tuple[str, ...]:

@@ -82,6 +82,10 @@ class ServiceOptions:
     late_by: LateBy = "start"
     consistency: Consistency | None = None
     """None: the pattern's consistency. For a pattern without one: only certain matches, and no column for changes."""
+    open_for: timedelta | None = None
+    """How long an event may be open, where rows open and close events; None: any time."""
+    drops: bool = False
+    """Whether rows and events that cannot be used are dropped there and counted; otherwise they are an error."""
     frequencies: Mapping[str, float] | None = None
     """Event type → the number of its events, in any unit."""
     time_resolution: str | None = None

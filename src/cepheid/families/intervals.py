@@ -193,8 +193,21 @@ class Intervals(Family):
 
     def service(self, plan: IntervalPlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
         from cepheid.families.compatibility import resolution_of
+        from cepheid.matchers.intervals.open_service import OpenIntervalServiceMatcher
         from cepheid.matchers.intervals.service import IntervalServiceMatcher
 
+        if plan.schema.event_id is not None:
+            return OpenIntervalServiceMatcher(
+                plan,
+                options.lateness,
+                End(options.late_by),
+                open_for=options.open_for,
+                drops=options.drops,
+                frequencies=options.frequencies,
+                columns=options.columns,
+                zone=zone,
+                parts=resolution_of(options),
+            )
         return IntervalServiceMatcher(
             plan,
             options.lateness,

@@ -82,7 +82,7 @@ def emission_log(
         for match in [match for match in out if match not in now]:
             del out[match]
             yield LogEntry("arrive", position, "-", match)
-        certain = {m: life for m, life in now.items() if _may_be_emitted(life, clock - delay, consistency)}
+        certain = {m: life for m, life in now.items() if may_be_emitted(life, clock - delay, consistency)}
         yield from _inserted("arrive", position, certain, out)
     now = matches(accepted, NEVER)
     for match in [match for match in out if match not in now]:
@@ -91,7 +91,7 @@ def emission_log(
     yield from _inserted("eos", len(arrivals), now, out)
 
 
-def _may_be_emitted(life: Life, horizon: float, consistency: Consistency) -> bool:
+def may_be_emitted(life: Life, horizon: float, consistency: Consistency) -> bool:
     """Whether the consistency lets the match be emitted. `horizon` is the least lateness time that an event may still
     have.
     """

@@ -114,13 +114,19 @@ class IntervalCounts(ReadCounts):
 
     reversed: int = 0
     """Events with key and times whose end is before their start, dropped."""
+    unclosed: int = 0
+    """With `event_id`: opened events that no row has closed in time, dropped."""
+    repeated: int = 0
+    """With `event_id`: rows without an id, further rows of an id, and rows that close no open event, dropped."""
 
     @property
     def unusable(self) -> str:
-        if not self.reversed:
+        if not (self.reversed or self.unclosed or self.repeated):
             return super().unusable
         nulls = (self.null_keys, "events without key"), (self.null_times, "without time")
-        return in_words(*nulls, (self.reversed, "that end before they start"))
+        by_id = (self.unclosed, "that no row closes"), (self.repeated, "rows whose id is missing, repeated or not open")
+        found = [*nulls, (self.reversed, "that end before they start"), *by_id]
+        return in_words(*(one for one in found[:3]), *(one for one in found[3:] if one[0]))
 
 
 @dataclass(frozen=True)

@@ -346,6 +346,18 @@ class LiveMatcher(Protocol):
         """
 
 
+class RowsMatcher(Protocol):
+    """What a ServiceMatcher has besides if rows open and close events."""
+
+    def read(self, rows: pa.Table, times: tuple[pa.ChunkedArray, ...]) -> tuple[pa.Table, tuple[pa.ChunkedArray, ...]]:
+        """Reads the rows of one call, with their starts and ends. Returns the events to lift, with their times;
+        `process` takes them next.
+
+        Raises:
+            EventError: a row cannot be used, or an event is open for too long.
+        """
+
+
 class ServiceMatcher(Protocol):
     """Finds one pattern in tables of events that the user's own service passes. Only the caller has a clock.
 

@@ -33,8 +33,10 @@ MOST_BYTES = 1 << 31
 """The most bytes of texts in a column, nearly."""
 
 MATCH, TIMEOUT, NO_MATCH, INCONSISTENT, LATE = "match", "timeout", "no_match", "inconsistent", "late"
-INSERTION, RETRACTION = "insertion", "retraction"
-"""Kinds of rows. If matches may be retracted, they are emitted as insertions and retractions."""
+INSERTION, RETRACTION, COMPLETION = "insertion", "retraction", "completion"
+"""Kinds of rows. If matches may be retracted, they are emitted as insertions and retractions. A completion has an end
+of a match that was not known when it was inserted.
+"""
 
 
 def merged(columns: Sequence[Sequence[C]], last: Sequence[str] = ("event",)) -> list[C]:

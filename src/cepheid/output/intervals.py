@@ -7,11 +7,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.events.batch import END, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch
+from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch
 from cepheid.events.identity import DIGEST_SIZE, canonical_parts
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
-from cepheid.kernel.intervals.layout import BEGINNING, INSERTION, LATE, RETRACTION, EmittedIntervals
+from cepheid.kernel.intervals.layout import (
+    BEGINNING,
+    COMPLETION,
+    INSERTION,
+    LATE,
+    OPEN_END,
+    RETRACTION,
+    EmittedIntervals,
+)
 from cepheid.output import common
 from cepheid.output.common import MATCH, event_structs, event_type
 from cepheid.output.events import Taken, events_column, events_field
@@ -20,7 +28,12 @@ from cepheid.output.typed import as_typed
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.reserved import LEADING, PATTERN
 
-KINDS = {LATE: common.LATE, INSERTION: common.INSERTION, RETRACTION: common.RETRACTION}
+KINDS = {
+    LATE: common.LATE,
+    INSERTION: common.INSERTION,
+    RETRACTION: common.RETRACTION,
+    COMPLETION: common.COMPLETION,
+}
 
 
 def row_schema(plan: IntervalPlan) -> pa.Schema:
@@ -78,7 +91,8 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
         pa.array([plan.pattern.name] * count, pa.string()),
         _match_ids(plan, known, late, first, variables),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
-        *(_times(times, late) for times in (emitted.start, emitted.end)),
+        _times(emitted.start, late),
+        _times(emitted.end, late | (emitted.end == OPEN_END)),
         _times(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
     ]
     if plan.rows_per == "event":
@@ -118,8 +132,10 @@ def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArra
 
 def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
     """The columns that identify an event, together with an ordinal among equal events: its key, its times and its
-    chosen columns.
+    chosen columns. If a column identifies events, it alone does.
     """
+    if plan.schema.event_id is not None:
+        return [events.column(EVENT_ID)]
     known = *plan.schema.key, *plan.schema.times
     chosen = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
     return [*events.keys, events.column(TIME), events.column(END), *chosen]

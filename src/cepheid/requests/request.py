@@ -64,6 +64,8 @@ class Request:
     """None: processing order."""
     end: str | None = None
     """For events with a start and an end: the column of the end. Then `time` is the column of the start."""
+    event_id: str | None = None
+    """For events with a start and an end: the column that identifies an event."""
     named: bool = False
     """Whether the patterns were given by name."""
     sequence: tuple[str, ...] = ()
@@ -134,6 +136,7 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
         request.end,
         request.in_row_order,
         tuple(item.direction for item in items),
+        event_id=request.event_id,
     )
     return request.family.build(
         request.patterns,

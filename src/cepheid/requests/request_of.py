@@ -19,6 +19,7 @@ from cepheid.requests.arguments import (
     checked_lateness,
     checked_limits,
     checked_memory,
+    checked_name,
     checked_names,
     checked_nulls,
     checked_outputs,
@@ -45,6 +46,7 @@ def request_of(
     *,
     time: str | Sequence[str] | EllipsisType | None = ...,
     key: str | Sequence[str] | None = None,
+    event_id: str | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -91,6 +93,7 @@ def request_of(
         key=checked_key(key, faults, with_outputs=in_one_table, with_cause=with_cause),
         time=start,
         end=end,
+        event_id=None if event_id is None else checked_name("event_id", event_id, faults),
         sequence=checked_sequence(sequence, faults),
         in_row_order=sequence is ROW_ORDER,
         columns=None if columns is None else checked_names("columns", columns, faults),
@@ -117,6 +120,12 @@ def request_of(
     )
     if worker_memory is not None and request.workers == 1:
         faults.append("worker_memory: it bounds several workers, as with workers=2; leave it out")
+    if event_id is not None and not family.has_ends:
+        faults.append(
+            f"event_id: it joins the rows in which an interval opens and closes; leave it out of {family.kind}"
+        )
+    if event_id is not None and rows_per == "event":
+        faults.append("rows_per: 'event' gives the rows of the table, and with event_id an event may have two")
     if unmatched and rows_per != "event":
         faults.append("unmatched: rows of matches have no events without one; give rows_per='event' with it")
     if time is None and as_of is not None:

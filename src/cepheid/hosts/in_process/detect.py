@@ -22,6 +22,7 @@ from cepheid.hosts.in_process.prepare import (
     as_batch,
     evaluated,
     in_order_of_arrival,
+    joined_by_id,
     timed,
     usable,
     with_sequence,
@@ -116,7 +117,9 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
         for warning in empty_sequences(events, plans.schema):
             warn(warning)
     given = with_numbers(events) if request.numbered else events
-    usable_events, read = usable(timed(given, request), plans.schema, request.nulls, until)
+    times, by_id = joined_by_id(timed(given, request), plans.schema, request.nulls)
+    usable_events, read = usable(times, plans.schema, request.nulls, until)
+    read |= by_id
     return Prepared(request, plans, compiled, events, usable_events, read, until, engine, warned, HeldBits())
 
 

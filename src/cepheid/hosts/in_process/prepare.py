@@ -17,6 +17,7 @@ from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import (
     COMPUTED,
     END,
+    EVENT_ID,
     EVENT_PREFIX,
     FINER,
     KEY_PREFIX,
@@ -28,6 +29,7 @@ from cepheid.events.batch import (
     Schema,
     mask_column,
 )
+from cepheid.events.openings import whole_events
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
@@ -75,6 +77,26 @@ class TimedEvents:
 
 Read: TypeAlias = dict[str, int]
 """Counts: the events read, and among them those without a key, without a time, or with an end before their start."""
+
+
+def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls) -> tuple[TimedEvents, Read]:
+    """The events, each in one row: an opening row gets the end of the row that closes it, and keeps its other columns.
+    Also returns the counts of what was dropped. Without `Schema.event_id` nothing changes.
+
+    Raises:
+        EventError: an event is not closed, or a row has no id or that of another row, and `nulls` makes that an error.
+    """
+    if schema.event_id is None:
+        return events, {}
+    ids = whole(events.events.column(schema.event_id))
+    starts, ends = events.times
+    found = whole_events(ids, starts, ends, schema.event_id, drops=nulls == "drop")
+    rows, end_rows = pa.array(found.rows), pa.array(found.end_rows)
+    joined = events.events.take(rows)
+    at = joined.schema.get_field_index(schema.end)
+    joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(end_rows))
+    read = {"unclosed": found.unclosed, "repeated": found.repeated}
+    return TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read
 
 
 def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None = None) -> tuple[TimedEvents, Read]:
@@ -264,6 +286,8 @@ def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
         **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
     }
+    if plan.schema.event_id is not None:
+        columns[EVENT_ID] = events.column(plan.schema.event_id)
     columns |= {name: events.column(name) for name in (NUMBER, FINER) if name in events.schema.names}
     if plan.functions:
         ours = (ARRIVAL, NUMBER, FINER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import cast
 
 import pyarrow as pa
 
@@ -17,10 +18,19 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, warn_of_repeated_hours
 from cepheid.hosts.in_process.failure_guard import FailureGuard
 from cepheid.hosts.in_process.given_types import in_types_of, sources
-from cepheid.hosts.in_process.prepare import Read, in_order_of_arrival, lifted, timed, usable, with_sequence
+from cepheid.hosts.in_process.prepare import (
+    Read,
+    TimedEvents,
+    in_order_of_arrival,
+    lifted,
+    timed,
+    usable,
+    with_sequence,
+)
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.counts import ReadCounts
+from cepheid.matchers.protocols import RowsMatcher
 from cepheid.matchers.snapshot import restoring
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan
@@ -55,10 +65,23 @@ class TableMatcher(FailureGuard):
 
     def process(self, events: pa.Table) -> pa.Table:
         """Processes the events and returns the rows that become certain."""
+        if self._request.event_id is not None:
+            return self._process_rows(events)
         events, _ = in_order_of_arrival(events, self._asked, self._read["events"])
         batch, read = self._batch(events)
         with self._changing():
             self._read = _sum(self._read, read)
+            rows = self._output(self.matcher.process(batch))
+        return self._warned(rows)
+
+    def _process_rows(self, events: pa.Table) -> pa.Table:
+        """Processes rows that open and close events."""
+        given = timed(fitted(events, self._used), self._request)
+        with self._changing():
+            self._read["events"] += len(given)
+            found = TimedEvents(*cast("RowsMatcher", self.matcher).read(given.events, given.times))
+            batch = lifted(found, self.plan, self._engine)
+            check_times(batch, TIME, END)
             rows = self._output(self.matcher.process(batch))
         return self._warned(rows)
 
@@ -117,6 +140,11 @@ class TableMatcher(FailureGuard):
         batch = lifted(given, self.plan, self._engine)
         check_times(batch, *(TIME, END)[: max(1, len(self.plan.schema.times))])
         return batch, read
+
+    @property
+    def _used(self) -> pa.Schema:
+        """The columns that are needed."""
+        return pa.schema([self._columns.field(name) for name in used_columns(self.plan)])
 
     def _warned(self, rows: pa.Table) -> pa.Table:
         """Warns about the rows. Called after the state has changed completely, because a warning may be an error."""

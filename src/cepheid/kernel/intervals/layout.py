@@ -16,7 +16,9 @@ JoinCursor: TypeAlias = Any
 
 BEGINNING = -FREE
 """The clock before the first event."""
-LATE, INSERTION, RETRACTION = 0, 1, -1
+OPEN_END = FREE // 4
+"""The end of an event that is still open: after all times."""
+LATE, INSERTION, RETRACTION, COMPLETION = 0, 1, -1, 2
 
 
 class IntervalEvents(NamedTuple):
@@ -108,7 +110,7 @@ class EmittedIntervals(NamedTuple):
     event: Ints
     """(m,) the position of the arrival."""
     sign: Ints
-    """(m,) LATE, INSERTION or RETRACTION."""
+    """(m,) LATE, INSERTION, RETRACTION or COMPLETION."""
     clock: Ints
     """(m,) the clock at that time."""
     start: Ints

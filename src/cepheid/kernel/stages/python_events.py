@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from cepheid.errors import EventError
 from cepheid.events.batch import MASK, ROW_PREFIX, TIME, Batch
-from cepheid.events.identity import as_integers
 from cepheid.kernel.reference_events import Event
 from cepheid.kernel.scripts.python_functions import SeenEvent, Value
+from cepheid.kernel.scripts.python_values import script_values
 
 _AT_ONCE = 4096
 """How many events are converted to Python values at a time: these take far more memory than Arrow's."""
@@ -51,15 +51,3 @@ def _seen_values(column: pa.Array, name: str) -> list[Value]:
     except (OverflowError, ValueError) as error:
         message = f"a value in column {name!r} cannot become a Python value, as functions need it: {error}"
         raise EventError(f"{message}. Is it a placeholder? Make it NULL") from error
-
-
-def script_values(column: pa.Array) -> list[Value]:
-    """Values as scripts take them: decimals as scaled integers, times in microseconds, dates in days."""
-    if pa.types.is_decimal(column.type):
-        scale = column.type.scale
-        return [None if value is None else int(value.scaleb(scale)) for value in column.to_pylist()]
-    numbers = None if pa.types.is_boolean(column.type) else as_integers(column)
-    if numbers is None:
-        return list(column.to_pylist())
-    present = column.is_valid().to_pylist()
-    return [number if there else None for number, there in zip(numbers.tolist(), present, strict=True)]

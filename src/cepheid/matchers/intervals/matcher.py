@@ -230,9 +230,12 @@ class LiveIntervalMatcher:
     def _rows(self, emitted: EmittedIntervals) -> pa.Table:
         if not len(emitted.event):
             return row_schema(self.pattern.plan).empty_table()
-        late = emitted.sign == LATE
         if self.pattern.external_clock:
             emitted = emitted._replace(clock=self._made_at(emitted))
+        return self._placed_rows(emitted)
+
+    def _placed_rows(self, emitted: EmittedIntervals) -> pa.Table:
+        late = emitted.sign == LATE
         involved = np.concatenate([emitted.event[late].astype(np.int32), emitted.match[~late].ravel()])
         positions = distinct(involved, len(self.working_set))
         place = np.full(len(self.working_set), -1, np.int32)

@@ -133,6 +133,8 @@ def _repeats(pattern: IntervalPattern) -> bool:
 
 def _time_faults(schema: Schema) -> Iterator[str]:
     names = schema.columns.names
+    if schema.event_id is not None and schema.event_id not in names:
+        yield f"event_id: no column named {schema.event_id!r}. {did_you_mean(schema.event_id, names)}"
     for name in schema.times:
         if name not in names:
             yield f"time: no column named {name!r}. {did_you_mean(name, names)}"

@@ -1,0 +1,170 @@
+"""The definition of events that are known by their start: all completions of the open ends, each with plain Python.
+
+Rows arrive one by one. An opening row has no end, a closing row gives an open event its end, and a whole row has both.
+An open event may still end at any time from its start on; when the clock has passed, not before the clock minus the
+delay, as a closing row with an earlier end would be late. A match is *certain* from a time on if it holds whatever the
+open ends turn out to be, none of them before that time. What reads an open end in SQL waits for it.
+
+Real time emits what is certain from the clock on, and retracts it if a later row proves it wrong. The other
+consistencies emit what is certain from the clock minus the delay on, if no event that is not late could forbid it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Life, LogEntry, may_be_emitted
+from cepheid.kernel.intervals.reference import Interval, Match, life, matches
+from cepheid.lang.consistency import Consistency, End
+from cepheid.plan.intervals.ends import reads_end
+from cepheid.plan.intervals.plan import IntervalPlan
+
+_FAR = 1 << 50
+"""Microseconds after all times."""
+
+
+class Row(NamedTuple):
+    """An arrival: an event's number, and what its row has."""
+
+    event: int
+    has_start: bool
+    has_end: bool
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What the accepted rows say."""
+
+    plan: IntervalPlan
+    events: Sequence[Interval]
+    """The whole events. Only what the rows of `opened` and `closed` tell is read."""
+    opened: frozenset[int]
+    """Events whose end is not known."""
+    closed: frozenset[int]
+
+    def certain(self, ends_from: float) -> dict[Match, Life]:
+        """The matches that hold in every completion with open ends from this time on, as numbers of events; each with
+        the latest times of all completions.
+        """
+        there = sorted(self.opened | self.closed)
+        found: dict[Match, Life] | None = None
+        for ends in product(*(self._ends(number, ends_from) for number in there)):
+            events = [self._completed(number, end) for number, end in zip(there, ends, strict=True)]
+            now = {match: life(self.plan, match, events, self.lateness) for match in matches(self.plan, events)}
+            found = now if found is None else {m: _later(now[m], other) for m, other in found.items() if m in now}
+        placed = {tuple(there[i] for i in match): life_ for match, life_ in (found or {}).items()}
+        return {match: life_ for match, life_ in placed.items() if not self._waits(match)}
+
+    lateness: End = End.START
+
+    def _ends(self, number: int, ends_from: float) -> list[int]:
+        """One end of each kind that an event may have: around each known time, and after all."""
+        event = self.events[number]
+        if number in self.closed:
+            return [event.end]
+        known = {self.events[i].start for i in self.opened | self.closed} | {self.events[i].end for i in self.closed}
+        least = max(event.start, int(max(ends_from, -_FAR)))
+        count = len(self.opened)
+        near = {time + i for time in (*known, least, _FAR) for i in range(-1, count + 1)}
+        return sorted(time for time in near if time >= least)
+
+    def _completed(self, number: int, end: int) -> Interval:
+        event = self.events[number]
+        if number in self.closed:
+            return event
+        reads = reads_end(self.plan)
+        return event._replace(end=end, mask=event.mask & ~reads.bits)
+
+    def _waits(self, match: Match) -> bool:
+        """Whether a condition of the match reads an end that is not known."""
+        values = reads_end(self.plan).scripts
+        return any(
+            match[variable] in self.opened
+            for script, variables in zip(self.plan.scripts, values, strict=True)
+            for variable in variables
+        )
+
+
+def _later(one: Life, other: Life) -> Life:
+    return Life(max(one.end, other.end), max(one.forbidden_until, other.forbidden_until))
+
+
+def open_log(
+    plan: IntervalPlan,
+    events: Sequence[Interval],
+    rows: Sequence[Row],
+    *,
+    delay: float,
+    lateness: End,
+    consistency: Consistency,
+    switches: Mapping[int, Consistency] | None = None,
+    open_for: float = NEVER,
+) -> Iterator[LogEntry]:
+    """Yields what is emitted, in order. The signs are those of `emission_log`, and = for an end that has become known,
+    of an emitted match.
+    """
+    known = _Known(plan, events, frozenset(), frozenset(), lateness)
+    clock: float = ALWAYS
+    out: dict[Match, None] = {}
+    for position, row in enumerate(rows):
+        if switches and position in switches:
+            consistency = switches[position]
+            if consistency is Consistency.REALTIME:
+                yield from _inserted("switch", position, _emitted(known, clock, delay, consistency), out)
+        event = events[row.event]
+        closes = row.has_end and row.event in known.opened
+        if not closes and not row.has_start:
+            continue  # its opening row was late, or the event was open for too long
+        by_end = closes or (row.has_end and lateness is End.END)
+        if (event.end if by_end else event.start) + delay < clock:
+            yield LogEntry("arrive", position, "late", row.event)
+            continue
+        clock = max(clock, event.end if row.has_end else event.start)
+        known = _with_row(known, row)
+        if closes and event.end - event.start > open_for:
+            known = _without(known, {row.event})
+        known = _without(known, {i for i in known.opened if events[i].start + open_for < clock - delay})
+        now = known.certain(clock + 1)
+        for match in [match for match in out if match not in now]:
+            del out[match]
+            yield LogEntry("arrive", position, "-", match)
+        if closes:
+            yield from (LogEntry("arrive", position, "=", match) for match in out if row.event in match)
+        yield from _inserted("arrive", position, _emitted(known, clock, delay, consistency), out)
+    now = _without(known, set(known.opened)).certain(NEVER)
+    for match in [match for match in out if match not in now]:
+        del out[match]
+        yield LogEntry("eos", len(rows), "-", match)
+    yield from _inserted("eos", len(rows), now, out)
+
+
+def _emitted(known: _Known, clock: float, delay: float, consistency: Consistency) -> list[Match]:
+    """The matches that the consistency lets be emitted."""
+    if consistency is Consistency.REALTIME:
+        return [*known.certain(clock + 1)]
+    found = known.certain(clock - delay)
+    whole = [match for match in found if consistency is Consistency.EARLIEST or not known.opened.intersection(match)]
+    return [match for match in whole if may_be_emitted(found[match], clock - delay, consistency)]
+
+
+def _with_row(known: _Known, row: Row) -> _Known:
+    number = frozenset({row.event})
+    if not row.has_end:
+        return _Known(known.plan, known.events, known.opened | number, known.closed, known.lateness)
+    return _Known(known.plan, known.events, known.opened - number, known.closed | number, known.lateness)
+
+
+def _without(known: _Known, numbers: set[int]) -> _Known:
+    return _Known(known.plan, known.events, known.opened - numbers, known.closed - numbers, known.lateness)
+
+
+def _inserted(
+    when: str, position: int, found: Sequence[Match] | Mapping[Match, Life], out: dict[Match, None]
+) -> Iterator[LogEntry]:
+    for match in found:
+        if match not in out:
+            out[match] = None
+            yield LogEntry(when, position, "+", match)

@@ -1,0 +1,136 @@
+"""The matches of events that rows open and close: those that are emitted, and those that wait to be certain."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import TypeAlias
+
+from cepheid.kernel.arrays import FOREVER
+from cepheid.lang.consistency import Consistency
+
+Names: TypeAlias = tuple[bytes, ...]
+"""The ids of a match's events, one for each variable."""
+
+
+@dataclass(eq=False)
+class OpenMatch:
+    """A match that is emitted, or may be."""
+
+    names: Names
+    positions: tuple[int, ...]
+    """Of its events."""
+    key: int
+    start: int
+    end: int
+    """OPEN_END while an end is not known."""
+    is_open: bool
+    holds_from: int
+    """From when on everything that is required holds, but for negations."""
+    until: int
+    """The greatest lateness time of a later event that could forbid it."""
+    is_out: bool = False
+    forbidding: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    """What forbids it, or may: the negation's number and the event's id, and from when on the event does not."""
+
+    @property
+    def certain_from(self) -> int:
+        return max(self.holds_from, *self.forbidding.values()) if self.forbidding else self.holds_from
+
+    def is_final(self, horizon: int) -> bool:
+        """Whether no row in time can change it."""
+        return not self.is_open and max(self.until, self.certain_from - 1) < horizon
+
+
+class OpenMatches:
+    """The matches by their events and by their key, and a heap of those that wait."""
+
+    def __init__(self, consistency: Consistency) -> None:
+        self._consistency = consistency
+        self.all: dict[Names, OpenMatch] = {}
+        self._of_event: dict[bytes, dict[Names, None]] = defaultdict(dict)
+        self._of_key: dict[int, dict[Names, None]] = defaultdict(dict)
+        self._waiting: list[tuple[int, int, OpenMatch]] = []
+        """Some of them are outdated."""
+        self._pushed = 0
+
+    @property
+    def consistency(self) -> Consistency:
+        return self._consistency
+
+    @consistency.setter
+    def consistency(self, consistency: Consistency) -> None:
+        self._consistency = consistency
+        self._waiting = []
+        for match in self.all.values():
+            self.wait(match)
+
+    def add(self, match: OpenMatch) -> None:
+        self.all[match.names] = match
+        self._of_key[match.key][match.names] = None
+        for name in match.names:
+            self._of_event[name][match.names] = None
+        self.wait(match)
+
+    def remove(self, match: OpenMatch) -> None:
+        del self.all[match.names]
+        _discard(self._of_key, match.key, match.names)
+        for name in match.names:
+            _discard(self._of_event, name, match.names)
+
+    def with_event(self, name: bytes) -> list[OpenMatch]:
+        return [self.all[names] for names in self._of_event.get(name, ())]
+
+    def with_key(self, key: int) -> list[OpenMatch]:
+        return [self.all[names] for names in self._of_key.get(key, ())]
+
+    def wait(self, match: OpenMatch) -> None:
+        """Puts the match among those that wait, if it is to be emitted at some time."""
+        if not match.is_out and (due := self._due(match)) < FOREVER:
+            self._pushed += 1
+            heappush(self._waiting, (due, self._pushed, match))
+        if len(self._waiting) > 64 + 4 * len(self.all):
+            self._waiting = [one for one in self._waiting if self._is_current(one)]
+            heapify(self._waiting)
+
+    def ready(self, clock: int, horizon: int) -> list[OpenMatch]:
+        """Takes out the matches that are to be emitted with the clock at this time, by (end, start, ids)."""
+        limit = clock if self._consistency is Consistency.REALTIME else horizon - 1
+        found = []
+        while self._waiting and self._waiting[0][0] <= limit:
+            entry = heappop(self._waiting)
+            if self._is_current(entry):
+                entry[2].is_out = True
+                found.append(entry[2])
+        return sorted(found, key=lambda match: (match.end, match.start, match.names))
+
+    def _is_current(self, entry: tuple[int, int, OpenMatch]) -> bool:
+        due, _, match = entry
+        return self.all.get(match.names) is match and not match.is_out and due == self._due(match)
+
+    def _due(self, match: OpenMatch) -> int:
+        """The match is emitted when the clock (in real time) reaches this time, or the clock minus the delay is after
+        it.
+        """
+        certain = match.certain_from - 1
+        if self._consistency is Consistency.REALTIME:
+            return certain
+        if self._consistency is Consistency.EARLIEST:
+            return max(match.until, certain)
+        return FOREVER if match.is_open else max(match.end, match.until, certain)
+
+
+def _discard(
+    index: dict[bytes, dict[Names, None]] | dict[int, dict[Names, None]], at: bytes | int, names: Names
+) -> None:
+    found = index[at]  # type: ignore[index]
+    del found[names]
+    if not found:
+        del index[at]  # type: ignore[arg-type]
+
+
+def forgettable(matches: OpenMatches, horizon: int) -> Iterator[OpenMatch]:
+    """The emitted matches that are final."""
+    return (match for match in [*matches.all.values()] if match.is_out and match.is_final(horizon))

@@ -1,0 +1,241 @@
+"""Events that one row opens and another one closes, through the public calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tests.intervals.events import NAMES, Row, interval_pattern, matcher, table
+
+from cepheid.detect import detect
+from cepheid.errors import CepheidWarning, EventError, PatternError, SchemaError, SnapshotError
+from cepheid.intervals import IntervalMatcher
+from cepheid.matchers.counts import IntervalCounts
+from cepheid.requests.report import Report
+
+CHAIN = "EVENT PAL((A a overlap B b) before C c) WITHIN 1 minute OF STARTS"
+ROWS: list[Row] = [
+    ("A", 0, None, "a1"),
+    ("B", 3, None, "b1"),
+    (None, None, 4, "a1"),
+    (None, None, 6, "b1"),
+    ("C", 9, None, "c1"),
+    ("A", 10, 11, "z1"),
+    (None, None, 14, "c1"),
+]
+"""a1 overlaps b1, and c1 comes after both."""
+
+
+def by_id(pattern: str, lateness: str | None = "5 seconds", **options: Any) -> IntervalMatcher:
+    return matcher(pattern, lateness, event_id="id", **({"open_for": "1 hour"} | options))
+
+
+def told(rows: pa.Table) -> list[tuple[str, ...]]:
+    """The kind of each row, and the ids of its events; an event that is still open has an asterisk."""
+    variables = [name for name in rows.schema.names if len(name) == 1]
+    return [
+        (row["kind"], row["event"]["id"])
+        if row["kind"] == "late"
+        else (row["kind"], *(row[v]["id"] + "*" * (row[v]["ends"] is None) for v in variables))
+        for row in rows.to_pylist()
+    ]
+
+
+def each(live: IntervalMatcher, rows: Sequence[Row]) -> list[tuple[int, tuple[str, ...]]]:
+    """What each row makes, with the row's number."""
+    return [(number, one) for number, row in enumerate(rows) for one in told(live.process(table([row])))]
+
+
+@pytest.mark.parametrize(
+    ("consistency", "expected"),
+    [
+        ("realtime", [(4, ("insertion", "a1", "b1", "c1*")), (6, ("completion", "a1", "b1", "c1"))]),
+        ("earliest", [(4, ("insertion", "a1", "b1", "c1*")), (6, ("completion", "a1", "b1", "c1"))]),
+        ("conservative", []),
+    ],
+)
+def test_a_match_comes_as_soon_as_its_relations_are_certain(
+    consistency: str, expected: list[tuple[int, tuple[str, ...]]]
+) -> None:
+    """`(A overlap B) before C` is certain once C has started. A row of kind completion follows with its end, and a
+    conservative matcher waits for all ends.
+    """
+    live = by_id(f"{CHAIN} CONSISTENCY {consistency}")
+    assert each(live, ROWS) == expected
+    assert told(live.advance_time("1970-01-01T00:00:20")) == [("insertion", "a1", "b1", "c1")] * (not expected)
+
+
+def test_rows_of_a_match_have_one_id() -> None:
+    """Insertion and completion have the match_id that `detect` gives the whole events; match_end is NULL until then."""
+    live = by_id(f"{CHAIN} CONSISTENCY earliest")
+    first, last = pa.concat_tables([live.process(table([row])) for row in ROWS]).to_pylist()
+    assert (first["match_end"], first["detected_at"].timestamp()) == (None, 9)
+    assert (last["match_end"].timestamp(), last["detected_at"].timestamp()) == (14, 14)
+    whole = [("A", 0, 4, "a1"), ("B", 3, 6, "b1"), ("C", 9, 14, "c1"), ("A", 10, 11, "z1")]
+    for rows in (ROWS, whole):
+        (match,) = detect(table(rows), interval_pattern(CHAIN), event_id="id", **NAMES).to_pylist()
+        assert first["match_id"] == last["match_id"] == match["match_id"]
+
+
+def test_real_time_retracts_what_an_end_proves_wrong() -> None:
+    """In real time an open end lies after the clock. A closing row with an earlier end shows that it did not;
+    `earliest` waits until no row in time can have such an end.
+    """
+    rows: list[Row] = [("A", 0, None, "a1"), ("B", 1, None, "b1"), (None, None, 6, "a1"), (None, None, 4, "b1")]
+    overlap = "EVENT PAL(A a overlap B b) WITHIN 1 minute OF STARTS"
+    inserted, retracted = (2, ("insertion", "a1", "b1*")), (3, ("retraction", "a1", "b1*"))
+    assert each(by_id(f"{overlap} REALTIME 1"), rows) == [inserted, retracted]
+    assert each(by_id(f"{overlap} CONSISTENCY earliest"), rows) == []
+    later: list[Row] = [*rows[:3], ("C", 11, 11, "c1"), ("C", 12, 12, "c2"), (None, None, 12, "b1")]
+    expected = [(4, ("insertion", "a1", "b1*")), (5, ("completion", "a1", "b1"))]
+    assert each(by_id(f"{overlap} CONSISTENCY earliest"), later) == expected
+
+
+@pytest.mark.parametrize("clause", ["WITHIN 1 minute", "WHERE end(c) > start(c) WITHIN 1 minute OF STARTS"])
+def test_what_needs_an_end_waits_for_it(clause: str) -> None:
+    """A plain WITHIN, and an end in a condition."""
+    live = by_id(f"EVENT PAL((A a overlap B b) before C c) {clause} REALTIME 1")
+    assert each(live, ROWS) == [(6, ("insertion", "a1", "b1", "c1"))]
+
+
+def test_an_open_event_may_forbid() -> None:
+    """A match waits while an open event may still forbid it, and comes when it can no longer."""
+    pattern = "EVENT PAL(A a, (!D d during_span), C c) RELATE a before c WITHIN 1 minute CONSISTENCY realtime"
+    rows: list[Row] = [("A", 0, 1, "a1"), ("D", 2, None, "d1"), ("C", 5, 7, "c1"), (None, None, 9, "d1")]
+    assert each(by_id(pattern), rows) == [(2, ("insertion", "a1", "c1"))]
+    assert each(by_id(pattern), [*rows[:3], (None, None, 6, "d1")])[-1] == (3, ("retraction", "a1", "c1"))
+    earliest = pattern.replace("realtime", "earliest")
+    forbidden: list[Row] = [*rows[:3], (None, None, 6, "d1"), ("B", 30, 30, "b1")]
+    assert each(by_id(earliest), forbidden) == []
+    assert each(by_id(earliest), [*rows, ("B", 30, 30, "b1")]) == [(4, ("insertion", "a1", "c1"))]
+
+
+def test_late_rows() -> None:
+    """An opening row is late by its start and a closing row by its end; it leaves the event open."""
+    live = by_id("EVENT PAL(A a) WITHIN 1 minute CONSISTENCY earliest")
+    rows: list[Row] = [("A", 0, None, "a1"), ("B", 10, 10, "b1"), (None, None, 4, "a1"), ("A", 4, None, "a2")]
+    assert each(live, rows) == [(2, ("late", "a1")), (3, ("late", "a2"))]
+    assert each(live, [(None, None, 6, "a1")]) == [(0, ("insertion", "a1"))]
+    assert (live.counts.late, live.counts.events) == (2, 5)
+
+
+def test_an_event_that_is_open_for_too_long() -> None:
+    """It is an error, or is dropped and counted, and its matches are retracted; so are events open at the end."""
+    with pytest.raises(EventError, match="an event is open for longer than open_for"):
+        each(by_id(CHAIN, open_for="10 seconds"), [*ROWS[:5], ("B", 40, 40, "b2")])
+    live = by_id(f"{CHAIN} CONSISTENCY earliest", open_for="10 seconds", nulls="drop")
+    inserted, retracted = (4, ("insertion", "a1", "b1", "c1*")), (5, ("retraction", "a1", "b1", "c1*"))
+    assert each(live, [*ROWS[:5], ("B", 40, None, "b2")]) == [inserted, retracted]
+    assert (live.counts.unclosed, live.counts.matches) == (1, 0)
+    assert told(live.finish()) == []
+    assert live.counts.unclosed == 2
+    for end, kept in ((19, 1), (20, 0)):
+        live = by_id("EVENT PAL(C c) CONSISTENCY earliest", open_for="10 seconds", nulls="drop")
+        live.process(table([("C", 9, None, "c1"), (None, None, end, "c1")]))
+        live.finish()
+        assert live.counts.matches == kept
+
+
+def test_rows_that_cannot_be_used() -> None:
+    """Without an id, with that of another event, or closing what is not open."""
+    rows: list[Row] = [
+        ("A", 0, None, None),
+        ("A", 0, None, "a1"),
+        ("A", 1, None, "a1"),
+        (None, None, 3, "a2"),
+        ("A", None, None, "a3"),
+        ("A", 4, 3, "a4"),
+        (None, None, 5, "a1"),
+        ("A", 0, 5, "a1"),
+    ]
+    live = by_id("EVENT PAL(A a) CONSISTENCY earliest", nulls="drop")
+    assert each(live, rows) == [(1, ("insertion", "a1*")), (6, ("completion", "a1"))]
+    counts = live.counts
+    assert (counts.repeated, counts.null_times, counts.reversed, counts.matches) == (4, 1, 1, 1)
+    for row in (rows[0], *rows[3:6]):
+        with pytest.raises(EventError, match="Drop such rows before, or with nulls='drop', which counts them"):
+            by_id(CHAIN).process(table([row]))
+
+
+def test_tables_with_opening_and_closing_rows() -> None:
+    """`detect` joins the two rows of an event, in any order; events without both are an error or counted."""
+    pattern = interval_pattern(CHAIN)
+    assert len(detect(table(ROWS[::-1]), pattern, event_id="id", **NAMES)) == 1
+    broken = [*ROWS[:6], ("A", 0, None, "a1"), ("B", 1, 2, None)]
+    with pytest.raises(EventError, match=r"1 events are opened and no row closes them \(id: 'c1'\); 2 rows have no id"):
+        detect(table(broken), pattern, event_id="id", **NAMES)
+    report = Report()
+    detect(table(broken), pattern, event_id="id", nulls="drop", report=report, **NAMES)
+    assert report.counts == IntervalCounts(events=3, unclosed=1, repeated=2)
+    with pytest.warns(
+        CepheidWarning, match="1 that no row closes and 2 rows whose id is missing, repeated or not open"
+    ):
+        detect(table(broken), pattern, event_id="id", nulls="drop", **NAMES)
+
+
+def test_what_is_refused() -> None:
+    """Without `event_id` a NULL end is an error as before, and so are arguments that do not fit."""
+    with pytest.raises(EventError, match="without a time"):
+        matcher(CHAIN).process(table(ROWS))
+    with pytest.raises(SchemaError, match=r"event_id: no column named 'ids'\. Did you mean 'id'"):
+        matcher(CHAIN, event_id="ids")
+    with pytest.raises(SchemaError, match="open_for: events are open only where rows open them"):
+        matcher(CHAIN, open_for="1 hour")
+    with pytest.raises(SchemaError, match="rows_per: 'event' gives the rows of the table"):
+        detect(table(ROWS), interval_pattern(CHAIN), event_id="id", rows_per="event", **NAMES)
+    reads = "EVENT PAL(A a, (!D d gap WHERE end(d) > end(a)), B b) WITHIN 1 minute"
+    with pytest.raises(
+        PatternError, match="the condition of the negation of 'd' reads an end, which open events do no"
+    ):
+        by_id(reads)
+    with pytest.warns(CepheidWarning, match=r"events that no row closes are stored for ever\. Give open_for"):
+        by_id(CHAIN, open_for=None)
+
+
+def test_snapshots_go_on() -> None:
+    """A restored matcher emits what the original one emits: open events, their other columns, and matches are there."""
+    pattern = CHAIN.replace("WITHIN", "WHERE c.user = 'u' WITHIN") + " CONSISTENCY earliest"
+    rows = [(*row, "u") for row in ROWS]
+    for stop in range(1, len(rows)):
+        one, other = (by_id(pattern, columns=["id", "ends"]) for _ in range(2))
+        one.process(table(rows[:stop]))
+        other.restore(one.snapshot())
+        assert other.counts == one.counts
+        assert other.process(table(rows[stop:])) == one.process(table(rows[stop:]))
+    with pytest.raises(SnapshotError, match="event_id"):
+        matcher(pattern, "5 seconds", columns=["id", "ends"]).restore(one.snapshot())
+
+
+@pytest.mark.parametrize("consistency", ["earliest", "realtime", "conservative"])
+def test_the_net_output_is_that_of_the_whole_events(consistency: str) -> None:
+    """At the end, the matches inserted and not retracted are those that `detect` finds in the events that were not
+    late, with the same ids, in any division into calls; little is held.
+    """
+    random = Random(consistency)
+    rows: list[tuple[float, Row]] = []
+    for i in range(1500):
+        kind, start = random.choice("AABBCD"), i // 4 + random.randrange(6)
+        end, user, name = start + random.randrange(12), random.choice("uv"), f"e{i}"
+        delay = random.choice([0, 0, 3])
+        rows += [(start + delay, (kind, start, None, name, user)), (end + delay + 0.5, (kind, None, end, name, user))]
+    arriving = [row for _, row in sorted(rows, key=lambda one: one[0])]
+    pattern = (
+        f"EVENT PAL((A a overlap B b) (!D d gap) before C c) WITHIN 12 seconds OF STARTS CONSISTENCY {consistency}"
+    )
+    live = by_id(pattern, "8 seconds", key="user", open_for="1 minute")
+    calls = [live.process(table(arriving[first : first + 30])) for first in range(0, len(arriving), 30)]
+    live.snapshot()
+    assert live.counts.held < 400
+    emitted = pa.concat_tables([*calls, live.finish()])
+    left = Counter[str]()
+    for row in emitted.select(["kind", "match_id"]).to_pylist():
+        left[row["match_id"]] += {"insertion": 1, "retraction": -1, "completion": 0}[row["kind"]]
+    expected = detect(table(arriving), interval_pattern(pattern), key="user", event_id="id", **NAMES)
+    assert live.counts.late == 0
+    assert sorted(left.elements()) == sorted(expected.column("match_id").to_pylist())
+    assert live.counts.matches == len(expected) > 200
+    assert ("completion" in emitted.column("kind").to_pylist()) == (consistency != "conservative")
