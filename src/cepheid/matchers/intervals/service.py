@@ -21,7 +21,7 @@ from cepheid.lang.intervals.printer import interval_text
 from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.intervals.runner import WHY_UNLISTED
-from cepheid.matchers.snapshot import fitting, restored
+from cepheid.matchers.snapshot import fitting, restored, stored_number
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -106,7 +106,7 @@ class IntervalServiceMatcher:
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         matcher, kept = restored(LiveIntervalMatcher(self._compiled), data, self._made_for, columns)
         with fitting():  # older snapshots also have the counts of other kinds of pattern
-            counts = {field.name: int(kept[field.name]) for field in fields(IntervalCounts)}
+            counts = {field.name: stored_number(kept[field.name]) for field in fields(IntervalCounts)}
         self._matcher, self._matches = matcher, counts["matches"]
         return counts
 
