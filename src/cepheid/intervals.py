@@ -118,6 +118,7 @@ class IntervalMatcher:
             open_for=None if open_for is None else _length(open_for, "open_for"),
             drops=nulls == "drop",
             frequencies=frequencies,
+            time_resolution=request.time_resolution,
         )
         self._host = TableMatcher(request, known, options)
         self._frequencies = frequencies

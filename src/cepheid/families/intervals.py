@@ -191,6 +191,7 @@ class Intervals(Family):
         }
 
     def service(self, plan: IntervalPlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        from cepheid.families.compatibility import resolution_of
         from cepheid.matchers.intervals.open_service import OpenIntervalServiceMatcher
         from cepheid.matchers.intervals.service import IntervalServiceMatcher
 
@@ -204,6 +205,7 @@ class Intervals(Family):
                 frequencies=options.frequencies,
                 columns=options.columns,
                 zone=zone,
+                parts=resolution_of(options),
             )
         return IntervalServiceMatcher(
             plan,
@@ -212,4 +214,5 @@ class Intervals(Family):
             frequencies=options.frequencies,
             columns=options.columns,
             zone=zone,
+            parts=resolution_of(options),
         )

@@ -21,7 +21,7 @@ from cepheid.lang.intervals.printer import interval_text
 from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.intervals.runner import WHY_UNLISTED
-from cepheid.matchers.snapshot import fitting, restored
+from cepheid.matchers.snapshot import fitting, restored, stored_number
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -40,8 +40,10 @@ class IntervalServiceMatcher:
         frequencies: Mapping[str, float] | None,
         columns: pa.Schema,
         zone: str,
+        parts: Mapping[str, str],
     ) -> None:
-        """Without a lateness, nothing is certain and nothing is forgotten before the input ends.
+        """Without a lateness, nothing is certain and nothing is forgotten before the input ends. `parts` are further
+        values on which it depends whether a snapshot fits.
 
         Raises:
             PatternError: a lateness is given, but no match would be certain before the end.
@@ -59,6 +61,7 @@ class IntervalServiceMatcher:
             "delay": delay,
             "lateness": late_by.value,
             "time_zone": zone,
+            **parts,
         }
 
     @property
@@ -104,7 +107,7 @@ class IntervalServiceMatcher:
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         matcher, kept = restored(LiveIntervalMatcher(self._compiled), data, self._made_for, columns)
         with fitting():  # older snapshots also have the counts of other kinds of pattern
-            counts = {field.name: int(kept[field.name]) for field in fields(IntervalCounts)}
+            counts = {field.name: stored_number(kept[field.name]) for field in fields(IntervalCounts)}
         self._matcher, self._matches = matcher, counts["matches"]
         return counts
 
