@@ -19,7 +19,7 @@ CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql chromium ontologies tasks-data conformance functions soak kafka brick datasets distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql chromium ontologies tasks-data conformance functions fuzz soak kafka brick datasets distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,9 @@ conformance: $(READY) ## ask all cases on every host, and try thousands of rando
 
 functions: $(READY) ## compare every function in process with Spark, on thousands of generated calls in three time zones
 	@CEPHEID_ALL_CALLS=1 $(BIN)/python -m pytest -q tests/hosts/test_generated_against_spark.py
+
+fuzz: $(READY) ## mutate thousands of documents, texts, conditions, snapshots and stores: each is accepted or refused (SEED=0 CASES=2000)
+	@$(BIN)/python -m tests.fuzz $(or $(SEED),0) $(or $(CASES),2000)
 
 soak: $(READY) kafka postgresql ## kill streams 30 times each, over files and over Kafka, and while they are rebalanced, and each durable host 200 times
 	@CI=1 CEPHEID_KILLS=30 $(BIN)/python -m pytest -q --timeout 7200 tests/stream/test_kill.py tests/stream/test_rebalance.py tests/kafka/test_kill.py

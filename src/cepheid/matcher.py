@@ -109,7 +109,8 @@ class Matcher:
         endless = asked._replace(pattern=request.family.endless(asked.pattern))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         length = _length(lateness, time)
-        options = ServiceOptions(columns_of, timedelta(0) if time is None else length, consistency=changes)
+        allowed = timedelta(0) if time is None else length
+        options = ServiceOptions(columns_of, allowed, consistency=changes, time_resolution=request.time_resolution)
         self._host = TableMatcher(replace(request, patterns=(endless,)), columns_of, options)
 
     def process(self, events: object) -> pa.Table:

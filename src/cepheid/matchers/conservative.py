@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cached_property
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from cepheid.matchers.counts import Found
 from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.key_numbers import FEW_KEYS, KeyNumbers
 from cepheid.matchers.protocols import Detector
-from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
+from cepheid.matchers.snapshot import Snapshot, ids_of, stored_number, stored_numbers, to_bytes, with_columns
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.common import late_rows
@@ -189,7 +188,7 @@ class ConservativeMatcher:
         self.detector.ids = ids_of(header)
         waiting = events_of(batches, "waiting", columns)
         held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
-        self.detector.restore(arrays, held, Found(**header["found"]))
+        self.detector.restore(arrays, held, Found(**stored_numbers(header["found"])))
         self.keys = KeyNumbers.of(batches["names"])
         if sorted(self.keys.number_of.values()) != self.detector.kernel.open_keys.tolist():
             raise SnapshotError("the snapshot's keys are not those of its partial matches")
@@ -197,7 +196,7 @@ class ConservativeMatcher:
         self.watermark = Watermark.of(header, batches)
         if waiting is not None:
             self.waiting.add(waiting)
-        self.ties = index(header["counts"]["ties"])
+        self.ties = stored_number(header["counts"]["ties"])
 
     def _pass(self, time: int, events: Batch | None, *, until: int, closes: bool) -> pa.Table:
         """Visits the keys that have events, or a deadline up to `time`."""

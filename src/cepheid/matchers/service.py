@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
-from operator import index
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +20,7 @@ from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import EventCounts, MatcherCounts
 from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.matcher import RealTimeMatcher
-from cepheid.matchers.snapshot import fitting, restored
+from cepheid.matchers.snapshot import fitting, restored, stored_number, stored_numbers
 from cepheid.output.changes import FOUND
 
 
@@ -87,7 +86,7 @@ class FollowingMatcher:
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         matcher, kept = restored(self._new_matcher(), data, self._made_for, columns)
         with fitting():
-            latest, counts = index(kept["latest"]), asdict(EventCounts(**kept["counts"]))
+            latest, counts = stored_number(kept["latest"]), asdict(EventCounts(**stored_numbers(kept["counts"])))
         self._matcher, self._latest = matcher, latest
         return counts
 

@@ -34,6 +34,7 @@ _CHUNK = 1 << 23
 """The most bytes that are compressed at once."""
 _PIECE = 1 << 20
 """The most bytes of a piece."""
+_BEYOND_64_BITS = 2**63
 _START_ANEW = "Start without it, or restore one that the same kind of matcher has written"
 
 
@@ -184,6 +185,18 @@ def fitting(what: str = "the snapshot") -> Iterator[None]:
     except (AttributeError, LookupError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         detail = f"{type(error).__name__}: {error}"
         raise SnapshotError(f"{what} lacks parts, or has parts of the wrong kind ({detail})") from error
+
+
+def stored_number(value: object) -> int:
+    """A number of a header; ValueError if the value is not a whole number of 64 bits."""
+    if type(value) is not int or not -_BEYOND_64_BITS <= value < _BEYOND_64_BITS:
+        raise ValueError(f"{value!r} is not a whole number of 64 bits")
+    return value
+
+
+def stored_numbers(values: Mapping[str, object]) -> dict[str, int]:
+    """The numbers by their names; ValueError as `stored_number`."""
+    return {name: stored_number(value) for name, value in values.items()}
 
 
 _DIGESTS = ("fingerprint", "layout")

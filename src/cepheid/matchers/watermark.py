@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import total_ordering
-from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from cepheid.events.identity import canonical_bytes, key_names
 from cepheid.events.late_ordinals import LateOrdinals
 from cepheid.kernel.arrays import NO_TIME, Flags
 from cepheid.matchers.event_queue import times_of
+from cepheid.matchers.snapshot import stored_number
 
 
 class Reached(NamedTuple):
@@ -102,9 +102,11 @@ class Watermark:
     def of(header: Mapping[str, Any], batches: Mapping[str, pa.RecordBatch]) -> Watermark:
         """The watermark in a snapshot's header and batches."""
         watermark, last = Watermark(), batches.get("last")
-        watermark.late = LateOrdinals.restored(index(header["counts"]["late"]), batches.get("late"))
-        watermark.now, watermark.now_is_over = index(header["now"]), bool(header["now_is_over"])
+        watermark.late = LateOrdinals.restored(stored_number(header["counts"]["late"]), batches.get("late"))
+        watermark.now, watermark.now_is_over = stored_number(header["now"]), bool(header["now_is_over"])
         if last is not None:
+            if last.column("name").null_count or last.column("sequence").null_count:
+                raise ValueError("a key lacks its name or its sequence")
             names, sequences = last.column("name").to_pylist(), _in_numbers(last.column("sequence"))
             watermark.last = dict(zip(names, sequences, strict=True))
         return watermark

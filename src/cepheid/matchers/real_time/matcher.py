@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from cepheid.matchers.protocols import Detector
 from cepheid.matchers.real_time.journal import Journal, Segment
 from cepheid.matchers.real_time.revisions import NOTHING_ROLLED_BACK, Revisions, RolledBack
 from cepheid.matchers.real_time.rollback_points import RollbackPoints
-from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes
+from cepheid.matchers.snapshot import Snapshot, ids_of, stored_number, to_bytes
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.changes import Changes
@@ -200,8 +199,8 @@ class RealTimeMatcher:
         self.states.make_room(int(pending.keys.max(initial=-1)) + 1)
         self.detector.reported.restore(batches, "told_timeouts")
         self.watermark = Watermark.of(header, batches)
-        self.clock, self._step = index(header["clock"]), index(header["step"])
-        counts = (index(header["counts"][name]) for name in ("ties", "matches", "timeouts"))
+        self.clock, self._step = stored_number(header["clock"]), stored_number(header["step"])
+        counts = (stored_number(header["counts"][name]) for name in ("ties", "matches", "timeouts"))
         self.ties, self.revisions.matches, self.revisions.timeouts = counts
 
     def _revise(self, events: Batch | None = None) -> list[pa.RecordBatch]:
