@@ -58,6 +58,7 @@ class IntervalMatcher:
         late_by: Literal["start", "end"] = "start",
         key: str | Sequence[str] | None = None,
         columns: str | Sequence[str] | None = None,
+        measures: Mapping[str, str] | None = None,
         limits: Limits | None = None,
         time_zone: str | None = None,
         time_resolution: Resolution | None = None,
@@ -95,6 +96,7 @@ class IntervalMatcher:
             event_id=event_id,
             key=key,
             columns=columns,
+            measures=measures,
             limits=limits,
             time_zone=time_zone,
             time_resolution=time_resolution,
@@ -116,6 +118,7 @@ class IntervalMatcher:
             open_for=None if open_for is None else _length(open_for, "open_for"),
             drops=nulls == "drop",
             frequencies=frequencies,
+            time_resolution=request.time_resolution,
         )
         self._host = TableMatcher(request, known, options)
         self._frequencies = frequencies

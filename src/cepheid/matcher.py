@@ -114,8 +114,8 @@ class Matcher:
         endless = asked._replace(pattern=request.family.endless(asked.pattern))
         columns_of = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         length = _length(lateness, time)
-        in_order = time is None or time is ARRIVAL
-        options = ServiceOptions(columns_of, timedelta(0) if in_order else length, consistency=changes)
+        allowed = timedelta(0) if time is None or time is ARRIVAL else length
+        options = ServiceOptions(columns_of, allowed, consistency=changes, time_resolution=request.time_resolution)
         self._host = TableMatcher(replace(request, patterns=(endless,)), columns_of, options)
 
     def process(self, events: object, *, at: datetime | str | None = None) -> pa.Table:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from tests.hosts.test_spark_batch import UP, table
 
 from cepheid import EventError, Pattern, SchemaError, why
+from cepheid.hosts.spark.batch import why as why_on_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,9 +23,13 @@ IN_SETS = (
 ).within("30 minutes")
 
 
-def test_the_funnel_and_a_trace(spark: SparkSession) -> None:
+def shown(rows: pa.Table) -> list[str]:
+    return sorted(map(repr, rows.to_pylist()))
+
+
+def test_what_it_says_in_process(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """All numbers are those of the same events in process, where partial matches are stored one by one and where they
-    are in sets; one key is shown step by step.
+    are in sets; one key is shown step by step; near misses are the same.
     """
     events = table(400)
     frame = spark.createDataFrame(events).repartition(3)
@@ -36,8 +43,16 @@ def test_the_funnel_and_a_trace(spark: SparkSession) -> None:
     assert str(trace) == str(expected.trace({"k": "k1"}))
     with pytest.raises(SchemaError, match="trace: no event has the key"):
         found.trace({"k": "z"})
-    with pytest.raises(SchemaError, match="near misses are found in process"):
-        found.near_misses  # noqa: B018 - it raises
+    with pytest.warns(match="agree in key and time"):
+        expected, found = why(events, UP, **OPTIONS), why(frame, UP, **OPTIONS)
+    near, named = found.near_misses.toArrow(), found.near_misses.columns
+    assert found.changes.changes == expected.changes.changes
+    assert shown(near) == shown(expected.near_misses.select(named))
+    assert near.num_rows
+    assert "row_number" not in named
+    monkeypatch.setattr(why_on_spark, "MOST_COLLECTED", 399)
+    with pytest.raises(SchemaError, match="near misses: there are more than 399 events, which are not collected"):
+        replace(found).near_misses  # noqa: B018 - it raises
 
 
 def test_what_cannot_be_explained(spark: SparkSession) -> None:

@@ -16,7 +16,8 @@ import pytest
 from scripts.stored_snapshots import KINDS, TOLD, go_on, matcher_of
 from tests.live.events import SCHEMA, events, matcher
 
-from cepheid import Limits, Matcher, Pattern, Skip, SnapshotError
+from cepheid import Limits, Matcher, OccurrencePattern, Pattern, Skip, SnapshotError
+from cepheid.intervals import IntervalMatcher, interval_pattern
 from cepheid.matchers.snapshot import FORMAT, Snapshot, differences, from_bytes, to_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore:a matcher keeps what is open")
@@ -211,6 +212,27 @@ def test_another_matcher(other: Callable[[], Matcher], message: str) -> None:
     reason = refused(other(), busy().snapshot())
     assert reason.startswith("the snapshot was made for another matcher: ")
     assert message in reason
+
+
+FINE = SCHEMA.set(SCHEMA.get_field_index("at"), pa.field("at", pa.timestamp("ns", "UTC")))
+PALS = interval_pattern("EVENT PAL(a one before b two)").taxonomy("x").within("1 day")
+CUT: list[Callable[..., Any]] = [
+    lambda **how: Matcher(Pattern.begin("a"), FINE, time="at", lateness="1 second", **how),
+    lambda **how: Matcher(OccurrencePattern.of("a").taxonomy("x"), FINE, time="at", lateness="1 second", **how),
+    lambda **how: IntervalMatcher(PALS, FINE, time=("at", "at"), lateness="1 second", **how),
+]
+
+
+@pytest.mark.parametrize("made", CUT)
+@pytest.mark.parametrize(("before", "now"), [("us", None), (None, "us")])
+def test_times_cut_otherwise(made: Callable[..., Any], before: str | None, now: str | None) -> None:
+    """A snapshot of a matcher that cuts times is not for one that does not, and the other way round."""
+    data = made(time_resolution=before).snapshot()
+    with pytest.raises(SnapshotError) as caught:
+        made(time_resolution=now).restore(data)
+    change = f"time_resolution was {json.dumps(before)} and is {json.dumps(now)}"
+    assert str(caught.value).startswith(f"the snapshot was made for another matcher: {change}")
+    made(time_resolution=before).restore(data)
 
 
 def test_measures_may_change() -> None:

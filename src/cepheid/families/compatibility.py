@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from cepheid.families.family import ServiceOptions
 from cepheid.lang.document.knowledge import knowledge_digest
 from cepheid.lang.document.marked_text import Value
 from cepheid.lang.fingerprint import pattern_fingerprint
@@ -38,6 +39,11 @@ def compatibility_of(plan: PatternPlan, document: dict[str, Value], layout: str,
         "outputs": list(plan.outputs or ()),
         **rows_per_of(plan),
     }
+
+
+def resolution_of(options: ServiceOptions) -> dict[str, str]:
+    """How event times are cut, if they are: state that earlier versions stored does not say it."""
+    return {} if options.time_resolution is None else {"time_resolution": options.time_resolution}
 
 
 def rows_per_of(plan: PatternPlan) -> dict[str, str]:

@@ -88,6 +88,8 @@ class ServiceOptions:
     """Whether rows and events that cannot be used are dropped there and counted; otherwise they are an error."""
     frequencies: Mapping[str, float] | None = None
     """Event type → the number of its events, in any unit."""
+    time_resolution: str | None = None
+    """How event times are cut. A snapshot fits only where they are cut in the same way."""
 
 
 class Family(Protocol):

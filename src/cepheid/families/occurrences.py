@@ -161,13 +161,14 @@ class Occurrences(Family):
         return compatibility_of(plan, self.document(plan.pattern), layout_digest(runner.compiled), zone)
 
     def service(self, plan: OccurrencePlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        from cepheid.families.compatibility import resolution_of
         from cepheid.matchers.occurrences.detector import OccurrenceDetector
         from cepheid.matchers.service import FollowingMatcher
 
         runner = self.runner(plan, options.late_by)
         return FollowingMatcher(
             lambda: OccurrenceDetector(runner.compiled),
-            self.compatibility(runner, zone),
+            self.compatibility(runner, zone) | resolution_of(options),
             lateness=options.lateness,
             consistency=options.consistency,
             warnings=list(self.growth(plan, options.late_by)),

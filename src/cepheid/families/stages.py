@@ -254,11 +254,12 @@ class Stages(Family):
         return {**parts, "partial_matches": "in sets" if choose_representation(compiled).sets else "one by one"}
 
     def service(self, plan: Plan, options: ServiceOptions, zone: str) -> ServiceMatcher:
+        from cepheid.families.compatibility import resolution_of
         from cepheid.matchers.service import FollowingMatcher
         from cepheid.matchers.stages.detector import Detector
 
         runner = self.runner(plan, options.late_by)
-        made_for = self.compatibility(runner, zone)
+        made_for = self.compatibility(runner, zone) | resolution_of(options)
         return FollowingMatcher(
             lambda: Detector(runner.compiled), made_for, lateness=options.lateness, consistency=options.consistency
         )

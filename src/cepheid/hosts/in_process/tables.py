@@ -15,6 +15,7 @@ from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.given_types import in_types_of
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
+from cepheid.hosts.in_process.relations import from_relation, to_relation
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import repeated_names
 
@@ -63,8 +64,9 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
             frame = collected.collect()
             return _from_polars(frame), lambda table, sources: _to_polars(frame, table, sources).lazy()
         case "duckdb.DuckDBPyRelation" | "_duckdb.DuckDBPyRelation":
-            table = pa.table(events)
-            return table, partial(_to_relation, events, table.schema)
+            rows, faults = from_relation(events)
+            table = _with_faulty(rows, getattr(events, "columns"), faults)  # noqa: B009
+            return table, partial(to_relation, events, table.schema)
     if isinstance(events, pa.Table):
         return events, partial(in_types_of, events.schema)
     if isinstance(events, ArrowStream):
@@ -268,19 +270,6 @@ def _without_views(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_string_view(type_) or pa.types.is_binary_view(type_):
         return _plain(type_)
     return _nested(type_, _without_views) if pa.types.is_nested(type_) else type_
-
-
-def _to_relation(events: Any, columns: pa.Schema, table: pa.Table, sources: Mapping[str, str]) -> Any:
-    """The table as a relation of the events' own connection, so that the two can be joined. If the connection may not
-    read Python's variables, it is a relation of DuckDB's default connection.
-    """
-    import duckdb
-
-    cepheid_rows_of_this_call = in_types_of(columns, table, sources)  # DuckDB finds the variable by its name
-    try:
-        return events.query("cepheid_events", "SELECT * FROM cepheid_rows_of_this_call")
-    except duckdb.CatalogException:
-        return duckdb.from_arrow(cepheid_rows_of_this_call)
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:

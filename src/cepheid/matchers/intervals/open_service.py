@@ -42,9 +42,10 @@ class OpenIntervalServiceMatcher:
         frequencies: Mapping[str, float] | None,
         columns: pa.Schema,
         zone: str,
+        parts: Mapping[str, str],
     ) -> None:
         """`open_for` is how long an event may be open; with `drops`, longer ones and rows that cannot be used are
-        dropped and counted.
+        dropped and counted. `parts` are further values on which it depends whether a snapshot fits.
 
         Raises:
             PatternError: no match would be certain before the end, or a negation reads an end in SQL.
@@ -65,6 +66,7 @@ class OpenIntervalServiceMatcher:
             "delay": self._delay,
             "lateness": late_by.value,
             "time_zone": zone,
+            **parts,
         }
 
     def _start_anew(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation
@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
 from cepheid.errors import SchemaError
 from cepheid.hosts.in_process.detect import warn_of_ties
+from cepheid.hosts.in_process.near import near_misses_in_process
 from cepheid.hosts.in_process.why import check_key, trace_in_process
 from cepheid.hosts.spark.batch.detect import (
     in_order,
@@ -24,10 +25,10 @@ from cepheid.hosts.spark.batch.why_worker import FUNNEL, FUNNELS
 from cepheid.hosts.spark.failures import event_failures
 from cepheid.hosts.spark.lift import named, session_zone
 from cepheid.hosts.spark.shipping import mapped
-from cepheid.lang.pictures.html import text_html
-from cepheid.output.funnel import Funnel, total
+from cepheid.output.funnel import Funnel, ShownFunnel, total
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
+from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import Request
 
 WORK = "cepheid.hosts.spark.batch.why_worker.count_starts"
@@ -35,30 +36,48 @@ WORK = "cepheid.hosts.spark.batch.why_worker.count_starts"
 MOST_TRACED = 100_000
 """The most events of a key that are collected. The definition of matching takes some seconds for them."""
 
-_NO_NEAR_MISSES = (
-    "near misses are found in process: ask about some of the events, as in why(events.where(…).toArrow(), …)"
-)
+MOST_COLLECTED = 1_000_000
+"""The most events that are collected for near misses. Finding them takes some seconds for so many."""
 
 
 @dataclass(frozen=True)
-class WhyOnSpark:
+class WhyOnSpark(ShownFunnel):
     """Why events of Spark did not match a pattern. Printed, it is a readable text."""
-
-    funnel: Funnel
-    """How many events were read and started a partial match, how far these came, and what became of each start."""
 
     _events: DataFrame = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
 
-    @property
+    @cached_property
     def changes(self) -> NearMisses:
-        """Near misses are found in process only: raises SchemaError."""
-        raise SchemaError(_NO_NEAR_MISSES)
+        """What single changes of the pattern would do, and the nearest of the starts that would match with one. The
+        events are collected, and the changed patterns run in process, when it is first asked for.
+
+        Raises:
+            SchemaError: there are more than MOST_COLLECTED events; or as `Why.near_misses`.
+            PatternError: a condition has a function that is available on Spark only.
+            EventError, LimitExceeded: as in process.
+        """
+        some = self._events.limit(MOST_COLLECTED + 1)
+        table = some.orderBy(*map(named, _order(self._request))).toArrow()
+        if table.num_rows > MOST_COLLECTED:
+            raise SchemaError(
+                f"near misses: there are more than {MOST_COLLECTED:,} events, which are not collected. Choose some of "
+                "them, such as those of some keys: why(events.where(…), …)"
+            )
+        found = near_misses_in_process(table, self._in_zone)
+        return replace(found, table=found.table.drop_columns([ROW_NUMBER]))
 
     @property
-    def near_misses(self) -> Any:
-        """As `changes`."""
-        return self.changes
+    def near_misses(self) -> DataFrame:
+        """The starts that do not match and would with one change of the pattern: a DataFrame with the columns that
+        there are in process, but without `row_number`, as events of Spark have no numbers. Raises as `changes`.
+        """
+        return self._events.sparkSession.createDataFrame(self.changes.table)
+
+    @property
+    def _in_zone(self) -> Request:
+        """The request, with the zone of the session."""
+        return replace(self._request, time_zone=self._request.time_zone or session_zone(self._events))
 
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
         """What each event of one key did to each partial match. The key's events are collected, and the definition of
@@ -82,18 +101,7 @@ class WhyOnSpark:
             raise SchemaError(
                 f"trace: more than {MOST_TRACED:,} events have the key, which are not collected. {advice}"
             )
-        zone = self._request.time_zone or session_zone(self._events)
-        return trace_in_process(table, replace(self._request, time_zone=zone))
-
-    def __str__(self) -> str:
-        return str(self.funnel)
-
-    def _repr_html_(self) -> str:
-        return text_html(str(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The funnel in values of JSON."""
-        return self.funnel.to_dict()
+        return trace_in_process(table, self._in_zone)
 
 
 def why_on_spark(events: DataFrame, request: Request) -> WhyOnSpark:
@@ -112,6 +120,11 @@ def why_on_spark(events: DataFrame, request: Request) -> WhyOnSpark:
     warn_of_ties(counts.get["ties"], request)
     nothing = request.family.empty_funnel(request.only.pattern, ready.read.get)
     return WhyOnSpark(total([nothing, *(Funnel.from_dict(json.loads(part)) for part in parts)]), events, request)
+
+
+def _order(request: Request) -> list[str]:
+    """The columns that order the events, so that equally near misses have the same order each time."""
+    return [*request.key, *([] if request.time is None else [request.time]), *request.sequence]
 
 
 def _has(events: DataFrame, name: str, value: Any) -> Column:
