@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cepheid import CepheidWarning
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.files import check_output, event_files, read_events
 from cepheid.cli.text_files.text_format import TextFormat
@@ -74,10 +75,34 @@ def test_separators_and_encodings(folder: Path, cepheid: Cepheid) -> None:
     (folder / "e.csv").write_bytes(text.encode("latin-1"))
     (folder / "t.csv").write_bytes(text.replace(";", "\t").encode("utf-16"))
     options = ["--time", "at", "--key", "Größe", *PRICES]
-    for name, separator, encoding in (("e.csv", ";", "latin-1"), ("t.csv", "tab", "utf-16")):
-        done = cepheid(*RISING, name, *options, "--separator", separator, "--encoding", encoding)
+    (folder / "t.tsv").write_text(text.replace(";", "\t"))
+    for name, given in (
+        ("e.csv", ["--separator", ";", "--encoding", "latin-1"]),
+        ("t.csv", ["--separator", "tab", "--encoding", "utf-16"]),
+        ("t.tsv", []),
+    ):
+        done = cepheid(*RISING, name, *options, *given)
         assert matches(done) == [("2024-05-01", 5, 12)]
         assert json.loads(done.stdout)["Größe"] == "groß"
+
+
+def test_numbers_with_a_decimal_comma(tmp_path: Path) -> None:
+    """A column in which all texts are numbers with a decimal comma is warned of; other texts are left alone."""
+    path = tmp_path / "e.csv"
+    path.write_text("n;list\n1.234,5;1,5\n7,0;x\n;\n")
+    with pytest.warns(CepheidWarning) as warned:
+        read_events([path], times=[], given=TextFormat(separator=";"))
+    message = f"column 'n' of {path} is text, as '1.234,5' has a decimal comma: write it with a point"
+    assert [str(one.message) for one in warned] == [message]
+
+
+def test_files_with_tabs_are_written(folder: Path, cepheid: Cepheid) -> None:
+    """An output that ends in .tsv has tabs, and is read as it was written."""
+    (folder / "e.csv").write_text(DAILY)
+    done = cepheid(*RISING, "e.csv", "--time", "day", *PRICES, "--output", "m.tsv")
+    assert done.returncode == 0, done.stderr
+    assert "\t" in (folder / "m.tsv").read_text().splitlines()[0]
+    assert read_events([folder / "m.tsv"], times=[]).num_rows > 0
 
 
 def test_long_numbers_in_compressed_files(tmp_path: Path) -> None:
@@ -118,6 +143,15 @@ WRONG: list[tuple[str, str, list[str], int, str]] = [
     ("e.csv", "at,n\xf6\n2024-05-01,5\n", [], 3, "e.csv is not in UTF-8 ("),
     ("e.csv", "at,n\n2024-05-01,\xf6\n", [], 3, "e.csv is not in UTF-8 (column 'n' has other bytes). Give its"),
     ("e.csv", "at,n\n1,5\n", ["--time-format", "%d.%m"], 3, "1 of 1 texts in column 'at' of e.csv are not written as "),
+    (
+        "e.csv",
+        "at,price\n31.12.2025 10:00,5\n",
+        [],
+        1,
+        "--time: 'at' is text that is no time in ISO 8601: say with --time-format how it is written, as in '%d.%m.%Y",
+    ),
+    ("e.tsv", "at,n\n1,5\n", [], 3, "e.tsv has one column, 'at,n', as tabs separate values. Give --separator ','"),
+    ("e.csv", "at,n\n1,5\n", ["--unmatched"], 2, "rows of matches have no events without one: give --rows-per event"),
     ("e.csv", "at,n\n1,5\n", ["--time-format", "%q"], 1, "--time-format: '%q' is no format of times, as "),
     ("e.csv", "at,n\n1,5\n", ["--separator", "ab"], 2, "one character, or tab, is expected, got 'ab'"),
     ("e.csv", "at,n\n1,5\n", ["--encoding", "latinx"], 2, "'latinx' is not known; use a name such as latin-1"),

@@ -34,7 +34,10 @@ OF_OTHERS: list[tuple[dict[str, Any], str]] = [
     ({"time": ("begins", 5)}, MISSING + "('begins', 5)"),
     ({"time": ("begins", "over")}, "time: no column named 'over'"),
     ({"sequence": "id"}, "sequence: intervals have no sequence, as their times and contents order intervals; leave"),
-    ({"measures": {"n": "a.id"}}, "measures: intervals have no measures, as matches have a column a variable; leave"),
+    (
+        {"measures": {"n": "sum(a.id)"}},
+        "sum(…) looks over several events, and here each variable is one (measure 'n', column 1)",
+    ),
     ({"outputs": "timeouts"}, "outputs: intervals have no timeouts; ask for 'matches', 'late' or both"),
     ({"as_of": "2024-01-01"}, "as_of: intervals have no as_of, as matches in finite input are those of all events"),
     (
@@ -53,7 +56,7 @@ def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> Non
 
 def test_all_that_does_not_fit_is_reported_at_once() -> None:
     """All problems are reported together, also for other patterns that are given arguments of intervals."""
-    assert len(refused(time="at", measures={}, outputs="timeouts").splitlines()) == 3
+    assert len(refused(time="at", sequence="id", outputs="timeouts").splitlines()) == 3
     assert refused(STAGE, **NAMES) == (
         "time: events of a Pattern have one time: name its column, got ('begins', 'ends')"
     )
@@ -190,3 +193,35 @@ def test_names_of_patterns() -> None:
     """The name of an interval pattern must be text, as with other patterns."""
     with pytest.raises(PatternError, match="a pattern's name is text, got int: 3"):
         IntervalPattern.pal(a="A").named(3)  # type: ignore[arg-type]
+
+
+def test_measures() -> None:
+    """Measures are SQL over the variables and their times; they replace the events, and may have parameters. With rows
+    of events each row of a match has them.
+    """
+    pattern = interval_pattern("EVENT PAL((A a overlap B b) before C c)").with_parameters(mark="!")
+    measures = {"pair": "concat(a.id, b.id, $mark)", "gap": "unix_seconds(start(c)) - unix_seconds(end(b))"}
+    rows = detect(table(EVENTS), pattern, measures=measures, **NAMES).drop_columns(["match_id"]).to_pylist()
+    assert [(row["pair"], row["gap"]) for row in rows] == [("a1b1!", 2)]
+    assert [*rows[0]] == ["match_start", "match_end", "detected_at", "pair", "gap"]
+    events = detect(table(EVENTS), pattern, measures=measures, rows_per="event", **NAMES).to_pylist()
+    assert [(row["stage"], row["pair"]) for row in events] == [(name, "a1b1!") for name in "abc"]
+    several = {"chain": pattern.named("chain"), "one": interval_pattern("EVENT PAL(C c)").named("one")}
+    each = {"chain": {"name": "b.id", "gap": measures["gap"], "mark": "$mark"}, "one": {"name": "c.id"}}
+    found = detect(table(EVENTS), several, measures=each, **NAMES).to_pylist()
+    assert [(row["pattern"], row["name"], row["gap"]) for row in found] == [("chain", "b1", 2), ("one", "c1", None)]
+
+
+def test_measures_that_cannot_be() -> None:
+    """All problems of measures are reported together, each with its place."""
+    pattern = interval_pattern("EVENT PAL(A a, (!D d gap), B b)")
+    wrong = {"match_id": "a.id", "x": "d.id", "y": "count(a.id)", "z": "a", "u": "RUNNING b.id"}
+    told = refused(pattern, measures=wrong, rows_per="event", **NAMES)
+    for problem in (
+        "measure 'match_id' has the name of another column of the output",
+        "'d' is negated (measure 'x', column 1)",
+        "count(…) looks over several events, and here each variable is one (measure 'y', column 1)",
+        "'a' is an event, not a value (measure 'z', column 1)",
+        "measures of intervals are those of the whole match, in each of its rows (measure 'u')",
+    ):
+        assert problem in told

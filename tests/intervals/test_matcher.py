@@ -12,7 +12,7 @@ import pytest
 from tests.intervals.events import EVENTS, NAMES, PAPER, Row, interval_pattern, matcher, shown, table
 
 from cepheid.detect import detect
-from cepheid.errors import CepheidWarning, PatternError, SchemaError
+from cepheid.errors import CepheidWarning, PatternError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher, IntervalPattern
 
 
@@ -106,6 +106,25 @@ def test_consistency_can_be_changed_while_it_runs() -> None:
     assert shown(live.switch("realtime")) == ["+a1,b1,c1"]
     assert shown(live.switch("conservative")) == []
     assert shown(live.process(table(EVENTS[3:4]))) == ["-a1,b1,c1"]
+
+
+def test_measures() -> None:
+    """Rows have measures in place of events, also those of retractions; for late events they are NULL. A snapshot is
+    for the same measures.
+    """
+    measures = {"ids": "concat(a.id, b.id, c.id)", "length": "unix_seconds(end(c)) - unix_seconds(start(a))"}
+    live, other = (matcher(f"{PAPER} REALTIME 1", measures=measures) for _ in range(2))
+    rows = live.process(table(EVENTS[:3])).to_pylist()
+    other.restore(live.snapshot())
+    rows += other.process(table(EVENTS[3:])).to_pylist() + other.process(table([("A", 2, 3, "late")])).to_pylist()
+    assert [(row["kind"], row["ids"], row["length"]) for row in rows] == [
+        ("insertion", "a1b1c1", 8),
+        ("retraction", "a1b1c1", 8),
+        ("late", None, None),
+    ]
+    users = measures | {"ids": "concat(a.user, b.user, c.user)"}
+    with pytest.raises(SnapshotError, match=r"measures\.ids"):
+        matcher(f"{PAPER} REALTIME 1", measures=users).restore(live.snapshot())
 
 
 def test_nothing_may_come_after() -> None:

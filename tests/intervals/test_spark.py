@@ -50,7 +50,10 @@ def test_matches_are_those_in_process(spark: SparkSession) -> None:
         detect(frame, IntervalPattern.pal(a="A").taxonomy("kind"), **NAMES)
 
 
-@pytest.mark.parametrize("options", [{"columns": ["kind"]}, {"key": "user", "slices": True}])
+MEASURES = {"ids": "concat(a.id, b.id)", "gap": "unix_seconds(start(b)) - unix_seconds(end(a))"}
+
+
+@pytest.mark.parametrize("options", [{"columns": ["kind"], "measures": MEASURES}, {"key": "user", "slices": True}])
 def test_time_slices(spark: SparkSession, options: dict[str, Any]) -> None:
     """Without a key, and on request with one, events are divided by time, which changes no row, no id and no count."""
     pattern = interval_pattern("EVENT PAL(A a, (!D d), B b) RELATE a before | meet b WITHIN 5 seconds")

@@ -76,6 +76,8 @@ def test_a_chart_for_changes_of_ones_own(picture: Picture) -> None:
 def test_unknown_files_and_themes_are_refused(picture: Picture, tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match=r"a picture is written as .html, .png, .svg; 'p.gif' is none of these"):
         picture.save(tmp_path / "p.gif")
+    with pytest.raises(SchemaError, match=r"'p.png' cannot be written: there is no folder '.*/none'"):
+        picture.save(tmp_path / "none" / "p.png")
     with pytest.raises(SchemaError, match="theme: 'blue' is none of 'light', 'dark'"):
         picture.save(tmp_path / "p.png", "blue")  # type: ignore[arg-type]
 

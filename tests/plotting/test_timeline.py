@@ -257,3 +257,66 @@ def test_matches_without_what_is_drawn(events: pd.DataFrame, rising: Pattern) ->
         plot(events, detect(events, rising, **OF), only={"match_id": "12ab"}, **OF)
     with pytest.raises(SchemaError, match="plot draws events, matches or both"):
         plot()
+
+
+def test_matches_lie_at_their_events_whatever_the_zones(events: pd.DataFrame, rising: Pattern) -> None:
+    """Where one table has times with a zone and the other has none, `time_zone` says how to read these; without it the
+    picture is refused.
+    """
+    found = detect(events, rising, **OF)
+    zoned = events.assign(at=events["at"].dt.tz_localize("America/New_York").dt.tz_convert("UTC"))
+    with pytest.raises(SchemaError, match=r"'at' of the events is timestamp\[.*, tz=UTC\], .*Say with time_zone=…"):
+        plot(zoned, found, y="price", **OF)
+    expected = plot(events, found, y="price", **OF)
+    for one, other in ((zoned, found), (events, detect(zoned, rising, **OF))):
+        picture = plot(one, other, y="price", time_zone="America/New_York", **OF)
+        for what in ("events", "taken", "windows"):
+            assert [row["x"] for row in marks(picture, what)] == [row["x"] for row in marks(expected, what)], what
+
+
+@pytest.mark.parametrize("values", [(None, "NULL"), ("x" * 300, "x" * 299 + "y")])
+def test_keys_that_read_alike_are_told_apart(events: pd.DataFrame, rising: Pattern, values: tuple[Any, Any]) -> None:
+    """Different keys have panels, and different values lanes, of their own, also if their labels would agree."""
+    keyed = events.assign(symbol=[values[symbol == "b"] for symbol in events.symbol])
+    found = detect(keyed.dropna(), rising, **OF)
+    for picture in (plot(keyed, found, y="price", **OF), plot(keyed, found, time="at", lanes="symbol")):
+        rows = {row["row"] for what in ("events", "taken") for row in marks(picture, what)}
+        assert len(rows) == 2
+        assert any(row.endswith(" (2)") for row in rows)
+
+
+def test_keys_of_two_types_are_one_key(events: pd.DataFrame, rising: Pattern) -> None:
+    """Keys of matches that have another type are read in that of the events; if they cannot be, the message says so."""
+    numbered = events.assign(symbol=[1 if symbol == "b" else 2 for symbol in events.symbol])
+    found = detect(numbered, rising, **OF)
+    as_text = found.assign(symbol=found.symbol.astype(str))
+    same = [marks(plot(numbered, one, y="price", **OF), "taken") for one in (found, as_text)]
+    assert same[0] == same[1] != []
+    with pytest.raises(SchemaError, match=r"'symbol' is of type int64 and .* in the events and in the matches"):
+        plot(numbered, found.assign(symbol="a"), y="price", **OF)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\\", 'a\\"b', "a\u2028b", "a.b[0]"])
+def test_any_name_of_a_column_can_be_drawn(events: pd.DataFrame, rising: Pattern, name: str) -> None:
+    """Vega-Lite puts names of columns into expressions, where line breaks and backslashes would be errors."""
+    found = detect(events.rename(columns={"symbol": name}), rising, time="at", key=name)
+    named = events.rename(columns={"price": name, "at": f"{name}t"})
+    for picture in (plot(named, time=f"{name}t", y=name, key="symbol"), plot(matches=found, key=name)):
+        assert picture.svg().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "message"),
+    [
+        ("time_zone", "Mars", "time_zone: 'Mars' is not known; use a name such as"),
+        ("time_zone", 5, "time_zone: 5 is not known"),
+        ("title", 5, "title: text is expected, got 5"),
+        ("subtitle", ["a"], r"subtitle: text is expected, got \['a'\]"),
+        ("label", 1, "label: text is expected, got 1"),
+        ("lanes", ("symbol",), r"lanes: text is expected, got \('symbol',\)"),
+    ],
+)
+def test_arguments_of_another_kind_are_named(events: pd.DataFrame, argument: str, given: Any, message: str) -> None:
+    """A wrong argument is named, with what is expected."""
+    with pytest.raises(SchemaError, match=message):
+        plot(events, time="at", **{argument: given})

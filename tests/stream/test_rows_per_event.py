@@ -37,7 +37,10 @@ def test_a_batch_has_the_rows_of_a_table(spark: SparkSession) -> None:
     asked: list[tuple[Any, dict[str, Any]]] = [
         ({"run": RUN, "other": RUN}, {**keyed, "measures": {"run": MEASURES, "other": {}}}),
         (OccurrencePattern.of("?p:a ; (b + 1s)").taxonomy("x"), keyed),
-        (interval_pattern("EVENT PAL(a first before b then)").taxonomy("x"), {**keyed, "time": ("at", "at")}),
+        (
+            interval_pattern("EVENT PAL(a first before b then)").taxonomy("x"),
+            {**keyed, "time": ("at", "at"), "measures": {"ids": "`first`.id + `then`.id"}},
+        ),
     ]
     for pattern, options in asked:
         found = detect(spark.createDataFrame(table), pattern, **options).toArrow()

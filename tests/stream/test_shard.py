@@ -36,7 +36,7 @@ from cepheid.hosts.spark.stream.ledger import packed_asked
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.shard import Matching, Shard, check_ledger, step
 from cepheid.plan.lifted import OutputName
-from cepheid.requests.ledger import asked_of
+from cepheid.requests.ledger import stored_request
 from cepheid.requests.request_of import request_of
 
 SECOND = timedelta(seconds=1)
@@ -105,7 +105,7 @@ class Stream:
         self.runner: Any = request.family.runner(self.plan, late_by)
         packed = pickle.dumps(self.runner)
         made = json.dumps(request.family.compatibility(self.runner, "UTC"))
-        asked = packed_asked(asked_of(request, request.only, "UTC", {}, late_by))
+        asked = packed_asked(stored_request(request, request.only, "UTC", {}, late_by))
         columns = self._lifted(self.columns.empty_table()).schema
         self.matching = Matching(packed, columns, made, of_matches=False, named=False, asked=asked)
 

@@ -76,6 +76,10 @@ def detect(
     if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
         message = "name the column of the event time, or give --no-time; for an interval pattern give --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
+    if unmatched and rows_per != "event":
+        raise typer.BadParameter(
+            "rows of matches have no events without one: give --rows-per event, too", param_hint="--unmatched"
+        )
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         asked = (as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)

@@ -68,6 +68,10 @@ same names.
 _ADVICE = {
     ", as in time=('start', 'end')": " by --start and --end",
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
+    "is of type STRING; event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it": (
+        "is text that is no time in ISO 8601: say with --time-format how it is written, as in '%d.%m.%Y %H:%M'; in "
+        "Parquet cast it"
+    ),
     ", which counts them in the report": ", which counts them",
     "leave them out with bad_rows='skip'": "leave them out with --bad-rows skip",
     ". Files end in .ttl, .nt, .rdf, .owl, or give format=": ": files end in .ttl, .nt, .rdf or .owl",

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _COMPRESSED = ".gz"
+_TABS = ".tsv"
+"""CSV with tabs."""
 _KINDS = {".parquet": "Parquet", ".csv": "CSV", ".jsonl": "JSON lines", ".ndjson": "JSON lines", ".json": "JSON lines"}
+_KINDS |= {_TABS: "CSV"}
 
 
 def event_files(names: Sequence[str]) -> list[Path]:
@@ -147,7 +150,7 @@ def write_matches(matches: pa.Table, path: Path) -> None:
     """Writes a file atomically, under a temporary name that is changed when the file is complete."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        _WRITERS[_kind(path)](matches, partial)
+        _WRITERS[_kind(path)](matches, partial, _separator(path))
         partial.replace(path)
     except OSError as error:
         raise FileProblem(f"{path} cannot be written: {error}") from None
@@ -167,8 +170,18 @@ def _expanded(name: str) -> list[Path]:
     return [Path(each) for each in found]
 
 
+def _uncompressed(path: Path) -> Path:
+    """The path without the extension of compressed files."""
+    return path.with_suffix("") if path.suffix.lower() == _COMPRESSED else path
+
+
+def _separator(path: Path) -> str:
+    """What separates the values of a CSV file with this extension."""
+    return "\t" if _uncompressed(path).suffix.lower() == _TABS else ","
+
+
 def _kind(path: Path) -> str:
-    named = path.with_suffix("") if path.suffix.lower() == _COMPRESSED else path
+    named = _uncompressed(path)
     kind = _KINDS.get(named.suffix.lower(), "Parquet" if path.is_dir() else None)
     if kind is None or (kind == "Parquet" and named is not path):
         compressed = (f"{suffix}{_COMPRESSED}" for suffix, other in _KINDS.items() if other != "Parquet")
@@ -193,6 +206,10 @@ def _read_one(reader: Callable[[Path], Any], path: Path, kind: str) -> Any:
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())
         raise FileProblem(f"{path} cannot be read as {kind}: {reason}") from None
+
+
+def _read_csv(path: Path, given: TextFormat, times: Sequence[str]) -> pa.Table:
+    return read_csv(path, given, times, separator=given.separator or _separator(path))
 
 
 def _read_parquet(path: Path, _: TextFormat, __: Sequence[str]) -> pa.Table:
@@ -233,25 +250,25 @@ def _in_microseconds(events: pa.Table) -> pa.Table:
     return events
 
 
-def _write_parquet(matches: pa.Table, path: Path) -> None:
+def _write_parquet(matches: pa.Table, path: Path, _: str) -> None:
     pyarrow.parquet.write_table(matches, path)
 
 
-def _write_csv(matches: pa.Table, path: Path) -> None:
-    pyarrow.csv.write_csv(flat_table(matches), path)
+def _write_csv(matches: pa.Table, path: Path, separator: str) -> None:
+    pyarrow.csv.write_csv(flat_table(matches), path, pyarrow.csv.WriteOptions(delimiter=separator))
 
 
-def _write_json(matches: pa.Table, path: Path) -> None:
+def _write_json(matches: pa.Table, path: Path, _: str) -> None:
     with path.open("w", encoding="utf-8") as file:
         write_json_lines(matches, file)
 
 
 _READERS: dict[str, Callable[[Path, TextFormat, Sequence[str]], pa.Table]] = {
     "Parquet": _read_parquet,
-    "CSV": read_csv,
+    "CSV": _read_csv,
     "JSON lines": read_json,
 }
-_WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+_WRITERS: dict[str, Callable[[pa.Table, Path, str], None]] = {
     "Parquet": _write_parquet,
     "CSV": _write_csv,
     "JSON lines": _write_json,

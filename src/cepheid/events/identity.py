@@ -158,7 +158,7 @@ def _flat(column: pa.Array) -> Iterator[pa.Array]:
         yield column.is_valid()
         for part in column.flatten():
             yield from _flat(part)
-    elif _is_in_nanoseconds(column.type):
+    elif is_in_nanoseconds(column.type):
         nanoseconds, missing = column.cast(pa.int64()).fill_null(0).to_numpy(), column.is_null()
         for part in np.divmod(nanoseconds, 1000):
             yield pa.array(part, mask=missing.to_numpy(zero_copy_only=False))
@@ -166,7 +166,8 @@ def _flat(column: pa.Array) -> Iterator[pa.Array]:
         yield column
 
 
-def _is_in_nanoseconds(type_: pa.DataType) -> bool:
+def is_in_nanoseconds(type_: pa.DataType) -> bool:
+    """Whether values of the type are times or lengths of time in nanoseconds."""
     tests = pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time
     return any(test(type_) for test in tests) and type_.unit == "ns"
 

@@ -49,17 +49,16 @@ class Intervals(Family):
     lacks: Mapping[str, str] = MappingProxyType(
         {
             "sequence": "their times and contents order intervals",
-            "measures": "matches have a column a variable",
             "as_of": "matches in finite input are those of all events",
             "max_partial_matches": "matches are joined anew with each event",
         }
     )
     counts = IntervalCounts
 
-    def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:  # noqa: ARG002
+    def check(self, pattern: IntervalPattern, measures: Mapping[str, str] | None) -> list[Problem]:
         from cepheid.plan.intervals.build import check_intervals
 
-        return check_intervals(pattern)
+        return check_intervals(pattern, measures)
 
     def types(self, pattern: IntervalPattern) -> Iterable[str]:
         from cepheid.plan.intervals.build import types_of_variables

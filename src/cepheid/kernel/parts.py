@@ -11,7 +11,7 @@ import numpy.typing as npt
 State: TypeAlias = Mapping[str, npt.NDArray[Any]]
 
 
-class Part(NamedTuple):
+class StatePart(NamedTuple):
     """The state of one kernel."""
 
     arrays: State

@@ -17,7 +17,7 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError
 from cepheid.events.identity import key_names
 from cepheid.events.late_ordinals import LateOrdinals
-from cepheid.kernel.parts import Joined, Part
+from cepheid.kernel.parts import Joined, StatePart
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.snapshot import Snapshot, ids_of
@@ -38,7 +38,7 @@ def keep_only(matcher: ConservativeMatcher, names: Collection[bytes]) -> None:
     watermark.last = {name: last for name, last in watermark.last.items() if name in kept}
 
 
-Join: TypeAlias = Callable[[Sequence[Part]], Joined]
+Join: TypeAlias = Callable[[Sequence[StatePart]], Joined]
 """Joins the states of kernels."""
 
 
@@ -52,7 +52,7 @@ def joined_snapshots(snapshots: Sequence[Snapshot], join: Join) -> Snapshot:
     headers = [one.header for one in snapshots]
     check_ids(headers)
     assert len({(header["now"], header["now_is_over"]) for header in headers}) == 1, "all are at the same time"
-    arrays, first_keys = join([Part(one.arrays, held_by(one)) for one in snapshots])
+    arrays, first_keys = join([StatePart(one.arrays, held_by(one)) for one in snapshots])
     counts = {name: _added([one[name] for one in headers]) for name in ("counts", "found")}
     late = joined_late(snapshots, [header["counts"]["late"] for header in headers])
     counts["counts"]["late"] = late.count

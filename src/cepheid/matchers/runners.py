@@ -12,7 +12,7 @@ import pyarrow as pa
 from cepheid.errors import PatternError
 from cepheid.events.batch import Batch, join
 from cepheid.kernel.arrays import FOREVER
-from cepheid.kernel.parts import Joined, Part
+from cepheid.kernel.parts import Joined, StatePart
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.division import joined_snapshots, keep_only
@@ -72,7 +72,7 @@ class OrderedRunner(Planned, ABC):
         return self.live_matcher(self, live), kept
 
     @abstractmethod
-    def joined_state(self, parts: Sequence[Part]) -> Joined:
+    def joined_state(self, parts: Sequence[StatePart]) -> Joined:
         """One state of kernels, of the states in snapshots."""
 
     def joined(self, snapshots: Sequence[bytes]) -> bytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch
+from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, VALUE_PREFIX, Batch
 from cepheid.events.identity import DIGEST_SIZE, canonical_parts
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
@@ -25,7 +27,9 @@ from cepheid.output.common import MATCH, event_structs, event_type
 from cepheid.output.events import Taken, events_column, events_field
 from cepheid.output.ids import Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.output.typed import as_typed
+from cepheid.plan.conditions.script import StageValue
 from cepheid.plan.intervals.plan import IntervalPlan
+from cepheid.plan.lifted import Slot
 from cepheid.plan.reserved import LEADING, PATTERN
 
 KINDS = {
@@ -37,14 +41,18 @@ KINDS = {
 
 
 def row_schema(plan: IntervalPlan) -> pa.Schema:
-    """The columns of all rows. Rows of events have the list of events in place of variables and the late event."""
-    events = [pa.field(name, event_type(plan)) for name in (*_variables(plan), "event")]
+    """The columns of all rows. Measures have their slots in place of variables. Rows of events have the list of events
+    in place of variables and the late event.
+    """
+    shown = [] if plan.measures is not None else _variables(plan)
+    events = [pa.field(name, event_type(plan)) for name in (*shown, "event")]
     return pa.schema(
         [
             *(pa.field(name, pa.string(), nullable=False) for name in LEADING),
             pa.field("match_id", pa.string(), nullable=False),
             *plan.schema.key_fields,
             *(pa.field(name, TIME_TYPE) for name in ("match_start", "match_end", "detected_at")),
+            *(pa.field(name, slot.type) for name, slot in plan.slots.items()),
             *([events_field(plan)] if plan.rows_per == "event" else events),
         ]
     )
@@ -95,10 +103,12 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
         _times(emitted.end, late | (emitted.end == OPEN_END)),
         _times(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
     ]
+    columns += [_slot(slot, variables, events, late) for slot in plan.slots.values()]
     if plan.rows_per == "event":
         columns.append(events_column(plan, _taken(plan, late, first, np.stack(variables), events), events, {}))
     else:
-        columns += [*(_structs(plan, events, rows, late) for rows in variables), _structs(plan, events, first, ~late)]
+        shown = [] if plan.measures is not None else variables
+        columns += [*(_structs(plan, events, rows, late) for rows in shown), _structs(plan, events, first, ~late)]
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(typed, schema=schema)])
 
@@ -106,6 +116,12 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
 def _variables(plan: IntervalPlan) -> list[str]:
     """The variables of a match."""
     return [positive.variable for positive in plan.pattern.positives]
+
+
+def _slot(slot: Slot, variables: Sequence[Int32s], events: Batch, absent: npt.NDArray[np.bool_]) -> pa.Array:
+    """The slot's value for each row: that of the one event of its variable."""
+    assert isinstance(slot, StageValue), "aggregates are refused: a variable is one event"
+    return events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(variables[slot.stage], mask=absent))
 
 
 def _taken(

@@ -24,23 +24,25 @@ class TriedChange:
     """One change of the pattern, and what it would do."""
 
     change: str
-    """What is changed, as in "legs: without dep_delay > 30"."""
+    """What is changed, for example "legs: without dep_delay > 30"."""
     starts: int
     """Unmatched starts that match with it, if nothing is skipped."""
     lost: int
-    """Those among them that the skip strategy then drops."""
+    """How many of them the skip strategy then drops."""
     dropped: int
-    """Partial matches that were dropped while it was tried, because too many were open; starts may be missing."""
+    """Partial matches that were dropped while the change was tried, because too many were open. Starts may then be
+    missing.
+    """
 
 
 @dataclass(frozen=True)
 class NearMisses:
-    """The unmatched starts that match with one change of the pattern. Printed, they are a readable text."""
+    """The starts that do not match, and would match with one change. Printed, this is a readable text."""
 
     table: pa.Table = field(repr=False, compare=False)
-    """A row for each such start and change, the nearest first."""
+    """A row for each start and change with which it would match, the nearest first."""
     starts: int
-    """The different starts in the table."""
+    """How many starts the table has. A start may have several rows."""
     changes: tuple[TriedChange, ...]
     """All changes that were tried, in the order of the pattern."""
     failed: Mapping[str, str]

@@ -87,6 +87,15 @@ def measure_problems(measures: Mapping[str, str], taken: Sequence[str], *, noun:
     return problems
 
 
+def running_problems(measures: Mapping[str, str], why: str) -> list[Problem]:
+    """The problems of running measures where the measures of all rows of a match are the same, because `why`."""
+    return [
+        Problem(f"{why}, in each of its rows", f"measure {name!r}", text, hint="Leave out RUNNING.")
+        for name, text in measures.items()
+        if says_running(text)
+    ]
+
+
 def resolve_measures(
     names: Sequence[str],
     measures: Mapping[str, str],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, TypeAlias
@@ -26,7 +27,7 @@ class Clock:
     is_time: bool
     """Whether the axis has milliseconds of the clock on the wall since 1970; otherwise it has numbers."""
     zone: str | None
-    """The zone of this clock; None for times without one, which are taken as they are."""
+    """The zone of this clock; None if no time has one. Times without one are taken as they are."""
 
     def places(self, column: pa.ChunkedArray) -> Floats:
         """(rows,) the places on the axis; NaN for NULL."""
@@ -76,10 +77,18 @@ class Clock:
         return self._time(_EPOCH + timedelta(milliseconds=round(place)))
 
 
-def clock_of(type_: pa.DataType, zone: str | None) -> Clock:
-    """The clock for a column of this type."""
-    own = type_.tz if pa.types.is_timestamp(type_) else None
+def clock_of(types: Sequence[pa.DataType], zone: str | None) -> Clock:
+    """The clock for columns of these types, of which the axis has the first. Times without a zone are those of the
+    clock.
+    """
+    axis = types[0]
+    zones = [one.tz for one in types if pa.types.is_timestamp(one) and one.tz is not None]
     return Clock(
-        bool(pa.types.is_timestamp(type_) or pa.types.is_date(type_) or pa.types.is_null(type_)),
-        (zone or own) if own is not None else None,
+        bool(pa.types.is_timestamp(axis) or pa.types.is_date(axis) or pa.types.is_null(axis)),
+        (zone or zones[0]) if zones else None,
     )
+
+
+def are_mixed(types: Sequence[pa.DataType]) -> bool:
+    """Whether some of these columns have times with a zone, and others times without one."""
+    return len({one.tz is None for one in types if pa.types.is_timestamp(one)}) > 1

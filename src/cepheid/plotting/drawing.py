@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
-from cepheid.plotting.clock import clock_of
+from cepheid.plotting.clock import Clock, are_mixed, clock_of
 from cepheid.plotting.matches import MATCH_END, MATCH_ID, MATCH_START, Matches, matches_of
 from cepheid.plotting.overview import overview
 from cepheid.plotting.picture import Picture
-from cepheid.plotting.request import Asked, check
+from cepheid.plotting.request import PlotRequest, check
 from cepheid.plotting.tables import table_of
 from cepheid.plotting.timelines.chart import Chart, timeline
 from cepheid.plotting.timelines.drawn import Drawn, drawn
@@ -25,7 +25,7 @@ _AROUND = 0.35
 """How much of a match's length is drawn before and after it, if one match is chosen."""
 
 
-def draw(asked: Asked, events: object, matches: object) -> Picture:
+def draw(asked: PlotRequest, events: object, matches: object) -> Picture:
     """The picture; the errors are those of `plot`."""
     if events is None and matches is None:
         raise SchemaError("plot draws events, matches or both: give it what detect was given, and what it found")
@@ -39,19 +39,20 @@ def draw(asked: Asked, events: object, matches: object) -> Picture:
     return _timeline(asked, table_of(events, "events", _only_events(asked, found)), found)
 
 
-def _overview(asked: Asked, matches: Matches) -> Picture:
+def _overview(asked: PlotRequest, matches: Matches) -> Picture:
     check(asked, None)
     count = matches.rows.num_rows
     chart, notes = overview(asked, matches)
     return _picture(asked.title or f"{count:,} match{'es' * (count != 1)}", [*_given(asked), *notes], chart)
 
 
-def _timeline(asked: Asked, events: pa.Table, matches: Matches | None) -> Picture:
+def _timeline(asked: PlotRequest, events: pa.Table, matches: Matches | None) -> Picture:
     check(asked, events.schema)
     _check_only(asked, events, matches)
+    clock = _clock(asked, events.schema, matches)
     if matches is not None and MATCH_ID in asked.only:
-        events = _around(asked, events, matches)
-    scene = scene_of(asked, events, matches)
+        events = _around(asked, clock, events, matches)
+    scene = scene_of(asked, clock, events, matches)
     marks = drawn(asked, scene)
     return _picture(asked.title or _title(asked, scene), _notes(asked, scene, marks), timeline(asked, scene, marks))
 
@@ -63,7 +64,7 @@ def _picture(title: str, notes: Sequence[str], chart: Chart) -> Picture:
     return Picture(title, spec, chart.height + 90 + 20 * len(notes))
 
 
-def _only_events(asked: Asked, matches: Matches | None) -> Mapping[str, Sequence[Any]]:
+def _only_events(asked: PlotRequest, matches: Matches | None) -> Mapping[str, Sequence[Any]]:
     """The values that events must have: for a chosen match, those of its key."""
     only = {name: values for name, values in asked.only.items() if name != MATCH_ID}
     if MATCH_ID in asked.only and matches is not None:
@@ -72,7 +73,7 @@ def _only_events(asked: Asked, matches: Matches | None) -> Mapping[str, Sequence
     return only
 
 
-def _check_only(asked: Asked, events: pa.Table, matches: Matches | None) -> None:
+def _check_only(asked: PlotRequest, events: pa.Table, matches: Matches | None) -> None:
     known = {*events.schema.names, *(matches.rows.schema.names if matches is not None else ())}
     if unknown := [name for name in asked.only if name not in known]:
         raise SchemaError(f"only: no column named {unknown[0]!r}; choose by {', '.join((*asked.key, MATCH_ID))}")
@@ -80,9 +81,29 @@ def _check_only(asked: Asked, events: pa.Table, matches: Matches | None) -> None
         raise SchemaError("there is no event to draw" + (f" with {dict(asked.only)!r}" if asked.only else ""))
 
 
-def _around(asked: Asked, events: pa.Table, matches: Matches) -> pa.Table:
+def _clock(asked: PlotRequest, events: pa.Schema, matches: Matches | None) -> Clock:
+    """The clock of all times that are drawn.
+
+    Raises:
+        SchemaError: some of them have a zone and others have none, and `time_zone` does not say how to read these.
+    """
+    names = (*asked.time, *asked.planned)
+    types = {f"{name!r} of the events": events.field(name).type for name in names}
+    if matches is not None:
+        schemas = ((matches.events.schema, names), (matches.rows.schema, (MATCH_START, MATCH_END)))
+        own = {name: schema.field(name).type for schema, of in schemas for name in of if name in schema.names}
+        types |= {f"{name!r} of the matches": type_ for name, type_ in own.items()}
+    if are_mixed([*types.values()]) and asked.time_zone is None:
+        listed = ", ".join(f"{what} is {type_}" for what, type_ in types.items())
+        raise SchemaError(
+            f"times with a zone and times without one cannot be drawn together: {listed}. Say with time_zone=… which "
+            "zone those without one are in"
+        )
+    return clock_of([*types.values()], asked.time_zone)
+
+
+def _around(asked: PlotRequest, clock: Clock, events: pa.Table, matches: Matches) -> pa.Table:
     """The events at the time of the matches, and somewhat before and after it."""
-    clock = clock_of(events.schema.field(asked.time[0]).type, asked.time_zone)
     if not (matches.rows.num_rows and clock.is_time and {MATCH_START, MATCH_END} <= {*matches.rows.schema.names}):
         return events
     first = float(np.nanmin(clock.places(matches.rows.column(MATCH_START))))
@@ -96,11 +117,11 @@ def _around(asked: Asked, events: pa.Table, matches: Matches) -> pa.Table:
 # Words
 
 
-def _given(asked: Asked) -> list[str]:
+def _given(asked: PlotRequest) -> list[str]:
     return [] if asked.subtitle is None else [asked.subtitle]
 
 
-def _title(asked: Asked, scene: Scene) -> str:
+def _title(asked: PlotRequest, scene: Scene) -> str:
     """What is drawn, in words."""
     chosen = ", ".join(str(value) for name in asked.key for value in asked.only.get(name, ()))
     return f"{chosen}: " * bool(chosen) + (
@@ -108,7 +129,7 @@ def _title(asked: Asked, scene: Scene) -> str:
     )
 
 
-def _events_in_words(asked: Asked) -> str:
+def _events_in_words(asked: PlotRequest) -> str:
     return " and ".join(asked.y or ("events",)) + (f" by {', '.join(asked.key)}" if asked.key else "")
 
 
@@ -119,12 +140,12 @@ def _matches_in_words(scene: Scene) -> str:
     return f"{count:,} match{'es' * (count != 1)}{names}"
 
 
-def _notes(asked: Asked, scene: Scene, marks: Drawn) -> list[str]:
+def _notes(asked: PlotRequest, scene: Scene, marks: Drawn) -> list[str]:
     what = [] if asked.subtitle is not None else [_what(asked, scene, marks)]
     return [*_given(asked), *filter(None, [*what, *scene.notes, marks.note])]
 
 
-def _what(asked: Asked, scene: Scene, marks: Drawn) -> str:
+def _what(asked: PlotRequest, scene: Scene, marks: Drawn) -> str:
     """What the marks are."""
     found = [_events_in_words(asked)] if asked.y and scene.matches is not None else []
     if scene.stages and not marks.taken.steps:

@@ -3,30 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.errors import SchemaError
 from cepheid.events.batch import python_values
 from cepheid.plotting.clock import Clock, Ints
 
 
-def labels_of(table: pa.Table, names: Sequence[str], clock: Clock) -> tuple[Ints, list[str]]:
-    """(rows,) the number of the label that the values of these columns make in each row, and the labels."""
+class Labels(NamedTuple):
+    """What the values of some columns make in each row of several tables. Values that differ have labels that differ,
+    also where they read alike.
+    """
+
+    of_rows: list[Ints]
+    """For each table: (rows,) the number of each row's label."""
+    words: list[str]
+
+
+def labels_of(tables: Sequence[pa.Table], names: Sequence[str], clock: Clock) -> Labels:
+    """The labels in the order of numbers, then of texts. The values of the first table decide the types.
+
+    Raises:
+        SchemaError: values of another table cannot have the type of the first one's.
+    """
     if not names:
-        return np.zeros(table.num_rows, np.int64), [""]
-    codes, words = np.zeros(table.num_rows, np.int64), [""]
-    for name in names:
-        column = pc.dictionary_encode(plain(table.column(name)), null_encoding="encode").combine_chunks()
-        column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-        values = [clock.word(value) for value in python_values(column.dictionary)]
-        both, codes = np.unique(codes * len(values) + np.asarray(column.indices, np.int64), return_inverse=True)
+        return Labels([np.zeros(table.num_rows, np.int64) for table in tables], [""])
+    columns = [_together([table.column(name) for table in tables], name) for name in names]
+    codes, words = np.zeros(len(columns[0]), np.int64), [""]
+    for column in columns:
+        encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+        values = [clock.word(value) for value in python_values(encoded.dictionary)]
+        both, codes = np.unique(codes * len(values) + np.asarray(encoded.indices, np.int64), return_inverse=True)
         words = [
             " · ".join(filter(None, (words[number // len(values)], values[number % len(values)])))
             for number in both.tolist()
         ]
-    return codes, words
+    order = sorted(range(len(words)), key=lambda number: in_natural_order(words[number]))
+    place = np.empty(len(words), np.int64)
+    place[order] = np.arange(len(words))
+    ends = np.cumsum([table.num_rows for table in tables])[:-1]
+    return Labels(np.split(place[codes], ends), _told_apart([words[number] for number in order]))
+
+
+def _together(columns: Sequence[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
+    """The values of all columns, in the type of the first one."""
+    first, *others = map(plain, columns)
+    try:
+        return pa.chunked_array([*first.chunks, *(chunk for one in others for chunk in one.cast(first.type).chunks)])
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        types = " and ".join(str(one.type) for one in (first, *others))
+        raise SchemaError(
+            f"column {name!r} is of type {types} in the events and in the matches: cast one of them ({error})"
+        ) from error
+
+
+def _told_apart(words: Sequence[str]) -> list[str]:
+    """The words, with a number where they repeat earlier ones."""
+    found: dict[str, None] = {}
+    for word in words:
+        number, shown = 2, word
+        while shown in found:
+            number, shown = number + 1, f"{word} ({number})"
+        found[shown] = None
+    return [*found]
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

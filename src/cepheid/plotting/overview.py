@@ -14,7 +14,8 @@ from cepheid.plotting.bins import MOST_MARKS, Steps, steps_for
 from cepheid.plotting.clock import Clock, Floats, Ints, clock_of
 from cepheid.plotting.labels import labels_of
 from cepheid.plotting.matches import MATCH_END, MATCH_START, Matches
-from cepheid.plotting.request import Asked
+from cepheid.plotting.request import PlotRequest
+from cepheid.plotting.text import in_one_line, tooltip_title
 from cepheid.plotting.time_axis import x_axis
 from cepheid.plotting.timelines.chart import WIDTH, Chart
 
@@ -43,7 +44,7 @@ class _Found:
         return self.keys[:MOST_KEYS] if self.keys != [""] else []
 
 
-def overview(asked: Asked, matches: Matches) -> tuple[Chart, list[str]]:
+def overview(asked: PlotRequest, matches: Matches) -> tuple[Chart, list[str]]:
     """The chart, and notes on what it does not show.
 
     Raises:
@@ -64,14 +65,16 @@ def overview(asked: Asked, matches: Matches) -> tuple[Chart, list[str]]:
     return Chart(chart, height), [*_notes(found), "Drag over the first panel to choose a time for the others"]
 
 
-def _found(asked: Asked, matches: Matches) -> _Found:
+def _found(asked: PlotRequest, matches: Matches) -> _Found:
     rows = matches.rows
-    clock = clock_of(rows.schema.field(MATCH_START).type, asked.time_zone) if MATCH_START in rows.schema.names else None
+    clock = (
+        clock_of([rows.schema.field(MATCH_START).type], asked.time_zone) if MATCH_START in rows.schema.names else None
+    )
     begin = clock.places(rows.column(MATCH_START)) if clock is not None else np.zeros(0)
     known = np.flatnonzero(np.isfinite(begin))
     if clock is None or not len(known):
         raise SchemaError("matches: there is none with a time, so there is nothing to draw")
-    codes, labels = labels_of(rows, asked.key, clock)
+    (codes,), labels = labels_of([rows], asked.key, clock)
     # Lengths are those of instants, as the clock on the wall may be changed meanwhile.
     length = clock.instants(rows.column(MATCH_END)) - clock.instants(rows.column(MATCH_START))
     codes, begin, length = codes[known], begin[known], length[known]
@@ -165,7 +168,8 @@ def _by_key(found: _Found, period: Any, key: str) -> AnyChart:
     named, unnamed = (alt.Y("key:N", sort=found.shown, scale=scale, title=None, axis=axis) for axis in (names, None))
     x = x_axis(found.clock, "match_start", field="x")
     base = alt.Chart().transform_filter("isValid(datum.key)").transform_filter(period)
-    tooltip = [alt.Tooltip("key:N", title=key), alt.Tooltip("w:N", title="from")]
+    named_key = alt.Tooltip("key:N", title=tooltip_title(key))
+    tooltip = [named_key, alt.Tooltip("w:N", title="from")]
     if len(found.begin) <= MOST_MARKS:
         marks = base.mark_tick(**_style(found), thickness=2, height=12, opacity=0.75)
         marks = marks.encode(x=x, y=named, tooltip=[*tooltip, alt.Tooltip("long:N", title="length")], **_color(found))
@@ -175,11 +179,9 @@ def _by_key(found: _Found, period: Any, key: str) -> AnyChart:
         marks = marks.encode(x=x, y=named, size=size, tooltip=[*tooltip, _MATCHES], **_color(found))
     counts = base.mark_bar(**_style(found), height=12)
     count_axis = alt.X("sum(n):Q", title="matches", axis=alt.Axis(tickCount=3, format=",d", tickMinStep=1))
-    counts = counts.encode(
-        x=count_axis, y=unnamed, tooltip=[alt.Tooltip("key:N", title=key), _MATCHES], **_color(found)
-    )
+    counts = counts.encode(x=count_axis, y=unnamed, tooltip=[named_key, _MATCHES], **_color(found))
     height = alt.Step(19)
-    left = marks.properties(width=WIDTH - _COUNTS_WIDTH - 20, height=height, title=_title(f"By {key}"))
+    left = marks.properties(width=WIDTH - _COUNTS_WIDTH - 20, height=height, title=_title(f"By {in_one_line(key)}"))
     return alt.hconcat(left, counts.properties(width=_COUNTS_WIDTH, height=height), spacing=20)
 
 

@@ -74,10 +74,13 @@ class Picture:
         browser and images are light.
 
         Raises:
-            SchemaError: the extension is another, or there is no such theme.
+            SchemaError: the extension is another, there is no such theme, or no such folder.
         """
         file = Path(path)
-        match check_kind(file):
+        kind = check_kind(file)
+        if not file.parent.is_dir():
+            raise SchemaError(f"the picture {file.name!r} cannot be written: there is no folder {str(file.parent)!r}")
+        match kind:
             case ".html":
                 file.write_text(self.html(theme), "utf-8")
             case ".png":

@@ -46,7 +46,8 @@ def plot(
         columns: The columns in tooltips (default: all). A page contains their values.
         only: What to draw, as in {"symbol": "AMZN"}, {"symbol": ["AMZN", "IBM"]} or {"match_id": "…"}, for keys or a
             match with the time around it.
-        time_zone: The clock for times with a zone (default: that of the column).
+        time_zone: The zone of the clock (default: that of the column of times). It is also the zone of times without
+            one, if others have one.
         title: The heading (default: what is drawn).
         subtitle: The line below it, before the notes on what is drawn.
 
@@ -58,20 +59,20 @@ def plot(
     missing = [package for package in ("altair", "vl_convert") if find_spec(package) is None]
     if missing:
         raise ModuleNotFoundError("plot needs Altair and vl-convert: pip install 'cepheid[plot]'", name=missing[0])
-    from cepheid.plotting.request import Asked, chosen, names
+    from cepheid.plotting.request import PlotRequest, chosen, names, word, zone
 
-    asked = Asked(
+    asked = PlotRequest(
         time=() if isinstance(time, EllipsisType) else names(time, "time"),
         key=names(key, "key"),
         y=names(y, "y"),
-        lanes=lanes,
+        lanes=word(lanes, "lanes"),
         planned=names(planned, "planned"),
-        label=label,
+        label=word(label, "label"),
         columns=None if columns is None else names(columns, "columns"),
         only=chosen(only),
-        time_zone=time_zone,
-        title=title,
-        subtitle=subtitle,
+        time_zone=zone(time_zone),
+        title=word(title, "title"),
+        subtitle=word(subtitle, "subtitle"),
     )
     from cepheid.plotting.drawing import draw
 

@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from cepheid.errors import SchemaError
+from cepheid.requests.arguments import checked_zone
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlotRequest:
     """The arguments of `plot`, with a sequence where one name may stand for several."""
 
     time: tuple[str, ...]
@@ -69,7 +70,31 @@ def chosen(given: object) -> Mapping[str, Sequence[Any]]:
     return {str(name): value if isinstance(value, list | tuple) else [value] for name, value in given.items()}
 
 
-def check(asked: Asked, events: pa.Schema | None) -> None:
+def word(given: object, argument: str) -> str | None:
+    """The text that an argument gives, or none.
+
+    Raises:
+        SchemaError: it is something else.
+    """
+    if given is None or isinstance(given, str):
+        return given
+    raise SchemaError(f"{argument}: text is expected, got {given!r}")
+
+
+def zone(given: object) -> str | None:
+    """The name of the zone, if there is one.
+
+    Raises:
+        SchemaError: there is no such zone.
+    """
+    faults: list[str] = []
+    found = checked_zone(given, faults)
+    if faults:
+        raise SchemaError(faults[0])
+    return found
+
+
+def check(asked: PlotRequest, events: pa.Schema | None) -> None:
     """Checks the arguments, and that the events have the columns.
 
     Raises:

@@ -34,11 +34,23 @@ def tooltip_encoding(tooltip: Tooltip) -> list[alt.Tooltip]:
     """The channel that shows the fields, under titles that differ."""
     titles: list[str] = []
     for title, _ in tooltip:
-        shown = title
+        shown = tooltip_title(title)
         while shown.casefold() in _MEANT_OTHERWISE or shown in titles or not shown:
             shown += _NO_BREAK_SPACE
         titles.append(shown)
     return [alt.Tooltip(f"t{number}:N", title=title) for number, title in enumerate(titles)]
+
+
+def tooltip_title(name: str) -> str:
+    """The name of a column as the title of a line: Vega-Lite puts it between quotes in an expression, and escapes only
+    quotes.
+    """
+    return in_one_line(name).replace("\\", "\\\\")
+
+
+def in_one_line(name: str) -> str:
+    """The name of a column without line breaks."""
+    return " ".join(name.splitlines())
 
 
 def simple_columns(table: pa.Table, chosen: Sequence[str] | None, first: Sequence[str]) -> list[str]:

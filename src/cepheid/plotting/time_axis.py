@@ -5,6 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from cepheid.plotting.clock import Clock
+from cepheid.plotting.text import in_one_line
 
 _FORMATS = {
     "milliseconds": "%H:%M:%S.%L",
@@ -27,6 +28,7 @@ def x_axis(
     """The channel x. Times are those of the clock on the wall, written as if they were UTC, so that the zone of the
     browser does not matter.
     """
+    name = in_one_line(name)
     ends = alt.Undefined if domain is None else [*domain]
     if not clock.is_time:
         axis = alt.Axis(title=name, orient="top" if on_top else "bottom", tickCount=9)

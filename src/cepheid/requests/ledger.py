@@ -12,7 +12,7 @@ from cepheid.plan.pattern_request import PatternRequest
 from cepheid.requests.request import Request
 
 
-def asked_of(
+def stored_request(
     request: Request, asked: PatternRequest[Any], zone: str, events: dict[str, Any], late_by: LateBy
 ) -> dict[str, Any]:
     """The request for one of its patterns, in JSON values. It has the pattern's document, the other arguments of

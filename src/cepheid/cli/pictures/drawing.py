@@ -89,9 +89,9 @@ def check_columns(drawing: Drawing, options: EventOptions, events: Any) -> None:
         return
     if not {*options.times} <= {*events.schema.names}:
         return  # detect reports it
-    from cepheid.plotting.request import Asked, check
+    from cepheid.plotting.request import PlotRequest, check
 
-    asked = Asked(
+    asked = PlotRequest(
         time=tuple(options.times),
         key=(),
         y=tuple(drawing.plot_y or ()),

@@ -13,6 +13,7 @@ import pyarrow.json
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.text_files.text_format import TextFormat
 from cepheid.cli.text_files.whole_numbers import exact_csv, exact_json
+from cepheid.errors import warn
 from cepheid.hosts.in_process.time_texts import has_time_of_day, times_of_texts
 from cepheid.hosts.sources.records import times_as_text
 
@@ -20,19 +21,21 @@ _BLOCK_BYTES = 32 << 20
 """The size of the first block of a text file, from which types are inferred. With pyarrow's default of 1 MB, the types
 too often do not fit later values.
 """
-_SEPARATORS = ";\t|"
-"""What may separate values in place of a comma."""
+_DECIMAL_COMMA = r"^\s*[+-]?\d+(\.\d{3})*,\d+\s*$"
+_SEPARATORS = ";\t|,"
+"""What may separate values."""
 
 
-def read_csv(path: Path, given: TextFormat, times: Sequence[str]) -> pa.Table:
-    """
+def read_csv(path: Path, given: TextFormat, times: Sequence[str], *, separator: str) -> pa.Table:
+    """Warns of numbers with a decimal comma, which are text.
+
     Raises:
         FileProblem: the file has another separator or encoding.
         pa.ArrowException, OSError: it cannot be read.
     """
     # As in databases, an empty field is NULL and a quoted one is not; "NA" and "null" are text unless asked for.
     reading = pyarrow.csv.ReadOptions(block_size=_BLOCK_BYTES, encoding=given.encoding or "utf8")
-    parsing = pyarrow.csv.ParseOptions(delimiter=given.separator or ",")
+    parsing = pyarrow.csv.ParseOptions(delimiter=separator)
     as_texts = dict.fromkeys(times, pa.string()) if given.time_format is not None else {}
     convert = pyarrow.csv.ConvertOptions(
         null_values=["", *given.null_texts],
@@ -42,7 +45,8 @@ def read_csv(path: Path, given: TextFormat, times: Sequence[str]) -> pa.Table:
     )
     try:
         events = pyarrow.csv.read_csv(path, reading, parsing, convert)
-        _check_csv(path, events, given)
+        _check_csv(path, events, given, separator)
+        _warn_of_commas(path, events)
     except UnicodeDecodeError as error:
         raise FileProblem(_not_in(path, given.encoding, str(error))) from None
 
@@ -53,16 +57,33 @@ def read_csv(path: Path, given: TextFormat, times: Sequence[str]) -> pa.Table:
     return exact_csv(events, read_texts)
 
 
-def _check_csv(path: Path, events: pa.Table, given: TextFormat) -> None:
+def _check_csv(path: Path, events: pa.Table, given: TextFormat, separator: str) -> None:
     """Raises FileProblem if the file seems to have another separator or encoding."""
     names = events.schema.names
     if len(names) == 1 and given.separator is None and (found := [one for one in _SEPARATORS if one in names[0]]):
         shown = "tab" if found[0] == "\t" else found[0]
+        what = "tabs" if separator == "\t" else "commas"
         raise FileProblem(
-            f"{path} has one column, {names[0]!r}, as commas separate values. Give --separator '{shown}' if that does"
+            f"{path} has one column, {names[0]!r}, as {what} separate values. Give --separator '{shown}' if that does"
         )
     if binary := [field.name for field in events.schema if pa.types.is_binary(field.type)]:
         raise FileProblem(_not_in(path, given.encoding, f"column {binary[0]!r} has other bytes"))
+
+
+def _warn_of_commas(path: Path, events: pa.Table) -> None:
+    """Warns of columns in which all numbers have a decimal comma."""
+    for field in events.schema:
+        if not pa.types.is_string(field.type):
+            continue
+        texts = events.column(field.name).drop_null()
+        if len(texts) and _has_comma(texts.slice(0, 1)) and _has_comma(texts):
+            number = texts[0].as_py()
+            warn(f"column {field.name!r} of {path} is text, as {number!r} has a decimal comma: write it with a point")
+
+
+def _has_comma(texts: pa.ChunkedArray) -> bool:
+    """Whether all texts are numbers with a decimal comma."""
+    return bool(pc.all(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py())
 
 
 def _not_in(path: Path, encoding: str | None, reason: str) -> str:

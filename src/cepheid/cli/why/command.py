@@ -69,7 +69,7 @@ def why(
 
         opened = open_pattern(pattern, parameters, type_)
         with opened.problems_located():
-            found, changes = _asked(opened.pattern, options, _Asked(as_of, nulls, traced, near))
+            found, changes = _answers(opened.pattern, options, _Question(as_of, nulls, traced, near))
         if as_json:
             more = {} if changes is None else {"near": changes.to_dict()}
             print_json({"ok": True, "exit_code": 0, **found.to_dict(), **more})
@@ -77,7 +77,7 @@ def why(
             sys.stdout.write(f"{found}\n" if changes is None else f"{found}\n{changes}\n")
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """What is asked about the events."""
 
     as_of: str | None
@@ -87,7 +87,9 @@ class _Asked(NamedTuple):
     near: bool
 
 
-def _asked(pattern: Any, options: o.EventOptions, asked: _Asked) -> tuple[Why | WhyOnSpark | Trace, NearMisses | None]:
+def _answers(
+    pattern: Any, options: o.EventOptions, question: _Question
+) -> tuple[Why | WhyOnSpark | Trace, NearMisses | None]:
     from rich.console import Console
 
     from cepheid.cli.events import doing, opened_events
@@ -96,6 +98,6 @@ def _asked(pattern: Any, options: o.EventOptions, asked: _Asked) -> tuple[Why | 
     errors = Console(stderr=True)
     given = {name: value for name, value in options.asked().items() if name not in ("measures", "outputs")}
     with opened_events(options, errors) as events, doing(f"Looking for {pattern.name}", errors):
-        found = ask(events, pattern, **given, as_of=asked.as_of, nulls=asked.nulls)
-        changes = found.changes if asked.near else None
-        return found if asked.traced is None else found.trace(asked.traced), changes
+        found = ask(events, pattern, **given, as_of=question.as_of, nulls=question.nulls)
+        changes = found.changes if question.near else None
+        return found if question.traced is None else found.trace(question.traced), changes

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.events.identity import is_in_nanoseconds
 from cepheid.plan.plan_set import PlanSet
 from cepheid.plan.used_columns import lifted_columns
 
@@ -35,13 +36,12 @@ def has_nanoseconds(type_: pa.DataType) -> bool:
     """Whether values of the type, or in lists and structs of it, are times in nanoseconds."""
     if pa.types.is_nested(type_):
         return any(has_nanoseconds(type_.field(i).type) for i in range(type_.num_fields))
-    tests = pa.types.is_timestamp, pa.types.is_duration, pa.types.is_time
-    return any(test(type_) for test in tests) and type_.unit == "ns"
+    return is_in_nanoseconds(type_)
 
 
 def _is_fine(column: pa.ChunkedArray) -> bool:
     """Whether a time of the column is no whole number of microseconds."""
-    if pa.types.is_nested(column.type) or not has_nanoseconds(column.type):
+    if not is_in_nanoseconds(column.type):
         return False
     numbers = column.cast(pa.int64())
     whole = pc.multiply(pc.divide(numbers, 1000), 1000)

@@ -15,21 +15,15 @@ from cepheid.hosts.in_process.detect import prepared, warn_of_ties
 from cepheid.hosts.in_process.near import near_misses_in_process, sources_of
 from cepheid.hosts.in_process.probed import probed
 from cepheid.hosts.in_process.tables import FromArrow
-from cepheid.lang.pictures.html import text_html
-from cepheid.output.funnel import Funnel
+from cepheid.output.funnel import ShownFunnel
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 from cepheid.requests.request import Request
 
 
 @dataclass(frozen=True)
-class Why:
+class Why(ShownFunnel):
     """Why events did not match a pattern. Printed, it is a readable text."""
-
-    funnel: Funnel
-    """How many events were read and started a partial match, how far these came, and what became of each
-    start.
-    """
 
     _events: pa.Table = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
@@ -37,8 +31,8 @@ class Why:
 
     @cached_property
     def changes(self) -> NearMisses:
-        """What single changes of the pattern would do, and the nearest of the starts that would match with one. It is
-        computed when it is first asked for. Printed, it is a readable text.
+        """How many starts would match with each change of the pattern, and the nearest near misses. It is computed when
+        it is first asked for. Printed, it is a readable text.
 
         Raises:
             SchemaError, LimitExceeded: as `near_misses`.
@@ -47,17 +41,17 @@ class Why:
 
     @property
     def near_misses(self) -> Any:
-        """The starts that do not match and would with one change of the pattern: a table of the events' kind, with a
-        row for each such start and change, the nearest first.
+        """The starts that do not match, and would match with one change of the pattern. It is a table of the events'
+        kind, with a row for each such start and change, the nearest first.
 
         A change leaves out one condition or a NOT, makes a window or a gap up to ten times as long, or lets other
         events lie between. Windows of the calendar are not changed; `changes.failed` says so.
 
         The columns are row_number (the start's row in the events; in pandas the index), the key, match_start, rank
-        (among the changes of the start, from 1), reached (the last stage before the change is needed), change, reason,
-        at (the time of the event that needs the change), off_by (how far off: the distance of the sides of a
-        comparison, minutes of times and windows, events between) and lost (whether the skip strategy then drops the
-        start).
+        (the place among the changes of the start, from 1), reached (the last stage that is reached without the
+        change), change, reason, at (the time of the event that needs the change), off_by (how far off it is: the
+        difference between both sides of a comparison, the minutes by which a time is too long, or the number of events
+        between) and lost (whether the skip strategy then drops the start).
 
         Raises:
             SchemaError: the key has the name of one of these columns.
@@ -66,7 +60,7 @@ class Why:
         return self._from_arrow(self.changes.table, sources_of(self._request))
 
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
-        """What each event of one key did to each partial match: the definition of matching, step by step.
+        """What each event of one key did to each partial match, step by step.
 
         Args:
             key: The values of the key's columns, as in {"tailnum": "N228JB"}; None without a key.
@@ -76,19 +70,9 @@ class Why:
         """
         return trace_in_process(_events_of(self._events, self._request, key or {}), self._request)
 
-    def __str__(self) -> str:
-        return str(self.funnel)
-
-    def _repr_html_(self) -> str:
-        return text_html(str(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The funnel in values of JSON."""
-        return self.funnel.to_dict()
-
 
 def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) -> Why:
-    """What became of the events that started a partial match. `from_arrow` makes tables of the events' kind.
+    """What became of the events that started a partial match. `from_arrow` turns Arrow tables into the events' kind.
 
     Raises:
         PatternError, SchemaError, EventError, ConditionError: as `detect_in_process`.

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.intervals.state import STORED_FIELDS
-from cepheid.kernel.parts import Part, firsts
+from cepheid.kernel.parts import StatePart, firsts
 
 
-def joined_kernels(parts: Sequence[Part]) -> dict[str, npt.NDArray[Any]]:
+def joined_kernels(parts: Sequence[StatePart]) -> dict[str, npt.NDArray[Any]]:
     """One state with what all of these states (`state.kernel_state`) have. Their clocks must be at the same time; late
     events and dropped matches are added up.
     """

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
-from cepheid.kernel.parts import Part, State, firsts
+from cepheid.kernel.parts import State, StatePart, firsts
 
 
-def joined_kernels(parts: Sequence[Part], first_keys: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+def joined_kernels(parts: Sequence[StatePart], first_keys: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
     """One state with what all of these states (`state.kernel_state`) have. `first_keys` says for each part what is
     added to the numbers of its keys.
     """

@@ -22,7 +22,7 @@ from typing import NamedTuple, TypeAlias
 from cepheid.knowledge.closure.facts import Fact, Facts
 from cepheid.knowledge.closure.limits import FactLimits, TooManyFacts
 from cepheid.knowledge.closure.lists import DIFFERENT, LISTS, OWNERS, SAME, TYPE
-from cepheid.knowledge.closure.rules import RULES, Atom, Part, Rule, name
+from cepheid.knowledge.closure.rules import RULES, Atom, AtomPart, Rule, name
 from cepheid.knowledge.terms import Iri, Term, Terms, Triple
 
 Bindings: TypeAlias = dict[int, int]
@@ -150,7 +150,7 @@ class Closure:
         """The rule's body and head."""
         variables: dict[str, int] = {}
 
-        def number(part: Part) -> int:
+        def number(part: AtomPart) -> int:
             if isinstance(part, str):
                 return variables.setdefault(part, -1 - len(variables))
             return self.terms.number(part)

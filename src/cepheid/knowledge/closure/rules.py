@@ -17,16 +17,16 @@ _PREFIXES = {
     "owl": "http://www.w3.org/2002/07/owl#",
 }
 
-Part: TypeAlias = Term | str
+AtomPart: TypeAlias = Term | str
 """A term, or the name of a variable."""
 
 
 class Atom(NamedTuple):
     """A pattern of facts."""
 
-    subject: Part
-    predicate: Part
-    object: Part
+    subject: AtomPart
+    predicate: AtomPart
+    object: AtomPart
 
 
 class Rule(NamedTuple):
@@ -46,7 +46,7 @@ def name(short: str) -> Iri:
 _COUNTS = {text: Literal(text, f"{XSD}nonNegativeInteger") for text in "01"}
 
 
-def part(text: str) -> Part:
+def part(text: str) -> AtomPart:
     """A variable `?x`, `a` for the type, a number, or a name."""
     if text.startswith("?"):
         return text

@@ -25,7 +25,7 @@ _NOT_SAFE = re.compile(
     "[^A-Za-z0-9._~\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0001fffd\U00020000-\U0002fffd"
     "\U00030000-\U0003fffd\U000e1000-\U000efffd-]"
 )
-Part: TypeAlias = tuple[str, bool]
+TemplatePart: TypeAlias = tuple[str, bool]
 """A part of a template, and whether it is a column; otherwise it is text."""
 _PART = re.compile(r"\\(?P<escaped>[{}\\])|\{(?P<column>[^{}]+)\}|(?P<text>[^{}\\]+)")
 
@@ -76,13 +76,13 @@ class Template:
     text: str
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[TemplatePart, ...]:
         """Texts and columns in order, each with whether it is a column.
 
         Raises:
             KnowledgeError: braces are not in pairs, or empty.
         """
-        parts, at = list[Part](), 0
+        parts, at = list[TemplatePart](), 0
         while at < len(self.text):
             found = _PART.match(self.text, at)
             if found is None:
@@ -97,7 +97,7 @@ class Template:
     def columns(self) -> tuple[str, ...]:
         return tuple(text for text, is_column in self.parts if is_column)
 
-    def whole(self, prefixes: Mapping[str, str]) -> tuple[Part, ...]:
+    def whole(self, prefixes: Mapping[str, str]) -> tuple[TemplatePart, ...]:
         """The parts, with the IRI of the prefix in place of the prefix.
 
         Raises:
@@ -119,7 +119,7 @@ _COLUMN = None
 """Where a name has the value of a column."""
 
 
-def may_be_alike(one: Sequence[Part], other: Sequence[Part]) -> bool:
+def may_be_alike(one: Sequence[TemplatePart], other: Sequence[TemplatePart]) -> bool:
     """Whether some values of the columns make a name of both; the parts are those of `Template.whole`, or a text alone.
     As values are encoded, a column never has the characters that divide names, such as `/`, `:` and `#`.
     """
@@ -137,7 +137,7 @@ def may_be_alike(one: Sequence[Part], other: Sequence[Part]) -> bool:
     return False
 
 
-def _characters(parts: Sequence[Part]) -> list[str | None]:
+def _characters(parts: Sequence[TemplatePart]) -> list[str | None]:
     return [one for text, is_column in parts for one in ((_COLUMN,) if is_column else text)]
 
 

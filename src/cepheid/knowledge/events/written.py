@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from cepheid.knowledge.events.names import Part, name_of
+from cepheid.knowledge.events.names import TemplatePart, name_of
 from cepheid.knowledge.terms import Iri
 
 
@@ -38,7 +38,7 @@ def _reads_as(text: str, name: Iri, prefixes: Mapping[str, str]) -> bool:
         return False
 
 
-def divisions(text: str, parts: Sequence[Part]) -> Iterator[tuple[str, ...]]:
+def divisions(text: str, parts: Sequence[TemplatePart]) -> Iterator[tuple[str, ...]]:
     """The ways in which a template with these parts (`Template.whole`) makes the text, each with the encoded value of
     each column. Several columns may divide a text in several ways.
     """
@@ -55,7 +55,7 @@ def divisions(text: str, parts: Sequence[Part]) -> Iterator[tuple[str, ...]]:
         yield from ((text[:end], *more) for more in divisions(text[end:], rest))
 
 
-def _ends(text: str, after: Sequence[Part]) -> Iterator[int]:
+def _ends(text: str, after: Sequence[TemplatePart]) -> Iterator[int]:
     """Where a column at the beginning of the text may end, if these parts come after it."""
     if not any(is_column for _, is_column in after):
         end = len(text) - sum(len(one) for one, _ in after)

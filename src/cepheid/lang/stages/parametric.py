@@ -28,7 +28,7 @@ _ANY = sys.maxsize
 _WRITTEN = re.compile(rf"\s*\$({NAME})\s*")
 
 
-class Part(Protocol):
+class PatternPart(Protocol):
     """A pattern, or a part of one."""
 
     @property
@@ -41,12 +41,12 @@ def parameter_name(given: object) -> str | None:
     return written[1] if written else None
 
 
-def parameter_of(part: Part, field: str) -> str | None:
+def parameter_of(part: PatternPart, field: str) -> str | None:
     """The name of the parameter that gives the field; None if no parameter does."""
     return next((name for known, name in part.parametric if known == field), None)
 
 
-def given_length(part: Part, field: str, length: timedelta) -> str:
+def given_length(part: PatternPart, field: str, length: timedelta) -> str:
     """The length as it was given: the parameter, or the length as text."""
     name = parameter_of(part, field)
     return format_duration(length) if name is None else f"${name}"
@@ -71,7 +71,7 @@ def given_counts(quantifier: Quantifier) -> list[int | str]:
     return counts
 
 
-def _given_count(part: Part, field: str, count: int) -> int | str:
+def _given_count(part: PatternPart, field: str, count: int) -> int | str:
     name = parameter_of(part, field)
     return count if name is None else f"${name}"
 
@@ -82,7 +82,9 @@ def length_or_parameter(field: str, given: timedelta | str) -> tuple[timedelta, 
     return (parse_duration(given), ()) if name is None else (LENGTH_PLACEHOLDER, ((field, name),))
 
 
-def shorter_or_parameter(call: str, part: Part, field: str, length: timedelta | str) -> tuple[timedelta, Parametric]:
+def shorter_or_parameter(
+    call: str, part: PatternPart, field: str, length: timedelta | str
+) -> tuple[timedelta, Parametric]:
     """What the method `call` sets the field to, and the part's parameters: the shorter length if there was one before,
     with a warning at the line that has called it.
 

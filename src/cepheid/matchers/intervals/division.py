@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cepheid.kernel.intervals.joined import joined_kernels
-from cepheid.kernel.parts import Part
+from cepheid.kernel.parts import StatePart
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.division import check_ids, held_by, joined_batches, joined_late
 from cepheid.matchers.snapshot import Snapshot
@@ -24,7 +24,7 @@ def joined_snapshots(snapshots: Sequence[Snapshot], consistency: Consistency) ->
     """
     headers = [one.header for one in snapshots]
     check_ids(headers)
-    arrays = joined_kernels([Part(one.arrays, held_by(one)) for one in snapshots])
+    arrays = joined_kernels([StatePart(one.arrays, held_by(one)) for one in snapshots])
     clock, _, dropped = arrays["cursor"].tolist()
     late = joined_late(snapshots, [int(one.arrays["cursor"][1]) for one in snapshots])
     arrays["cursor"] = np.array([clock, late.count, dropped])

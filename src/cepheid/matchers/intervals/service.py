@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from datetime import timedelta
 from typing import Any
@@ -25,6 +25,7 @@ from cepheid.matchers.snapshot import fitting, restored, stored_number
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan
+from cepheid.plan.lifted import Measure
 
 
 class IntervalServiceMatcher:
@@ -131,7 +132,13 @@ def pattern_parts(plan: IntervalPlan) -> dict[str, Any]:
         "key": list(schema.key),
         "times": list(schema.times),
         "chosen": list(plan.columns),
+        **({} if plan.measures is None else _measured(plan, plan.measures)),
         **parameters_document(pattern.parameters),
         **({} if pattern.knowledge is None else {"knowledge": knowledge_digest(pattern.knowledge)}),
         **({} if pattern.mapping is None else {"mapping": mapping_document(pattern.mapping)}),
     }
+
+
+def _measured(plan: IntervalPlan, measures: Sequence[Measure]) -> dict[str, Any]:
+    """The measures in words, and the columns in the state that they are computed from."""
+    return {"measures": {one.name: one.text for one in measures}, "lifted": [value.sql for value in plan.values]}

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.kernel.occurrences.joined import joined_kernels
-from cepheid.kernel.parts import Joined, Part, firsts
+from cepheid.kernel.parts import Joined, StatePart, firsts
 from cepheid.matchers.occurrences.session_state import joined_sessions
 
 DROPPED = "dropped"
@@ -19,12 +19,12 @@ of the arrays of a kernel is its number.
 """
 
 
-def joined_state(parts: Sequence[Part]) -> Joined:
+def joined_state(parts: Sequence[StatePart]) -> Joined:
     """One state with what all of these states of `OccurrenceKernels` have."""
     first_keys = firsts(map(_keys, parts))
     arrays: dict[str, npt.NDArray[Any]] = {DROPPED: np.sum([part.arrays[DROPPED] for part in parts], axis=0)}
     for prefix in dict.fromkeys(name.split(".")[0] for name in parts[0].arrays if name != DROPPED):
-        own = [Part(with_prefix(part.arrays, prefix), part.events) for part in parts]
+        own = [StatePart(with_prefix(part.arrays, prefix), part.events) for part in parts]
         join = joined_sessions if prefix == SESSIONS else joined_kernels
         arrays |= {f"{prefix}.{name}": array for name, array in join(own, first_keys).items()}
     return Joined(arrays, first_keys)
@@ -36,7 +36,7 @@ def with_prefix(arrays: Mapping[str, npt.NDArray[Any]], prefix: str) -> dict[str
     return {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
 
 
-def _keys(part: Part) -> int:
+def _keys(part: StatePart) -> int:
     """The numbers of the part's keys are below this one."""
     numbers = [array for name, array in part.arrays.items() if name.endswith(".keys")]
     if (latest := part.arrays.get(f"{SESSIONS}.latest")) is not None:  # each session is in it

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cepheid.compile.occurrences.compiled import CompiledOccurrences, compile_occurrences
 from cepheid.events.batch import Batch
-from cepheid.kernel.parts import Joined, Part
+from cepheid.kernel.parts import Joined, StatePart
 from cepheid.matchers.conservative import ConservativeMatcher
 from cepheid.matchers.occurrences.detector import WHY_UNLISTED, OccurrenceDetector
 from cepheid.matchers.occurrences.division import joined_state
@@ -63,7 +63,7 @@ class OccurrencesRunner(OrderedRunner):
     def detector(self) -> OccurrenceDetector:
         return OccurrenceDetector(self.compiled)
 
-    def joined_state(self, parts: Sequence[Part]) -> Joined:
+    def joined_state(self, parts: Sequence[StatePart]) -> Joined:
         return joined_state(parts)
 
     @property

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
 from cepheid.errors import SnapshotError
-from cepheid.kernel.parts import Part, State, firsts
+from cepheid.kernel.parts import State, StatePart, firsts
 from cepheid.knowledge.terms import Iri, Literal, Term, Terms, text_of
 
 _OTHER = "the snapshot's facts are not those of this pattern: was it written by another version?"
@@ -48,7 +48,7 @@ def facts_of(arrays: Mapping[str, npt.NDArray[Any]]) -> tuple[Ints, list[str]]:
         raise SnapshotError(_OTHER) from error
 
 
-def joined_sessions(parts: Sequence[Part], first_keys: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+def joined_sessions(parts: Sequence[StatePart], first_keys: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
     """One state with what all of these states (`Sessions.state`) have. `first_keys` says for each part what is added to
     the numbers of its keys.
     """

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
-from cepheid.kernel.parts import Joined, Part
+from cepheid.kernel.parts import Joined, StatePart
 from cepheid.kernel.stages.division.joined import joined
 from cepheid.matchers.open_changes import OpenChanges
 from cepheid.matchers.protocols import LiveMatcher
@@ -77,7 +77,7 @@ class StagesRunner(OrderedRunner):
             detector.start_only_marked()
         return detector
 
-    def joined_state(self, parts: Sequence[Part]) -> Joined:
+    def joined_state(self, parts: Sequence[StatePart]) -> Joined:
         return joined(parts, self.compiled.tables)
 
     @property

@@ -25,7 +25,7 @@ def check_boolean(lifting: Lifting, node: Node) -> None:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _AskedType:
     question: Question
     node: Node
     parts: frozenset[Shape]
@@ -37,7 +37,7 @@ def ask_types(
     """The types of all parts of the nodes that are about one event, as the engine gives them. If the engine refuses a
     part, the innermost refused part is reported.
     """
-    asked: dict[Shape, _Asked] = {}
+    asked: dict[Shape, _AskedType] = {}
     for node in nodes:
         _collect(node, asked)
     answers = engine.types_of([a.question for a in asked.values()], columns) if asked else []
@@ -55,12 +55,12 @@ def ask_types(
 
 def is_typed(node: Node, types: Mapping[Shape, pa.DataType]) -> bool:
     """Whether the engine refused none of the node's parts."""
-    asked: dict[Shape, _Asked] = {}
+    asked: dict[Shape, _AskedType] = {}
     _collect(node, asked)
     return asked.keys() <= types.keys()
 
 
-def _collect(node: Node, asked: dict[Shape, _Asked]) -> frozenset[Shape]:
+def _collect(node: Node, asked: dict[Shape, _AskedType]) -> frozenset[Shape]:
     """Adds the node's parts, inner ones first, and returns their shapes."""
     if isinstance(node, Apply) and node.call.function == "lambda":
         return frozenset()  # a lambda has no type without the function around it
@@ -73,7 +73,7 @@ def _collect(node: Node, asked: dict[Shape, _Asked]) -> frozenset[Shape]:
         return parts
     tree = resolve.tree_of(node)
     shape = resolve.shape_of(tree)
-    asked.setdefault(shape, _Asked((tree, resolve.sql_of(node)), node, parts))
+    asked.setdefault(shape, _AskedType((tree, resolve.sql_of(node)), node, parts))
     return parts | {shape}
 
 

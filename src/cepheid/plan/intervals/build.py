@@ -24,13 +24,21 @@ from cepheid.plan.conditions.resolve import Node, Resolver, Source
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.intervals.check import interval_problems
-from cepheid.plan.intervals.conditions import Variables, resolved, variables_in
+from cepheid.plan.intervals.conditions import MeasureTexts, Variables, resolved, variables_in
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans, JoinScript
 from cepheid.plan.intervals.semantic import SemanticConditions
 from cepheid.plan.limits import Limits
+from cepheid.plan.measures import (
+    ResolvedMeasure,
+    build_measures,
+    measure_problems,
+    resolve_measures,
+    running_problems,
+)
 from cepheid.plan.pattern_request import PatternRequest, PlanOptions
 from cepheid.plan.plan_set import plan_parts, plans_or_problems
-from cepheid.plan.problems import is_time, refusal, schema_faults
+from cepheid.plan.problems import is_time, names_beside, refusal, schema_faults
+from cepheid.plan.reserved import COMMON
 from cepheid.plan.taxonomy import subtype_conditions
 
 
@@ -63,7 +71,9 @@ def build_interval_plans(
     faults = [*schema_faults(Schema(schema.columns, schema.key, None), options), *_time_faults(schema)]
     plans, problems = plans_or_problems(
         patterns,
-        lambda one, _: _plan_or_problems(one.pattern, schema, engine, options, sound=not faults),
+        lambda one, first_slot: _plan_or_problems(
+            one, schema, engine, options, sound=not faults, first_slot=first_slot
+        ),
         named=options.named,
     )
     if problems or faults:
@@ -71,21 +81,31 @@ def build_interval_plans(
     return IntervalPlans.of(plans, named=options.named)
 
 
-def check_intervals(pattern: IntervalPattern) -> list[Problem]:
+def check_intervals(pattern: IntervalPattern, measures: Mapping[str, str] | None = None) -> list[Problem]:
     """The problems that do not depend on the events."""
-    problems = interval_problems(pattern)
+    problems = [*interval_problems(pattern), *measure_problems(measures or {}, COMMON)]
     semantics = SemanticConditions.of(pattern, None, problems)
     if _has_types(pattern) and pattern.positives:
         _type_texts(semantics, None, problems)
     if not _repeats(pattern):
-        _conditions(semantics, {end: end.value for end in End}, None, problems)
+        _read(semantics, measures or {}, {end: end.value for end in End}, None, problems)
     return problems
 
 
 def _plan_or_problems(
-    pattern: IntervalPattern, schema: Schema, engine: SqlEngine, options: PlanOptions, *, sound: bool
+    asked: PatternRequest[IntervalPattern],
+    schema: Schema,
+    engine: SqlEngine,
+    options: PlanOptions,
+    *,
+    sound: bool,
+    first_slot: int,
 ) -> IntervalPlan | list[Problem]:
+    pattern, measures = asked.pattern, asked.measures
     problems = interval_problems(pattern, schema.key)
+    problems += measure_problems(measures or {}, [*COMMON, *names_beside(schema, options)])
+    if options.rows_per == "event":
+        problems += running_problems(measures or {}, "measures of intervals are those of the whole match")
     if not _has_types(pattern):
         hint = "Say which it is: .taxonomy('kind')."
         problems.append(Problem("no column of the events is known to hold their types", "taxonomy", hint=hint))
@@ -93,14 +113,13 @@ def _plan_or_problems(
         return problems
     semantics = SemanticConditions.of(pattern, schema.columns, problems)
     times = dict(zip(End, schema.times, strict=True))
-    parts = _Parts(
-        _types_of_events(semantics, schema, problems),
-        _conditions(semantics, times, schema.columns, problems),
-    )
+    event_types = _types_of_events(semantics, schema, problems)
+    parts = _Parts(event_types, *_read(semantics, measures or {}, times, schema.columns, problems))
     nodes = [node for found in parts.conditions for node in found]
     questions = semantics.lifted.questions
-    types = ask_types(engine, [*nodes, *parts.types], with_answers(schema.columns, questions), problems)
-    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables))
+    asked_nodes = [*nodes, *parts.types, *(one.node for one in parts.measures)]
+    types = ask_types(engine, asked_nodes, with_answers(schema.columns, questions), problems)
+    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables), first_slot=first_slot)
     for node in nodes:
         if not is_typed(node, types):
             continue
@@ -110,8 +129,12 @@ def _plan_or_problems(
             problems += error.problems
     if problems or not sound:
         return problems
+    found = build_measures(lifting, parts.measures, engine, problems)
+    if problems:
+        return problems
     plan = replace(
         _lifted(pattern, schema, parts, lifting, options),
+        measures=None if measures is None else found,
         questions=(*questions,),
         answers=tuple(semantics.lifted.answers),
         odd=tuple(semantics.lifted.texts.warnings if pattern.knowledge is not None else never_true(nodes)),
@@ -154,6 +177,7 @@ class _Parts(NamedTuple):
     """For each variable, the condition that an event is of its type."""
     conditions: list[list[Node]]
     """The conditions of the match, then those of each negation."""
+    measures: list[ResolvedMeasure]
 
 
 def _types_of_events(semantics: SemanticConditions, schema: Schema, problems: list[Problem]) -> list[Node]:
@@ -175,10 +199,14 @@ def _type_texts(semantics: SemanticConditions, columns: pa.Schema | None, proble
     return subtype_conditions(pattern.types, asked, columns, problems)
 
 
-def _conditions(
-    semantics: SemanticConditions, times: Mapping[End, str], columns: pa.Schema | None, problems: list[Problem]
-) -> list[list[Node]]:
-    """The conditions of the match, then those of each negation; `columns` None: any name may be a column."""
+def _read(
+    semantics: SemanticConditions,
+    measures: Mapping[str, str],
+    times: Mapping[End, str],
+    columns: pa.Schema | None,
+    problems: list[Problem],
+) -> tuple[list[list[Node]], list[ResolvedMeasure]]:
+    """The conditions of the match and of each negation, and the measures; `columns` None: any name may be a column."""
     pattern = semantics.pattern
     count = len(pattern.positives)
     texts = [(pattern.condition, "where", frozenset(range(count)))]
@@ -191,8 +219,10 @@ def _conditions(
     for text, where, allowed in texts:
         variables = Variables(pattern.variables, allowed, times, parameters, semantics)
         conditions.append([] if text is None else resolved(text, where, variables, columns, problems))
+    matched = Variables(pattern.variables, frozenset(range(count)), times, parameters, semantics)
+    resolved_ = resolve_measures(pattern.variables, measures, columns, MeasureTexts(matched, columns), problems)
     problems += parameters.unused()
-    return conditions
+    return conditions, resolved_
 
 
 def _type_condition(sql: str, columns: pa.Schema, problems: list[Problem]) -> Node:

@@ -59,6 +59,24 @@ def resolved(
     return nodes
 
 
+@dataclass(frozen=True)
+class MeasureTexts:
+    """Reads measures, whose names are variables of the match."""
+
+    variables: Variables
+    columns: pa.Schema | None
+
+    def parse(self, source: Source, problems: list[Problem]) -> Expression | None:
+        """The expression of the source's text, None if it has problems."""
+        expression = self.variables.parameters.parse(source, problems)
+        if expression is None:
+            return None
+        expression = _with_times(expression, source, self.variables)
+        found = [*_name_problems(expression, source, self.variables, self.columns)]
+        problems += found
+        return None if found else expression
+
+
 def _resolved_part(
     part: Expression, source: Source, variables: Variables, columns: pa.Schema | None, problems: list[Problem]
 ) -> Node | None:

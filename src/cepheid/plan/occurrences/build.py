@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Column, Node, Resolver, Shape, Source
 from cepheid.plan.conditions.script import Script
 from cepheid.plan.engine import SqlEngine
-from cepheid.plan.measures import build_measures, measure_problems, resolve_measures, says_running
+from cepheid.plan.measures import build_measures, measure_problems, resolve_measures, running_problems
 from cepheid.plan.nameless import nameless
 from cepheid.plan.occurrences.check import (
     OUTPUT,
@@ -110,7 +110,7 @@ def _plan_or_problems(
     if measures is not None:
         found.problems += measure_problems(measures, [*OUTPUT, *names_beside(schema, options)])
         if options.rows_per == "event":
-            found.problems += [*_running_problems(measures)]
+            found.problems += running_problems(measures, "measures of occurrences are those of the whole occurrence")
     columns = with_answers(schema.columns, found.lifted.questions)
     types = ask_types(engine, found.nodes, columns, found.problems)
     if found.problems or not sound:
@@ -143,13 +143,6 @@ def _plan_or_problems(
             *(map(costly, built.scripted[:1]) if recent else ()),
         ),
     )
-
-
-def _running_problems(measures: Mapping[str, str]) -> Iterator[Problem]:
-    for name, text in measures.items():
-        if says_running(text):
-            message = "measures of occurrences are those of the whole occurrence, in each of its rows"
-            yield Problem(message, f"measure {name!r}", text, hint="Leave out RUNNING.")
 
 
 def check_occurrences(pattern: OccurrencePattern, measures: Mapping[str, str] | None = None) -> list[Problem]:

@@ -13,7 +13,7 @@ from pyarrow import types as arrow
 
 from cepheid.knowledge.events.literals import datatype_of, is_text, literals, texts
 from cepheid.knowledge.events.mapping import Individual
-from cepheid.knowledge.events.names import Part, Template, encoded, is_template
+from cepheid.knowledge.events.names import Template, TemplatePart, encoded, is_template
 from cepheid.knowledge.events.written import divisions, written_names
 from cepheid.knowledge.filters.solving import is_equal
 from cepheid.knowledge.filters.values import Duration, Moment, NoValue, value_of
@@ -41,7 +41,7 @@ def cells_of(
 
 
 def _cells_of_template(
-    parts: Sequence[Part], names: Sequence[Iri], types: Mapping[str, pa.DataType]
+    parts: Sequence[TemplatePart], names: Sequence[Iri], types: Mapping[str, pa.DataType]
 ) -> dict[Term, list[Cells]]:
     """The values with which the template makes each name. Several columns may divide a name in several ways."""
     columns = [text for text, is_column in parts if is_column]

@@ -15,7 +15,7 @@ from cepheid.knowledge.closure.closure import Closure
 from cepheid.knowledge.closure.lists import TYPE
 from cepheid.knowledge.closure.rules import name
 from cepheid.knowledge.events.mapping import Constant, EventMapping, Individual, Node, Value
-from cepheid.knowledge.events.names import Part, Template, is_template, may_be_alike, name_of, property_of
+from cepheid.knowledge.events.names import Template, TemplatePart, is_template, may_be_alike, name_of, property_of
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.terms import Iri, Literal, Term, Triple
 
@@ -71,7 +71,7 @@ class Inert:
     """The classes that events or their nodes may have."""
     of_others: frozenset[Iri]
     """The classes that named individuals may have because of events."""
-    names: tuple[Part, ...]
+    names: tuple[TemplatePart, ...]
     """The parts of the names of events (`Template.whole`)."""
 
     def may_name(self, one: Iri) -> bool:

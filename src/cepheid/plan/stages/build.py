@@ -150,7 +150,7 @@ def check_pattern(pattern: Pattern, measures: Mapping[str, str] | None = None) -
 class ResolvedTexts(NamedTuple):
     """The texts of a pattern with names, types and parameters filled in."""
 
-    conditions: list[list[Part]]
+    conditions: list[list[ConditionPart]]
     """The parts of the plan's conditions."""
     measures: list[ResolvedMeasure]
     promoted: list[ResolvedMeasure]
@@ -191,7 +191,7 @@ def resolved_texts(
     return ResolvedTexts(conditions, resolved, of_open, tuple(lifted.answers), odd, questions)
 
 
-def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Iterator[str]:
+def _never_true(pattern: Pattern, conditions: Sequence[Sequence[ConditionPart]]) -> Iterator[str]:
     """A sentence for each stage, loop end and `begin_without` with a condition that is never true."""
     labels = [leaf.label for leaf in pattern.leaves]
     labels += [f"{loop.label}, until" for loop in pattern.loops_until]
@@ -211,7 +211,7 @@ def _never_true(pattern: Pattern, conditions: Sequence[Sequence[Part]]) -> Itera
 # Conditions
 
 
-class Part(NamedTuple):
+class ConditionPart(NamedTuple):
     """A condition, and whether it is ORed with the conditions before it."""
 
     alternative: bool
@@ -309,7 +309,7 @@ def _visible(stages: Sequence[Stage], before: int, loop_end: int | None) -> Iter
 
 def _parts(
     pattern: Pattern, written: _Written, columns: pa.Schema | None, parameters: Parameters, problems: list[Problem]
-) -> list[Part]:
+) -> list[ConditionPart]:
     """The condition's texts, resolved; those with problems are left out."""
     names = [leaf.name for leaf in pattern.leaves]
     parts = []
@@ -317,7 +317,7 @@ def _parts(
         source = Source(text.sql, text.where)
         if text.function is not None:
             name = Name((text.sql,), ((0, len(text.sql)),))
-            parts.append(Part(text.alternative, name, Called(text.function, span=name.span, source=source)))
+            parts.append(ConditionPart(text.alternative, name, Called(text.function, span=name.span, source=source)))
             continue
         found: list[Problem] = []
         expression = parameters.parse(source, problems)
@@ -327,11 +327,13 @@ def _parts(
         node = with_functions_inside(node)
         problems += found
         if not found:
-            parts.append(Part(text.alternative, expression, node, text.is_semantic))
+            parts.append(ConditionPart(text.alternative, expression, node, text.is_semantic))
     return parts
 
 
-def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], problems: list[Problem]) -> PlannedCondition:
+def _stage_condition(
+    lifting: Lifting, stage: int, parts: Sequence[ConditionPart], problems: list[Problem]
+) -> PlannedCondition:
     try:
         for part in parts:
             check_boolean(lifting, part.node)
@@ -342,7 +344,7 @@ def _stage_condition(lifting: Lifting, stage: int, parts: Sequence[Part], proble
         return PlannedCondition(None, None)
 
 
-def combined(parts: Sequence[Part]) -> Node | None:
+def combined(parts: Sequence[ConditionPart]) -> Node | None:
     """The whole condition: `where` is ANDed, and `or_where` ORed, with everything before it."""
     if not parts:
         return None

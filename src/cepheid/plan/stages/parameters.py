@@ -12,7 +12,7 @@ from cepheid.lang.arguments import times_of, whole_number
 from cepheid.lang.calendar import CalendarWindow, parse_calendar
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.parameters import Parameter, ParameterValue
-from cepheid.lang.stages.parametric import LENGTH_PLACEHOLDER, Part, given_counts, parameter_of
+from cepheid.lang.stages.parametric import LENGTH_PLACEHOLDER, PatternPart, given_counts, parameter_of
 from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Stage, Times
 from cepheid.plan.conditions.parameters import Parameters
 
@@ -72,7 +72,7 @@ class _Values:
         value = self._value(name, lambda given: parse_calendar(given) or _length(given), "within") or self.placeholder
         return (None, value) if isinstance(value, CalendarWindow) else (value, None)
 
-    def length(self, part: Part, field_: str, given: timedelta | None, where: str) -> timedelta | None:
+    def length(self, part: PatternPart, field_: str, given: timedelta | None, where: str) -> timedelta | None:
         """The field of the part."""
         name = parameter_of(part, field_)
         return given if name is None else self._value(name, _length, where) or self.placeholder

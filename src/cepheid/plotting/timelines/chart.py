@@ -9,7 +9,7 @@ import numpy as np
 
 from cepheid.plotting.altair_values import AnyChart, inline
 from cepheid.plotting.clock import Floats
-from cepheid.plotting.request import Asked
+from cepheid.plotting.request import PlotRequest
 from cepheid.plotting.timelines.drawn import Drawn
 from cepheid.plotting.timelines.layers import Layers
 from cepheid.plotting.timelines.scene import Marks, Scene
@@ -31,7 +31,7 @@ class Chart(NamedTuple):
     height: int
 
 
-def timeline(asked: Asked, scene: Scene, drawn: Drawn) -> Chart:
+def timeline(asked: PlotRequest, scene: Scene, drawn: Drawn) -> Chart:
     """The chart of the marks."""
     kinds = {"windows": drawn.windows, "events": drawn.events, "threads": drawn.threads, "taken": drawn.taken}
     rows = [{"what": what, **row} for what, kind in kinds.items() for row in kind.rows]
@@ -52,12 +52,12 @@ def _as_panels(scene: Scene, chart: AnyChart) -> Chart:
     return Chart(facets.resolve_scale(y="independent"), (height + 46) * len(scene.rows) + 60)
 
 
-def _as_lanes(asked: Asked, scene: Scene, chart: AnyChart) -> Chart:
+def _as_lanes(asked: PlotRequest, scene: Scene, chart: AnyChart) -> Chart:
     step = _PLANNED_LANE if asked.planned else _LANE if len(scene.rows) <= _MOST_HIGH_LANES else _FLAT_LANE
     return Chart(chart.properties(width=WIDTH, height=alt.Step(step)), step * len(scene.rows) + 60)
 
 
-def _domain(asked: Asked, scene: Scene) -> tuple[float, float]:
+def _domain(asked: PlotRequest, scene: Scene) -> tuple[float, float]:
     """From the first to the last place, with a margin; a wide one where there are words to the right of marks."""
     places = np.concatenate([scene.windows.begin, scene.windows.end, *_places(asked, scene)])
     places = places[np.isfinite(places)]
@@ -68,12 +68,12 @@ def _domain(asked: Asked, scene: Scene) -> tuple[float, float]:
     return first - margin, last + margin + (_WORDS * (last - first) if asked.label is not None else 0.0)
 
 
-def _places(asked: Asked, scene: Scene) -> list[Floats]:
+def _places(asked: PlotRequest, scene: Scene) -> list[Floats]:
     found = []
     for marks in (scene.events, scene.taken):
         found += [marks.x, *([marks.end] if marks.end is not None else []), *_plans(asked, scene, marks)]
     return found
 
 
-def _plans(asked: Asked, scene: Scene, marks: Marks) -> list[Floats]:
+def _plans(asked: PlotRequest, scene: Scene, marks: Marks) -> list[Floats]:
     return [scene.clock.places(marks.table.column(name)) for name in asked.planned] if len(marks.x) else []

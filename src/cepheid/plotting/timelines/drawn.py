@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cepheid.plotting.bins import MOST_MARKS, too_many
-from cepheid.plotting.request import Asked
+from cepheid.plotting.request import PlotRequest
 from cepheid.plotting.timelines.in_steps import events_in_steps, open_matches, taken_in_steps
 from cepheid.plotting.timelines.kinds import Kind
 from cepheid.plotting.timelines.one_by_one import events_one_by_one, taken_one_by_one, threads, windows_one_by_one
@@ -42,7 +42,7 @@ _EVENTS = {
 }
 
 
-def drawn(asked: Asked, scene: Scene) -> Drawn:
+def drawn(asked: PlotRequest, scene: Scene) -> Drawn:
     """The marks, of which there are about as many as `MOST_MARKS`."""
     events = scene.events.at((scene.events.row >= 0) & np.isfinite(scene.events.x))
     shown = np.flatnonzero((scene.taken.row >= 0) & np.isfinite(scene.taken.x))

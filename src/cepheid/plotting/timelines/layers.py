@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 
 from cepheid.plotting.altair_values import AnyChart, only_what
-from cepheid.plotting.request import Asked
-from cepheid.plotting.text import tooltip_encoding
+from cepheid.plotting.request import PlotRequest
+from cepheid.plotting.text import in_one_line, tooltip_encoding
 from cepheid.plotting.time_axis import x_axis
 from cepheid.plotting.timelines.drawn import Drawn
 from cepheid.plotting.timelines.kinds import Kind
@@ -25,7 +25,7 @@ _MOST_TITLES = 2
 class Layers:
     """What the layers of one timeline share."""
 
-    asked: Asked
+    asked: PlotRequest
     scene: Scene
     drawn: Drawn
     domain: tuple[float, float]
@@ -66,7 +66,9 @@ class Layers:
     def _y_of(self, field: str) -> alt.Y:
         titled = len(self.asked.y) == 1 and len(self.scene.rows) <= _MOST_TITLES
         scale = alt.Scale(zero=False, nice=False, padding=7)
-        return alt.Y(f"{field}:Q", scale=scale, title=self.asked.y[0] if titled else None, axis=alt.Axis(tickCount=5))
+        # Not the title of the channel: Vega-Lite would put that into an expression as it is.
+        axis = alt.Axis(title=in_one_line(self.asked.y[0]) if titled else None, tickCount=5)
+        return alt.Y(f"{field}:Q", scale=scale, axis=axis)
 
     @property
     def _lane(self) -> alt.Y:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cepheid.plotting.matches import MATCH_ID, Matches
-from cepheid.plotting.request import Asked
+from cepheid.plotting.request import PlotRequest
 from cepheid.plotting.text import Tooltip, columns_in_words, fields_of, simple_columns
 from cepheid.plotting.timelines.kinds import Kind, finite
 from cepheid.plotting.timelines.scene import Marks, Scene
@@ -28,7 +28,7 @@ def _place(scene: Scene, marks: Marks, place: int) -> dict[str, Any]:
     return found
 
 
-def events_one_by_one(asked: Asked, scene: Scene, marks: Marks) -> Kind:
+def events_one_by_one(asked: PlotRequest, scene: Scene, marks: Marks) -> Kind:
     names = simple_columns(marks.table, asked.columns, [*asked.time, *asked.key, *asked.y])
     tooltip = columns_in_words(marks.table, names, scene.clock)
     extras = _extras(asked, scene, marks)
@@ -36,7 +36,7 @@ def events_one_by_one(asked: Asked, scene: Scene, marks: Marks) -> Kind:
     return Kind([_place(scene, marks, i) | fields_of(tooltip, i) | extras[i] for i in order], tooltip)
 
 
-def taken_one_by_one(asked: Asked, scene: Scene, marks: Marks, stage: Sequence[str]) -> Kind:
+def taken_one_by_one(asked: PlotRequest, scene: Scene, marks: Marks, stage: Sequence[str]) -> Kind:
     """The events of matches, each once for each of its stages and rows."""
     names = simple_columns(marks.table, asked.columns, [*asked.time, *asked.key, *asked.y])
     words = columns_in_words(marks.table, names, scene.clock)
@@ -58,7 +58,7 @@ def taken_one_by_one(asked: Asked, scene: Scene, marks: Marks, stage: Sequence[s
     return Kind(rows, tooltip)
 
 
-def _extras(asked: Asked, scene: Scene, marks: Marks) -> list[dict[str, Any]]:
+def _extras(asked: PlotRequest, scene: Scene, marks: Marks) -> list[dict[str, Any]]:
     """What is drawn beside events: where they were planned, and words."""
     parts: list[dict[str, Any]] = [{} for _ in range(len(marks.x))]
     if not len(marks.x):
@@ -72,7 +72,7 @@ def _extras(asked: Asked, scene: Scene, marks: Marks) -> list[dict[str, Any]]:
     return parts
 
 
-def windows_one_by_one(asked: Asked, scene: Scene) -> Kind:
+def windows_one_by_one(asked: PlotRequest, scene: Scene) -> Kind:
     windows, matches = scene.windows, scene.matches
     if matches is None:
         return Kind([], ())

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from cepheid.errors import SchemaError
 from cepheid.events.batch import python_values
-from cepheid.plotting.clock import Clock, Floats, Ints, clock_of
-from cepheid.plotting.labels import in_natural_order, labels_of
+from cepheid.plotting.clock import Clock, Floats, Ints
+from cepheid.plotting.labels import labels_of
 from cepheid.plotting.matches import MATCH_END, MATCH_START, Matches
-from cepheid.plotting.request import Asked, is_time
+from cepheid.plotting.request import PlotRequest, is_time
 
 MOST_PANELS = 12
 MOST_LANES = 30
@@ -71,13 +71,12 @@ class Scene:
     notes: tuple[str, ...] = ()
 
 
-def scene_of(asked: Asked, events: pa.Table, matches: Matches | None) -> Scene:
+def scene_of(asked: PlotRequest, clock: Clock, events: pa.Table, matches: Matches | None) -> Scene:
     """The timeline of the events, and of the matches if there are any.
 
     Raises:
         SchemaError: the events of the matches lack columns that the picture needs.
     """
-    clock = clock_of(events.schema.field(asked.time[0]).type, asked.time_zone)
     if matches is not None:
         check_taken(asked, matches)
     keys, of_event, of_match = _keys(asked, clock, events, matches)
@@ -106,7 +105,7 @@ def scene_of(asked: Asked, events: pa.Table, matches: Matches | None) -> Scene:
     return _in_panels(asked, scene) if asked.y else _in_lanes(asked, scene)
 
 
-def check_taken(asked: Asked, matches: Matches) -> None:
+def check_taken(asked: PlotRequest, matches: Matches) -> None:
     """Checks that the events of the matches can be drawn.
 
     Raises:
@@ -122,17 +121,18 @@ def check_taken(asked: Asked, matches: Matches) -> None:
         )
 
 
-def _keys(asked: Asked, clock: Clock, events: pa.Table, matches: Matches | None) -> tuple[list[str], Ints, Ints]:
+def _keys(asked: PlotRequest, clock: Clock, events: pa.Table, matches: Matches | None) -> tuple[list[str], Ints, Ints]:
     """All keys, and the number of the key of each event and of each match."""
-    tables = [events, matches.rows] if matches is not None else [events]
-    coded = [labels_of(table, asked.key, clock) for table in tables]
-    keys = sorted({label for _, labels in coded for label in labels}, key=in_natural_order)
-    number = {key: place for place, key in enumerate(keys)}
-    found = [np.array([number[label] for label in labels], np.int64)[codes] for codes, labels in coded]
-    return keys, found[0], found[1] if matches is not None else np.zeros(0, np.int64)
+    if matches is None:
+        (of_event,), keys = labels_of([events], asked.key, clock)
+        return keys, of_event, np.zeros(0, np.int64)
+    (of_event, of_match), keys = labels_of([events, matches.rows], asked.key, clock)
+    return keys, of_event, of_match
 
 
-def _shown(asked: Asked, keys: Sequence[str], of_event: Ints, of_match: Ints) -> tuple[list[int], tuple[str, ...]]:
+def _shown(
+    asked: PlotRequest, keys: Sequence[str], of_event: Ints, of_match: Ints
+) -> tuple[list[int], tuple[str, ...]]:
     """The numbers of the keys that are shown, and what to say about others: the keys with the most matches, then those
     with the most events.
     """
@@ -147,13 +147,13 @@ def _shown(asked: Asked, keys: Sequence[str], of_event: Ints, of_match: Ints) ->
     return sorted(order.tolist()), (note,)
 
 
-def _marks(asked: Asked, clock: Clock, table: pa.Table, row: Ints) -> Marks:
+def _marks(asked: PlotRequest, clock: Clock, table: pa.Table, row: Ints) -> Marks:
     x = clock.places(table.column(asked.time[0]))
     end = clock.places(table.column(asked.time[1])) if asked.are_intervals else None
     return Marks(table, x, end, None, row, np.full(len(row), -1, np.int64))
 
 
-def _taken(asked: Asked, clock: Clock, matches: Matches | None, of_match: Ints) -> tuple[Marks, list[str]]:
+def _taken(asked: PlotRequest, clock: Clock, matches: Matches | None, of_match: Ints) -> tuple[Marks, list[str]]:
     if matches is None or not matches.events.num_rows:
         empty = np.zeros(0)
         none = np.zeros(0, np.int64)
@@ -192,7 +192,7 @@ def _windows(clock: Clock, matches: Matches | None, taken: Marks, row: Ints) -> 
 # Panels: a line for each key and each column
 
 
-def _in_panels(asked: Asked, scene: Scene) -> Scene:
+def _in_panels(asked: PlotRequest, scene: Scene) -> Scene:
     panels = [(place, name) for place in range(len(scene.rows)) for name in asked.y]
     if len(asked.y) > 1:
         titles = [" · ".join(filter(None, (scene.rows[place], name))) for place, name in panels]
@@ -228,7 +228,7 @@ def _windows_for_each(names: Sequence[str], windows: Windows) -> Windows:
 # Lanes
 
 
-def _in_lanes(asked: Asked, scene: Scene) -> Scene:
+def _in_lanes(asked: PlotRequest, scene: Scene) -> Scene:
     free = scene.events.at(~in_a_match(asked, scene))
     scene = replace(scene, events=free)
     if asked.lanes is not None:
@@ -246,31 +246,28 @@ def _in_lanes(asked: Asked, scene: Scene) -> Scene:
     )
 
 
-def _lanes_of_column(asked: Asked, scene: Scene) -> Scene:
+def _lanes_of_column(asked: PlotRequest, scene: Scene) -> Scene:
     """A lane for each value, those of the earliest events first."""
     assert asked.lanes is not None
-    first: dict[str, float] = {}
-    coded = []
-    for marks in (scene.taken, scene.events):
-        codes, labels = labels_of(marks.table, [asked.lanes], scene.clock) if len(marks.x) else (marks.row, [])
-        coded.append((codes, labels))
-        earliest: Floats = np.full(len(labels), np.inf)
-        np.fmin.at(earliest, codes, marks.x)
-        for label, x in zip(labels, earliest.tolist(), strict=True):
-            first[label] = min(first.get(label, np.inf), x)
-    lanes = sorted(first, key=lambda label: (first[label], label))
+    both = (scene.taken, scene.events)
+    tables = [marks.table.select([asked.lanes]) for marks in both if len(marks.x)]
+    (found, words) = labels_of(tables, [asked.lanes], scene.clock)
+    of_rows = [found.pop(0) if len(marks.x) else marks.row for marks in both]
+    first: Floats = np.full(len(words), np.inf)
+    for marks, codes in zip(both, of_rows, strict=True):
+        np.fmin.at(first, codes, marks.x)
+    lanes = sorted(range(len(words)), key=lambda lane: (first[lane], words[lane]))
     notes = scene.notes
     if len(lanes) > MOST_LANES:
-        in_matches = set(coded[0][1])
+        in_matches = set(of_rows[0].tolist())
         notes = (*notes, f"{MOST_LANES} of {len(lanes):,} values of {asked.lanes}, those in matches first")
         chosen = {*sorted(lanes, key=lambda lane: lane not in in_matches)[:MOST_LANES]}
         lanes = [lane for lane in lanes if lane in chosen]
-    number = {lane: place for place, lane in enumerate(lanes)}
-    taken, events = (
-        marks._replace(row=np.array([number.get(label, -1) for label in labels], np.int64)[codes])
-        for marks, (codes, labels) in zip((scene.taken, scene.events), coded, strict=True)
-    )
-    return replace(scene, rows=lanes, taken=taken, events=events, windows=_everywhere(scene.windows), notes=notes)
+    number = np.full(len(words), -1, np.int64)
+    number[lanes] = np.arange(len(lanes))
+    taken, events = (marks._replace(row=number[codes]) for marks, codes in zip(both, of_rows, strict=True))
+    rows = [words[lane] for lane in lanes]
+    return replace(scene, rows=rows, taken=taken, events=events, windows=_everywhere(scene.windows), notes=notes)
 
 
 def _everywhere(windows: Windows) -> Windows:
@@ -280,7 +277,7 @@ def _everywhere(windows: Windows) -> Windows:
     return windows._replace(row=np.full(len(windows.row), -1, np.int64))
 
 
-def in_a_match(asked: Asked, scene: Scene) -> npt.NDArray[np.bool_]:
+def in_a_match(asked: PlotRequest, scene: Scene) -> npt.NDArray[np.bool_]:
     """(events,) whether an event is one of a match: it has the time of one, and the same simple columns."""
     same: npt.NDArray[np.bool_] = np.isin(scene.events.x, scene.taken.x)
     if not same.any():

@@ -25,7 +25,7 @@ class Job(NamedTuple):
     """The bytes that the worker may allocate; None: as many as there are."""
 
 
-class Asked(NamedTuple):
+class NamedTask(NamedTuple):
     """A task; its rows are written to files whose names begin with `name`."""
 
     task: Task

@@ -18,7 +18,7 @@ import pyarrow as pa
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, in_pattern
 from cepheid.families import family_named
 from cepheid.hosts.in_process.workers.gathered import find_gathered
-from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
+from cepheid.hosts.in_process.workers.messages import Done, Failed, Forget, Job, NamedTask
 from cepheid.hosts.in_process.workers.one_slice import find_in_slice
 from cepheid.hosts.worker_memory import bound_memory, exceeded
 from cepheid.matchers.finite import OrderedMatcher
@@ -42,7 +42,7 @@ def main() -> None:
                 case Job():
                     bound_memory(message.memory)
                     job = _Job(message)
-                case Asked():
+                case NamedTask():
                     assert job is not None
                     reply = job.do(message)
                 case Forget():
@@ -67,7 +67,7 @@ class _Job:
         self._job = job
         self.memory = job.memory
 
-    def do(self, asked: Asked) -> Done:
+    def do(self, asked: NamedTask) -> Done:
         """Runs a task.
 
         Raises:
@@ -77,7 +77,7 @@ class _Job:
         with in_pattern(part.pattern or "", named=part.pattern is not None):
             return self._run(part, asked)
 
-    def _run(self, part: Part, asked: Asked) -> Done:
+    def _run(self, part: Part, asked: NamedTask) -> Done:
         task, spooled = asked.task, self._job.events[asked.task.part]
         with _Rows(self._job.folder / asked.name) as rows:
             if isinstance(part, GatheredPart):

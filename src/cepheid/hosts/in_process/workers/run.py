@@ -10,7 +10,7 @@ from cepheid import errors
 from cepheid.errors import WorkerFailed
 from cepheid.hosts.in_process.workers.agreement import checked
 from cepheid.hosts.in_process.workers.division import Task
-from cepheid.hosts.in_process.workers.messages import Asked, Done, Failed, Forget, Job
+from cepheid.hosts.in_process.workers.messages import Done, Failed, Forget, Job, NamedTask
 from cepheid.hosts.in_process.workers.pool import Worker
 
 
@@ -61,8 +61,8 @@ class _Queue:
         with self._lock:
             return self._waiting.pop() if self._waiting else None
 
-    def asked(self, number: int) -> Asked:
-        return Asked(self._tasks[number], f"rows.{number}")
+    def asked(self, number: int) -> NamedTask:
+        return NamedTask(self._tasks[number], f"rows.{number}")
 
     def put(self, number: int, result: Done | Failed) -> None:
         with self._lock:

@@ -25,8 +25,7 @@ from cepheid.hosts.spark.batch.why_worker import FUNNEL, FUNNELS
 from cepheid.hosts.spark.failures import event_failures
 from cepheid.hosts.spark.lift import named, session_zone
 from cepheid.hosts.spark.shipping import mapped
-from cepheid.lang.pictures.html import text_html
-from cepheid.output.funnel import Funnel, total
+from cepheid.output.funnel import Funnel, ShownFunnel, total
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 from cepheid.plan.reserved import ROW_NUMBER
@@ -42,11 +41,8 @@ MOST_COLLECTED = 1_000_000
 
 
 @dataclass(frozen=True)
-class WhyOnSpark:
+class WhyOnSpark(ShownFunnel):
     """Why events of Spark did not match a pattern. Printed, it is a readable text."""
-
-    funnel: Funnel
-    """How many events were read and started a partial match, how far these came, and what became of each start."""
 
     _events: DataFrame = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
@@ -106,16 +102,6 @@ class WhyOnSpark:
                 f"trace: more than {MOST_TRACED:,} events have the key, which are not collected. {advice}"
             )
         return trace_in_process(table, self._in_zone)
-
-    def __str__(self) -> str:
-        return str(self.funnel)
-
-    def _repr_html_(self) -> str:
-        return text_html(str(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The funnel in values of JSON."""
-        return self.funnel.to_dict()
 
 
 def why_on_spark(events: DataFrame, request: Request) -> WhyOnSpark:

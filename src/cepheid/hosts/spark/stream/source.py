@@ -30,7 +30,7 @@ from cepheid.output.times import given_schema
 from cepheid.plan.plan_set import PlanSet, words_of
 from cepheid.plan.reserved import LEADING, VERSION
 from cepheid.plan.tiers import Side
-from cepheid.requests.ledger import asked_of
+from cepheid.requests.ledger import stored_request
 from cepheid.requests.request import Request
 from cepheid.requests.warnings import of_growth, with_names
 
@@ -163,7 +163,7 @@ def source_of(
                 given_schema(runner.plan, runner.schema),
                 marking,
                 family.compatibility(runner, request.time_zone or zone),
-                asked_of(
+                stored_request(
                     request, request.patterns[number], request.time_zone or zone, events.schema.jsonValue(), late_by
                 ),
             )

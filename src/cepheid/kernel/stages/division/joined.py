@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.stages.tables import Tables
-from cepheid.kernel.parts import Joined, Part, firsts
+from cepheid.kernel.parts import Joined, StatePart, firsts
 
 _POINTS_TO = {
     "rows": {"start": "events", "node": "nodes", "whole": "nodes"},
@@ -32,12 +32,12 @@ stands for nothing. Each kernel has some of the arrays and fields.
 _COUNTS = ("negated", "dropped")
 
 
-def joined(parts: Sequence[Part], tables: Tables) -> Joined:
+def joined(parts: Sequence[StatePart], tables: Tables) -> Joined:
     """One state with what all parts have."""
     return Joined({name: _joined(name, parts, tables) for name in parts[0].arrays}, _firsts("numbers", parts))
 
 
-def _joined(name: str, parts: Sequence[Part], tables: Tables) -> npt.NDArray[Any]:
+def _joined(name: str, parts: Sequence[StatePart], tables: Tables) -> npt.NDArray[Any]:
     arrays = [part.arrays[name] for part in parts]
     if name == "totals":  # the number of steps so far, and two counts
         return np.array([max(array[0] for array in arrays), *np.sum(arrays, axis=0)[1:]], np.int64)
@@ -56,11 +56,11 @@ def _kinds(name: str) -> set[str]:
     return {*_POINTS_TO.get(name, {}).values()}
 
 
-def _firsts(kind: str, parts: Sequence[Part]) -> list[int]:
+def _firsts(kind: str, parts: Sequence[StatePart]) -> list[int]:
     return firsts(_length(kind, part) for part in parts)
 
 
-def _length(kind: str, part: Part) -> int:
+def _length(kind: str, part: StatePart) -> int:
     """How many elements of this kind the part has; the numbers of its keys are below their length."""
     arrays = part.arrays
     if kind == "events":

@@ -65,4 +65,7 @@ def looked_at(plan: Plan, found: Sequence[NearMatches], order: EventOrder) -> In
             numbers.append(near.taken.event)
         if near.change.kind is Kind.NOT:
             numbers.append(may_be_forbidden(plan, near, order).number)
-    return np.unique(np.concatenate(numbers))
+    every = np.concatenate(numbers)
+    is_looked_at = np.zeros(int(every.max(initial=-1)) + 1, np.bool_)  # twice as fast as to sort the numbers
+    is_looked_at[every] = True
+    return np.flatnonzero(is_looked_at)

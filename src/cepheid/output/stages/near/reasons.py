@@ -45,8 +45,8 @@ class Reasons:
     at: Ints
     """The number of the event that needs the change."""
     off_by: Floats
-    """How far off: the distance of the sides of a comparison in their unit, minutes for times, windows and gaps, the
-    number of events between where contiguity is strict. NaN: there is no distance.
+    """How far off the event is: the difference between both sides of a comparison in their unit; minutes for times,
+    windows and gaps; the number of events between where contiguity is strict. NaN: there is no such number.
     """
     far: Floats
     """The same between 0 and 1, to compare it across units."""

@@ -48,7 +48,7 @@ def _misses(known: Known, number: int, near: NearMatches) -> _Misses:
 
 
 def _table(known: Known, each: Sequence[_Misses], changes: Sequence[str], source: pa.Table) -> pa.Table:
-    """Those that reach most first, then those that are nearest; those with a NULL after others."""
+    """A row for each near miss. Those that got furthest come first, then the nearest; those with a NULL come last."""
     schema, names = known.plan.schema, [leaf.name for leaf in known.plan.pattern.leaves]
     start, lost, change, reasons = _all_of(each)
     place = known.order.places(start)

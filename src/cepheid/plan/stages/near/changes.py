@@ -1,5 +1,5 @@
-"""The patterns with one change: a condition less, a longer window or gap, without a NOT, or with contiguity that is not
-strict. A start that matches one of them, and not the pattern itself, is a near miss.
+"""Makes the patterns with one change, which leaves out a condition or a NOT, makes a window or a gap longer, or makes
+strict contiguity relaxed. A start that matches a changed pattern, but not the pattern itself, is a near miss.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ class Change:
 
     kind: Kind
     text: str
-    """What is changed, in words. Those of a pattern's changes differ."""
+    """What is changed, in words. No two changes of a pattern have the same text."""
     pattern: Pattern
     """With the change."""
     stages: range
     """The numbers of the stages that it concerns, in the unchanged pattern: one stage, those of a group, or all."""
     in_loop: bool = False
-    """Whether it concerns what is between the events of a loop, rather than what is before a stage's first event."""
+    """Whether it is about what may lie between two events of a loop; otherwise it is about what may lie before the
+    first event of a stage.
+    """
     conjunct: int | None = None
     """The number of the conjunct that is left out."""
     length: timedelta | None = None
@@ -66,7 +68,7 @@ class _Changed:
     """The number of the changed stage, for a group that of its first one."""
     changed: Stage
     becomes: tuple[Stage, ...]
-    """What is in the place of the changed stage; at last, in the place of all stages."""
+    """What replaces the changed stage; once the change is complete, what replaces all stages of the pattern."""
     in_loop: bool = False
     conjunct: int | None = None
     length: timedelta | None = None
@@ -88,7 +90,9 @@ def untried_of(pattern: Pattern) -> dict[str, str]:
 
 
 def _told_apart(changes: Sequence[Change]) -> tuple[Change, ...]:
-    """The changes with texts that differ: where conditions have the same text, it says which one is left out."""
+    """The changes, each with a text of its own: where texts are the same, the number of the condition that is left out
+    is added.
+    """
     same = Counter(change.text for change in changes)
     return tuple(replace(one, text=_text_of_one(one)) if same[one.text] > 1 else one for one in changes)
 
@@ -99,8 +103,8 @@ def _text_of_one(change: Change) -> str:
 
 
 def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:
-    """The pattern without its skip strategy. If the input is `complete`, it has one match for each start that has any,
-    the first that is complete; otherwise all matches.
+    """The pattern without its skip strategy. If the input is `complete`, a start has one match at most, the first one
+    that is completed; otherwise it has all its matches.
     """
     if not complete:
         return pattern.skip(Skip.no_skip())
@@ -123,21 +127,21 @@ def _of_stages(pattern: Pattern) -> Iterator[Change]:
     only_first = next(always_one(pattern))
     for one in _in_sequence(pattern.stages, 0, pattern.window):
         if one.kind is Kind.CONDITION and one.first == 0 and only_first:
-            continue  # without it other events would start
+            continue  # without the condition, other events would be starts
         changed, stages = replace(pattern, stages=one.becomes), range(one.first, one.first + len(one.changed.leaves))
         yield Change(one.kind, one.text, changed, stages, one.in_loop, one.conjunct, one.length)
 
 
 def _does_nothing(change: Change, pattern: Pattern) -> bool:
-    """Whether the change concerns only what follows the first event of a last loop, which is all that it needs."""
+    """Whether the change cannot give a match: it is about later events of the last loop, which needs one event."""
     last = pattern.stages[-1]
     needs_one = last.quantifier.minimum == 1 and not last.group
     return change.in_loop and needs_one and change.stages.stop == len(pattern.leaves)
 
 
 def _of_whole(pattern: Pattern) -> Iterator[Change]:
-    """The longer windows of the whole pattern. They say nothing about a NOT at the end, which would have to hold
-    longer.
+    """The changes with a longer window or gap of the whole pattern. There are none where a NOT ends the pattern, as it
+    would have to hold longer.
     """
     every = range(len(pattern.leaves))
     if pattern.leaves[-1].contiguity.negated:

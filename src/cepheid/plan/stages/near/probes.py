@@ -29,7 +29,7 @@ from cepheid.plan.conditions.result_types import COMPARISONS
 from cepheid.plan.conditions.script import Aggregate, ConstantValue, CurrentValue, Operation, Script, StageValue
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import Lifted
-from cepheid.plan.stages.build import Part, combined, resolved_texts
+from cepheid.plan.stages.build import ConditionPart, combined, resolved_texts
 from cepheid.plan.stages.names import names_of
 from cepheid.plan.stages.near.conjuncts import Conjunct, conjuncts_of
 from cepheid.plan.stages.parameters import with_values
@@ -139,7 +139,7 @@ def probes_of(plan: Plan, engine: SqlEngine) -> Probes:
     return Probes(plan.schema, tuple(each), values, tuple(found.questions), plan.functions)
 
 
-def _conjuncts(parts: Sequence[Part], written: Sequence[Conjunct]) -> Iterator[tuple[str, Node]]:
+def _conjuncts(parts: Sequence[ConditionPart], written: Sequence[Conjunct]) -> Iterator[tuple[str, Node]]:
     """The text and the node of each conjunct; `written` are those of a stage, none for other conditions."""
     if not written:
         yield from ((resolve.text_of(part.node), part.node) for part in parts)
