@@ -73,7 +73,8 @@ def main(kind: str) -> None:
             (pattern,) = done.patterns
             size = sum(path.stat().st_size for path in (folder / "checkpoint").rglob("*") if path.is_file())
             parts = f"{pattern.before} → {shards} shards, {done.partitions_before} → {partitions} partitions"
-            sys.stdout.write(f"{parts}: {seconds:.1f} s, {pattern.open:,} open, {size / 1e6:.0f} MB\n")
+            held = f"{case.open:,} stored" if kind == "intervals" else f"{pattern.open:,} open"
+            sys.stdout.write(f"{parts}: {seconds:.1f} s, {held}, {size / 1e6:.0f} MB\n")
     spark.stop()
 
 
