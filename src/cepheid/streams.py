@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from os import PathLike, fspath
@@ -35,6 +36,23 @@ if TYPE_CHECKING:
     from cepheid.hosts.spark.rebalance.plan import Rebalancing
     from cepheid.hosts.spark.stream.copies.change import CopiesChange
     from cepheid.hosts.spark.supervised.supervisor import Supervisor
+
+
+@contextmanager
+def event_failures() -> Iterator[None]:
+    """Wraps an action on what `detect` returns on Spark, or waiting for its query, in place of Spark's trace.
+
+    Raises:
+        ConditionError: a condition or a measure fails on an event, as in a division by zero. The message names it and
+            its stage.
+        EventError: another failure that events cause, such as one without a key.
+
+    Other exceptions stay as they are.
+    """
+    from cepheid.hosts.spark.failures import event_failures as mapped
+
+    with mapped():
+        yield
 
 
 def partial_matches(

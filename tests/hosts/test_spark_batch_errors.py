@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cepheid import ConditionError, EventError, Pattern, PatternError, Report, SchemaError, detect
+from cepheid.streams import event_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +70,9 @@ def test_counts_where_no_event_is_left(events: DataFrame, usable: bool) -> None:
 
 
 def test_a_condition_that_fails(events: DataFrame) -> None:
-    """A failure in a worker is reported as in process; a failure in Spark is Spark's own error."""
+    """A failure in a worker is reported as in process. One in Spark is Spark's own error; `event_failures` makes it the
+    error that it is in process, with the condition and its stage.
+    """
     from pyspark.errors import PySparkException
 
     clean = events.dropna()
@@ -78,8 +81,16 @@ def test_a_condition_that_fails(events: DataFrame) -> None:
         detect(clean.toArrow(), pattern, key="k", time="t", columns=["n"])
     with fails_with(str(in_process.value)):
         detect(clean, pattern, key="k", time="t", columns=["n"]).select("k").count()
+    alone = Pattern.begin("a").where("1 / (n - 1) > 0 /* not 1 */")
     with pytest.raises(PySparkException, match="DIVIDE_BY_ZERO"):
-        detect(clean, Pattern.begin("a").where("1 / (n - 1) > 0"), key="k", time="t").count()
+        detect(clean, alone, key="k", time="t").count()
+    measured = detect(clean, Pattern.begin("a"), key="k", time="t", measures={"m": "1 / (a.n - 1)"})
+    for rows, place in ((detect(clean, alone, key="k", time="t"), "(stage 'a', where)"), (measured, "(measure 'm')")):
+        with pytest.raises(ConditionError, match=r"Division by zero.*, in '1 / .*") as told, event_failures():
+            rows.collect()
+        assert str(told.value).endswith(place)
+    with pytest.raises(EventError, match=r"an event has no (key|time)"), event_failures():
+        detect(events, Pattern.begin("a"), key="k", time="t").collect()
 
 
 def test_problems_of_patterns(events: DataFrame) -> None:

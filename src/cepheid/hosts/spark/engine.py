@@ -16,6 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 
 from cepheid.errors import Problem
 from cepheid.hosts.spark.lists import with_short_lists
+from cepheid.hosts.spark.places import remember
 from cepheid.hosts.spark.shipping import IN_UTC
 from cepheid.plan.engine import Question
 
@@ -116,9 +117,12 @@ def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:
     return (arrow_type(field.dataType) for field in checked.schema)
 
 
-def expression(text: str) -> Column:
-    """The user's text as a column; it may end in a comment."""
-    return F.expr(f"({text}\n)")
+def expression(text: str, place: str = "") -> Column:
+    """The user's text as a column; it may end in a comment. `place` is what messages call it."""
+    sql = f"({text}\n)"
+    if place:
+        remember(sql, place)
+    return F.expr(sql)
 
 
 def _reason(error: PySparkException) -> str:

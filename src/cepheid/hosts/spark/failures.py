@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from cepheid.errors import EventError
+from cepheid.errors import ConditionError, EventError
+from cepheid.hosts.spark.places import place_of
 
 _RAISED = "P0001"
 """The SQL state of raise_error, by which the hosts and their workers report failures."""
@@ -22,25 +23,34 @@ _BEFORE_REASON = "terminated with exception: "
 
 @contextmanager
 def event_failures() -> Iterator[None]:
-    """Wraps an action on the result of `detect`, or waiting for a query. A failure that the events cause becomes an
-    EventError with only the message. Other exceptions stay as they are.
+    """Wraps an action on the result of `detect` on Spark, or waiting for a query: what the events cause is raised as in
+    process, with the message alone. Other exceptions stay as they are.
+
+    Raises:
+        ConditionError: Spark cannot compute a condition or a measure for an event, as in a division by zero. The
+            message names it and its stage.
+        EventError: an event has no key or no time, or a worker could not go on.
     """
     try:
         yield
     except PySparkException as error:
         state = _state(error)
-        if state != _RAISED and not state.startswith(_DATA_EXCEPTION):
-            raise
-        raise EventError(failure_message(error)) from None
+        if state == _RAISED:
+            raise EventError(failure_message(error)) from None
+        if state.startswith(_DATA_EXCEPTION):
+            raise ConditionError(failure_message(error)) from None
+        raise
 
 
 def failure_message(error: PySparkException) -> str:
-    """The message without the error class, the SQL state, the place in our generated SQL and the stack."""
+    """The message without the error class, the SQL state and the stack, and the condition or measure that failed."""
     raised = (error.getMessageParameters() or {}).get("errorMessage")
     if raised is not None:
         return raised
-    message = re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", _reason(error).strip())
-    return re.split(r"\s*SQLSTATE:|\n", message)[0]
+    text = _reason(error).strip()
+    message = re.split(r"\s*SQLSTATE:|\n", re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text))[0]
+    place = place_of(text)
+    return message if place is None else f"{message.rstrip('.')}, in {place}"
 
 
 def _state(error: PySparkException) -> str:

@@ -225,9 +225,9 @@ class Lift:
             else:
                 self.add(name, compared(self.expression(value.sql), side))
 
-    def expression(self, sql: str) -> Column:
-        """The SQL as a column of `select`."""
-        return expression(self._lists.moved(sql))
+    def expression(self, sql: str, place: str = "") -> Column:
+        """The SQL as a column of `select`; `place` is what messages call it."""
+        return expression(self._lists.moved(sql), place)
 
     def select(self, events: DataFrame, *more: Column) -> DataFrame:
         """The shipped columns of the events, and others."""
@@ -253,14 +253,14 @@ def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
     for column, name in schema.ranking:
         lift.add(column, named(name), name)
     for word, bits in enumerate(words_of(plan.bits)):
-        lift.add(mask_column(word), mask_of(lift.expression(bit.sql) for bit in bits))
+        lift.add(mask_column(word), mask_of(lift.expression(bit.sql, bit.written) for bit in bits))
     for name in plan.columns:
         lift.add(names.EVENT_PREFIX + name, named(name), name)
     for name in schema.columns.names if plan.functions else ():
         if not name.startswith(names.COMPUTED):
             lift.add(names.ROW_PREFIX + name, named(name), name)
     for i, value in enumerate(plan.values):
-        lift.add(f"{names.VALUE_PREFIX}{i}", lift.expression(value.sql), _plain_column(value, plan))
+        lift.add(f"{names.VALUE_PREFIX}{i}", lift.expression(value.sql, value.written), _plain_column(value, plan))
     return lift
 
 

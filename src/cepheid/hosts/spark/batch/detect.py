@@ -43,6 +43,7 @@ from cepheid.hosts.spark.lift import (
 from cepheid.hosts.spark.sequence import with_sequence
 from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
+from cepheid.plan.lifted import Measure
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.requests.arrival import refuse_arrival
 from cepheid.requests.request import COUNTS, ERROR, Request, instant_of, planned, repeated_names
@@ -262,13 +263,17 @@ def measure_columns(plans: Sequence[PatternPlan]) -> Iterator[Column]:
     other rows an expression might fail.
     """
     if len(plans) == 1:
-        yield from (expression(measure.sql).alias(measure.name) for measure in plans[0].measures or ())
+        yield from (_measured(measure).alias(measure.name) for measure in plans[0].measures or ())
         return
     columns: dict[str, Column] = {}
     for plan in plans:
         mine = named("pattern") == plan.pattern.name
         for measure in plan.measures or ():
-            value = expression(measure.sql)
+            value = _measured(measure)
             before = columns.get(measure.name)
             columns[measure.name] = F.when(mine, value) if before is None else before.when(mine, value)
     yield from (column.alias(name) for name, column in columns.items())
+
+
+def _measured(measure: Measure) -> Column:
+    return expression(measure.sql, f"{measure.text!r} (measure {measure.name!r})")
