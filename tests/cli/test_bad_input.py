@@ -163,7 +163,6 @@ def test_negative_delays(works: pa.Table) -> None:
         (["interval", "--start", "begins", "--end", "end"], "--start: no column named 'begins'. Did you mean 'begin'?"),
         (["interval", "--no-time"], "--no-time: name the columns in which events start and end by --start and --end\n"),
         (["interval", "--time", "begin"], "--time: name the columns in which events start and end by"),
-        (["interval", *TIMES, "--measure", "n=1"], "--measure: intervals have no measures"),
         (["interval", *TIMES, "--max-partial-matches", "1"], "--max-partial-matches: intervals have no such limit"),
         (["occurrence", "--no-time"], "--no-time: occurrences have a start and an end, so event times are needed"),
         (["occurrence", *TIMES], "--start, --end: events of an OccurrencePattern have one time: name its column by"),

@@ -38,12 +38,12 @@ CHANGES = {
     "compile/stages/tables.py": ("STOPPED = -2", "STOPPED = -3"),
     "kernel/knowledge/layout.py": ("IN_BASE = -2", "IN_BASE = -3"),
     "kernel/occurrences/layout.py": ("BOUND = 1", "BOUND = 9"),
-    "kernel/intervals/layout.py": ("RETRACTION = 0, 1, -1", "RETRACTION = 0, -1, 1"),
+    "kernel/intervals/layout.py": ("RETRACTION, COMPLETION = 0, 1, -1, 2", "RETRACTION, COMPLETION = 0, -1, 1, 2"),
     "kernel/stages/layout.py": ("GROWN = -1", "GROWN = -2"),
     "kernel/stages/observed/classes/layout.py": ("NO_START = -1", "NO_START = -2"),
     "kernel/sets/layout.py": ("1 << 50", "1 << 51"),
     "kernel/jit.py": ("_nrt=False, forceinline=True", "_nrt=False"),
-    "kernel/scripts/interpreter.py": ("2**53", "2**52"),
+    "kernel/scripts/functions.py": ("2**53", "2**52"),
 }
 
 

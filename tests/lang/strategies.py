@@ -77,7 +77,7 @@ def quantified(draw: st.DrawFn, pattern: Pattern) -> Pattern:
             pattern = pattern.one_or_more(window=window)
         case "times_or_more":
             pattern = pattern.times_or_more(draw(st.integers(1, 3) | st.just("$n")), window=window)
-    for flag in draw(st.lists(st.sampled_from(FLAGS), max_size=3)):
+    for flag in draw(st.lists(st.sampled_from(FLAGS), max_size=3, unique=True)):
         pattern = flag(pattern)
     if draw(st.booleans()):
         pattern = pattern.until(draw(conditions))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from itertools import permutations
 from typing import TypeAlias
 
 import pytest
@@ -305,8 +306,7 @@ def test_valid_patterns(pattern: Pattern) -> None:
     assert problems_of(pattern) == []
 
 
-@pytest.mark.parametrize("first", FLAGS)
-@pytest.mark.parametrize("second", FLAGS)
+@pytest.mark.parametrize(("first", "second"), [*permutations(FLAGS, 2)])
 def test_the_order_of_calls_does_not_matter(first: Change, second: Change) -> None:
     """If calls on a stage are refused in one order, they are refused in the other."""
     one = second(first(A)).one_or_more().within("1 hour")

@@ -31,7 +31,7 @@ from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.semantic import semantic
 from cepheid.plan.intervals.constants import Guard
-from cepheid.plan.intervals.growth import Purge
+from cepheid.plan.intervals.growth import interval_growth
 from cepheid.plan.lifted import OutputName
 from occurrences.shop import shop
 from occurrences.test_live import PATTERNS, events
@@ -199,7 +199,7 @@ def test_intervals_in_any_micro_batches(
             expected = detect(in_time, pattern.taxonomy("type"), **OF_INTERVALS).column("match_id").to_pylist()
             assert {id_: n for id_, n in net.items() if n} == Counter(expected)
     assert max(net.values(), default=0) <= 1
-    if pattern.window is not None and not never_certain(stream) and Purge.KEEP not in stream.runner.compiled.purges:
+    if pattern.window is not None and not never_certain(stream) and not interval_growth(pattern, lateness):
         assert (stream.states, stream.timers) == ({}, {})
 
 
