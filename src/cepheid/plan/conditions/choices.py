@@ -2,18 +2,20 @@
 
 `hour(coalesce(b.at, a.at))` is about two events, and scripts do not know `hour`. But
 `CASE WHEN b.at IS NOT NULL THEN hour(b.at) ELSE hour(a.at) END` is the same, and each `hour` is about one event: the
-host's SQL engine computes it as a column.
+host's SQL engine computes it as a column. It is the same only if all values have one type, because SQL first casts them
+to a common one: `concat(coalesce(a.whole, b.decimal))` of 1 is '1.00'.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
 
 from cepheid.lang.expression import Call, Literal
 from cepheid.plan.conditions import resolve
-from cepheid.plan.conditions.resolve import Apply, Constant, Node, Source
+from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node, Source
 from cepheid.plan.conditions.script_functions import COMPILED_FUNCTIONS
 
 _FIRST_PRESENT = frozenset({"coalesce", "nvl", "ifnull"})
@@ -34,11 +36,34 @@ def with_functions_inside(node: Node) -> Node:
 
 
 def _is_choice(node: Apply) -> bool:
-    """Whether the node chooses between values of single events, none of them an aggregate."""
+    """Whether the node chooses between values of single events, none of them an aggregate, and all of one type."""
     if node.call.function not in _CHOOSING:
         return False
-    values = [node.args[place] for place in _results(node)]
-    return all(resolve.is_of_one_event(v) or (isinstance(v, Apply) and _is_choice(v)) for v in values)
+    values = [*_chosen_from(node)]
+    return all(map(resolve.is_of_one_event, values)) and len({*map(_type_or_sql, values)}) <= 1
+
+
+def _chosen_from(choice: Apply) -> Iterator[Node]:
+    """The values but NULL, also those of choices within the choice."""
+    for place in _results(choice):
+        value = choice.args[place]
+        if isinstance(value, Apply) and value.call.function in _CHOOSING and not resolve.is_of_one_event(value):
+            yield from _chosen_from(value)
+        elif not (isinstance(value, Constant) and pa.types.is_null(value.literal.type)):
+            yield value
+
+
+def _type_or_sql(value: Node) -> pa.DataType | str:
+    """What tells whether values have one type: the type of a column or a literal; other values have the type of the
+    same SQL on another event.
+    """
+    match value:
+        case Column():
+            return value.type
+        case Constant(literal=literal):
+            return literal.type
+        case _:
+            return resolve.sql_of(value)
 
 
 def _results(choice: Apply) -> list[int]:
