@@ -161,6 +161,12 @@ def test_negations_that_say_nothing() -> None:
     assert "there is no event on its right, and the pattern has no window" in refused("EVENT PAL(A a, !D d)")
     span = "EVENT PAL(A a) WITHOUT (D d during_span(a |)) WITHIN 1 hour"
     assert "during_span is about the span of two parts, and there is no event on its right" in refused(span)
+    for part in (None, 5, ["a", None]):
+        with pytest.raises(PatternError, match=r"between names the variables of two parts, .*; \(\) is a part without"):
+            IntervalPattern.pal(a="A").without("d", "D", between=("a", part))  # type: ignore[arg-type]
+    for of in (3, None, "ends"):
+        with pytest.raises(PatternError, match=f"within bounds .*, got of={of!r}"):
+            IntervalPattern.pal(a="A").within("1 h", of=of)  # type: ignore[arg-type]
     neither = "EVENT PAL(A a) WITHOUT (D d gap(|)) WITHIN 1 hour"
     assert "there is no event on either side of it (negation of 'd')" in refused(neither)
     without = IntervalPattern.pal(a="A").without("d", "D", ordered="start(a) < end(a)")

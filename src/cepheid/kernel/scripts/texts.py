@@ -50,7 +50,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _escaped(character: str | None, pattern: str) -> str:
     if character is None or character not in "%_\\":
-        where = "ends" if character is None else f"has {character!r} after a backslash"
+        where = "ends with one backslash" if character is None else f"has {character!r} after a backslash"
         raise ConditionError(f"the pattern {pattern!r} of LIKE {where}; a backslash takes a '%', '_' or backslash")
     return character
 

@@ -170,8 +170,7 @@ class IntervalPattern(Drawn):
 
     def within(self, length: str | timedelta, *, of: str | Window = Window.MATCH) -> IntervalPattern:
         """Limits a match to this length, from its first start to its last end; with `of="starts"` to its last start."""
-        bounded = window_named(of) if isinstance(of, str) else of
-        return replace(self, window=parse_duration(length, or_zero=True), window_of=bounded)
+        return replace(self, window=parse_duration(length, or_zero=True), window_of=window_named(of))
 
     def emitting(self, consistency: str | Consistency) -> IntervalPattern:
         """Sets when matches are emitted if events arrive out of order."""
@@ -214,8 +213,13 @@ def _declared(mode: Mode, types: dict[str, str]) -> IntervalPattern:
     return IntervalPattern(mode, tuple(Positive(variable, type_) for variable, type_ in types.items()))
 
 
-def _names(part: str | Iterable[str]) -> tuple[str, ...]:
-    return (part,) if isinstance(part, str) else tuple(part)
+def _names(part: object) -> tuple[str, ...]:
+    given = (part,) if isinstance(part, str) else part
+    names = (*given,) if isinstance(given, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        what = "between names the variables of two parts, as in between=('a', ['b', 'c']); () is a part without events"
+        raise PatternError(f"{what}, got {shown(part)}")
+    return names
 
 
 def _condition(given: object) -> str:

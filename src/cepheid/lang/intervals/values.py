@@ -213,8 +213,10 @@ def scope_named(name: str) -> Scope:
     return Scope(name.lower())
 
 
-def window_named(name: str) -> Window:
+def window_named(name: object) -> Window:
     """What `within` bounds, by name; PatternError, which lists the possible names, if there is no such."""
+    if isinstance(name, Window):
+        return name
     names = [window.value for window in Window]
     if name not in names:
         raise PatternError(f"within bounds the length of the {' or of the '.join(map(repr, names))}, got of={name!r}")
