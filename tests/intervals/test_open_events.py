@@ -15,6 +15,7 @@ from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, EventError, PatternError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher
 from cepheid.matchers.counts import IntervalCounts
+from cepheid.matchers.snapshot import from_bytes, to_bytes
 from cepheid.requests.report import Report
 
 CHAIN = "EVENT PAL((A a overlap B b) before C c) WITHIN 1 minute OF STARTS"
@@ -208,6 +209,24 @@ def test_snapshots_go_on() -> None:
         assert other.process(table(rows[stop:])) == one.process(table(rows[stop:]))
     with pytest.raises(SnapshotError, match="event_id"):
         matcher(pattern, "5 seconds", columns=["id", "ends"]).restore(one.snapshot())
+
+
+@pytest.mark.parametrize("number", [float("inf"), "5", 1.7, 2**70])
+def test_a_refused_snapshot_changes_nothing(number: object) -> None:
+    """A number in the header that is none: the matcher goes on as if nothing had been restored."""
+    live = by_id(f"{CHAIN} CONSISTENCY earliest")
+    live.process(table(ROWS[:4]))
+    before = live.snapshot()
+    snapshot = from_bytes(before)
+    header = snapshot.header | {"kept": snapshot.header["kept"] | {"matches": number}}
+    with pytest.raises(SnapshotError, match="parts of the wrong kind"):
+        live.restore(to_bytes(snapshot._replace(header=header)))
+    with pytest.raises(SnapshotError, match="its open events"):
+        live.restore(
+            to_bytes(snapshot._replace(batches=snapshot.batches | {"opening_rows": table(ROWS[:1]).to_batches()[0]}))
+        )
+    assert live.snapshot() == before
+    assert each(live, ROWS[4:]) == [(0, ("insertion", "a1", "b1", "c1*")), (2, ("completion", "a1", "b1", "c1"))]
 
 
 @pytest.mark.parametrize("consistency", ["earliest", "realtime", "conservative"])

@@ -21,7 +21,7 @@ from cepheid.matchers.intervals.open_rows import OpenRows
 from cepheid.matchers.intervals.rows import GivenRow, RowReader, Step
 from cepheid.matchers.intervals.runner import WHY_UNLISTED
 from cepheid.matchers.intervals.service import pattern_parts
-from cepheid.matchers.snapshot import fitting, opened
+from cepheid.matchers.snapshot import fitting, opened, stored_numbers
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.ends import unknown_negations
 from cepheid.plan.intervals.growth import interval_growth, never_certain
@@ -57,7 +57,9 @@ class OpenIntervalServiceMatcher:
         self._delay = None if lateness is None else microseconds(lateness)
         self._open_for = None if open_for is None else microseconds(open_for)
         self._drops, self._frequencies = drops, frequencies
-        self._start_anew()
+        self._reader, self._rows, self._matcher = self._new_parts()
+        self._matches = 0
+        self._steps: list[Step] = []
         self._made_for = {
             "name": plan.pattern.name,
             **pattern_parts(plan),
@@ -69,15 +71,11 @@ class OpenIntervalServiceMatcher:
             **parts,
         }
 
-    def _start_anew(self) -> None:
+    def _new_parts(self) -> tuple[RowReader, OpenRows, LiveOpenMatcher]:
         assert self._plan.schema.end is not None
-        self._reader = RowReader(self._delay, self._late_by, self._open_for, drops=self._drops)
-        self._rows = OpenRows(self._plan.schema.end)
-        self._matcher = LiveOpenMatcher(
-            self._plan, delay=self._delay, lateness=self._late_by, frequencies=self._frequencies
-        )
-        self._matches = 0
-        self._steps: list[Step] = []
+        reader = RowReader(self._delay, self._late_by, self._open_for, drops=self._drops)
+        matcher = LiveOpenMatcher(self._plan, delay=self._delay, lateness=self._late_by, frequencies=self._frequencies)
+        return reader, OpenRows(self._plan.schema.end), matcher
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -157,22 +155,28 @@ class OpenIntervalServiceMatcher:
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         snapshot = opened(data, self._made_for)
+        reader, rows, matcher = self._new_parts()
         with fitting():
-            self._start_anew()
-            self._matcher.take_over(snapshot, columns)
-            kept = {name: int(count) for name, count in snapshot.header["kept"].items()}
+            matcher.take_over(snapshot, columns)
+            kept = stored_numbers(snapshot.header["kept"])
+            matches = kept["matches"]
+            reader.counts = {name: kept[name] for name in reader.counts}
             closed = snapshot.batches["closed"]
             ends = dict(zip(closed.column("id").to_pylist(), closed.column("end").to_pylist(), strict=True))
-            self._reader.restore(self._matcher.clock, self._matcher.opened, ends)
-            self._reader.counts = {name: kept[name] for name in self._reader.counts}
-            self._matches = kept["matches"]
-            if (rows := snapshot.batches.get("opening_rows")) is not None:
-                ids = rows.column(self._plan.schema.event_id)
-                names = canonical_bytes([ids], len(ids)).to_pylist()
-                if {*names} != {*self._matcher.opened}:
-                    raise SnapshotError("the snapshot's opening rows are not those of its open events")
-                self._rows.restore(pa.Table.from_batches([rows]), names)
+            reader.restore(matcher.clock, matcher.opened, ends)
+            if (opening := snapshot.batches.get("opening_rows")) is not None:
+                rows.restore(pa.Table.from_batches([opening]), self._names_of_opened(opening, matcher))
+        # Only now: a snapshot that is refused changes nothing.
+        self._reader, self._rows, self._matcher = reader, rows, matcher
+        self._matches, self._steps = matches, []
         return kept
+
+    def _names_of_opened(self, rows: pa.RecordBatch, matcher: LiveOpenMatcher) -> list[bytes]:
+        """The ids of a snapshot's opening rows, one for each open event of the matcher."""
+        names = canonical_bytes([rows.column(self._plan.schema.event_id)], len(rows)).to_pylist()
+        if sorted(names) != sorted(matcher.opened):
+            raise SnapshotError("the snapshot's opening rows are not those of its open events")
+        return names
 
     def _check_certain(self, consistency: Consistency) -> None:
         pattern = self._plan.pattern.emitting(consistency)
