@@ -6,15 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from random import Random
 from typing import Any
+from warnings import catch_warnings
 
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tests.intervals.events import NAMES, Row, interval_pattern, matcher, table
 
 from cepheid.detect import detect
 from cepheid.errors import CepheidWarning, EventError, PatternError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher
 from cepheid.matchers.counts import IntervalCounts
+from cepheid.matchers.intervals import rows as reading
 from cepheid.matchers.snapshot import from_bytes, to_bytes
 from cepheid.requests.report import Report
 
@@ -209,6 +213,48 @@ def test_snapshots_go_on() -> None:
         assert other.process(table(rows[stop:])) == one.process(table(rows[stop:]))
     with pytest.raises(SnapshotError, match="event_id"):
         matcher(pattern, "5 seconds", columns=["id", "ends"]).restore(one.snapshot())
+
+
+def test_an_id_is_not_used_again_while_its_event_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A match that is emitted and waits for an end keeps its events, however many ids are forgotten."""
+    monkeypatch.setattr(reading, "_MOST_CLOSED", 0)
+    pattern = "EVENT SEQ(A a, B b) WITHIN 2 days OF STARTS REALTIME 1"
+    live = by_id(pattern, "1 minute", open_for="2 days", nulls="drop")
+    first: list[Row] = [("A", 0, 5, "x"), ("B", 10, None, "y"), *(("C", i, i, f"c{i}") for i in range(1000, 1100))]
+    assert told(live.process(table(first))) == [("insertion", "x", "y*")]
+    assert told(live.process(table([("A", 90_000, None, "x"), (None, None, 90_002, "y")]))) == [
+        ("completion", "x", "y")
+    ]
+    assert live.counts.repeated == 1
+    live.snapshot()
+
+
+STORIES: list[list[Row]] = [
+    [("A", None, 5, "x"), ("A", 10, None, "x"), ("A", None, 20, "x")],
+    [("A", 10, None, "x"), ("A", None, None, "x"), ("A", None, 20, "x")],
+    [("A", 10, None, "x"), ("A", None, 5, "x"), ("A", None, 20, "x")],
+    [("A", 0, 5, "x"), ("A", 10, None, "x"), ("A", None, 20, "x")],
+]
+TIME = st.none() | st.integers(0, 6)
+
+
+@given(rows=st.lists(st.tuples(st.just("A"), TIME, TIME, st.sampled_from(["x", "y", None])), min_size=1, max_size=6))
+@example(rows=STORIES[0])
+@example(rows=STORIES[1])
+@example(rows=STORIES[2])
+@example(rows=STORIES[3])
+def test_tables_have_the_events_that_the_live_matcher_finds(rows: list[Row]) -> None:
+    """`detect` and the matcher drop and count the same rows, whatever is wrong with them."""
+    pattern, report = interval_pattern("EVENT PAL(A a)"), Report()
+    with catch_warnings(action="ignore"):
+        found = detect(table(rows), pattern, event_id="id", nulls="drop", report=report, **NAMES)
+        live = matcher(pattern, None, event_id="id", nulls="drop")
+    emitted = live.process(table(rows)).to_pylist() + live.finish().to_pylist()
+    assert {(row["a"]["id"], row["a"]["begins"], row["a"]["ends"]) for row in emitted} == {
+        (row["a"]["id"], row["a"]["begins"], row["a"]["ends"]) for row in found.to_pylist()
+    }
+    names = ("null_times", "reversed", "repeated", "unclosed")
+    assert [getattr(report.counts, name) for name in names] == [getattr(live.counts, name) for name in names]
 
 
 @pytest.mark.parametrize("number", [float("inf"), "5", 1.7, 2**70])

@@ -172,6 +172,10 @@ class LiveOpenMatcher(LiveIntervalMatcher):
     def open_matches(self) -> int:
         return sum(not match.is_final(self._horizon) for match in self.matches.all.values())
 
+    def holds(self, name: bytes) -> bool:
+        """Whether the event with this id is in memory: a match may contain it, or it may forbid one."""
+        return name in self._live
+
     @property
     def opened(self) -> dict[bytes, int]:
         """The start of each open event."""

@@ -73,8 +73,8 @@ class OpenIntervalServiceMatcher:
 
     def _new_parts(self) -> tuple[RowReader, OpenRows, LiveOpenMatcher]:
         assert self._plan.schema.end is not None
-        reader = RowReader(self._delay, self._late_by, self._open_for, drops=self._drops)
         matcher = LiveOpenMatcher(self._plan, delay=self._delay, lateness=self._late_by, frequencies=self._frequencies)
+        reader = RowReader(self._delay, self._late_by, self._open_for, drops=self._drops, is_held=matcher.holds)
         return reader, OpenRows(self._plan.schema.end), matcher
 
     @property

@@ -4,7 +4,7 @@ moves the clock by its own time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
@@ -51,9 +51,18 @@ class GivenRow(NamedTuple):
 class RowReader:
     """Decides for each row what it is. Its state is the clock, and the ids of events that later rows may have."""
 
-    def __init__(self, delay: int | None, lateness: End, open_for: int | None, *, drops: bool) -> None:
+    def __init__(
+        self,
+        delay: int | None,
+        lateness: End,
+        open_for: int | None,
+        *,
+        drops: bool,
+        is_held: Callable[[bytes], bool] = lambda _: False,
+    ) -> None:
         """`delay` and `open_for` are in microseconds; None: no bound. With `drops`, rows and events that cannot be used
-        are counted, otherwise they are an error.
+        are counted, otherwise they are an error. `is_held` says whether the event with this id is still needed, as the
+        calls before have left it: its id cannot be used again.
         """
         self._delay, self._lateness, self._open_for, self._drops = delay, lateness, open_for, drops
         self.clock = BEGINNING
@@ -63,7 +72,10 @@ class RowReader:
         """The end of each event that is not open any more; only those that a row in time may repeat."""
         self.counts = {"null_keys": 0, "null_times": 0, "reversed": 0, "repeated": 0, "unclosed": 0}
         self._starts: list[tuple[int, bytes]] = []
-        """The open events as a heap, and some that were open."""
+        """With `open_for`: the open events as a heap, and some that were open."""
+        self._is_held = is_held
+        self._held_now: dict[bytes, bool] = {}
+        """Of the ids of this call: whether their events, which are not open any more, are needed."""
         self._most_closed = _MOST_CLOSED
 
     @property
@@ -79,6 +91,7 @@ class RowReader:
         Raises:
             EventError: a row cannot be used, or an event is open for too long.
         """
+        self._held_now = {}
         order = sorted(range(len(rows)), key=lambda number: _place(rows[number]))
         found: list[Step] = []
         for number in order:
@@ -104,7 +117,8 @@ class RowReader:
 
     def restore(self, clock: int, opened: dict[bytes, int], closed: dict[bytes, int]) -> None:
         self.clock, self.opened, self.closed = clock, opened, closed
-        self._starts = sorted((start, name) for name, start in opened.items())
+        if self._open_for is not None:
+            self._starts = sorted((start, name) for name, start in opened.items())
 
     def _step(self, number: int, row: GivenRow) -> Step | None:
         name, start, end, has_key = row
@@ -118,7 +132,7 @@ class RowReader:
             return self._unusable("null_keys", "a row has no key")
         if start is None:
             return self._unusable("repeated", "a row with an end and no start closes an event that is not open")
-        if name in self.opened or name in self.closed:
+        if name in self.opened or self._is_used(name):
             return self._unusable("repeated", "a row has the id of an event that is there already")
         if end is not None and end < start:
             return self._unusable("reversed", "an event ends before it starts")
@@ -127,9 +141,10 @@ class RowReader:
         self.clock = max(self.clock, start if end is None else end)
         if end is None:
             self.opened[name] = start
-            heappush(self._starts, (start, name))
+            if self._open_for is not None:
+                heappush(self._starts, (start, name))
             return Step(RowKind.OPENS, number, name, self.clock)
-        self.closed[name] = end
+        self.closed[name], self._held_now[name] = end, True
         return Step(RowKind.WHOLE, number, name, self.clock)
 
     def _closed(self, number: int, name: bytes, end: int) -> Step | None:
@@ -139,7 +154,7 @@ class RowReader:
             return Step(RowKind.LATE, number, name, self.clock)
         self.clock = max(self.clock, end)
         start = self.opened.pop(name)
-        self.closed[name] = end
+        self.closed[name], self._held_now[name] = end, True
         if self._open_for is not None and end - start > self._open_for:
             return self._expire(name)
         return Step(RowKind.CLOSES, number, name, self.clock)
@@ -154,7 +169,18 @@ class RowReader:
                 found.append(self._expire(name))
         return found
 
+    def _is_used(self, name: bytes) -> bool:
+        """Whether an event that is not open any more has this id, which a row in time may repeat, or which is needed.
+        The answer does not depend on which closed events have been forgotten.
+        """
+        end = self.closed.get(name)
+        if end is not None and end >= self.horizon:
+            return True
+        held = self._held_now.get(name)
+        return self._is_held(name) if held is None else held
+
     def _expire(self, name: bytes) -> Step:
+        self._held_now[name] = False
         self._unusable("unclosed", "an event is open for longer than open_for")
         return Step(RowKind.EXPIRES, -1, name, self.clock)
 
