@@ -261,8 +261,8 @@ def match_events(matches: Events, *, time: str | None = None, sequence: str | Se
         matches: What `detect` has returned for patterns of stages or intervals, with the events of the stages.
         time: The column of event times among those of the events, which orders the events of a match. None: they are in
             the order of the stages' columns, as they are in time unless a group is a loop.
-        sequence: Column or columns that order events of equal time, as `detect` had them. None: their content orders
-            them, as in `detect`.
+        sequence: Column or columns that order events of equal time, as `detect` had them; items of ORDER BY are not
+            taken. None: their content orders them, as in `detect`.
 
     Returns:
         A table of the same kind: the columns of the matches without those of stages, `stage`, `position` and

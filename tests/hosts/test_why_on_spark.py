@@ -43,8 +43,7 @@ def test_what_it_says_in_process(spark: SparkSession, monkeypatch: pytest.Monkey
     assert str(trace) == str(expected.trace({"k": "k1"}))
     with pytest.raises(SchemaError, match="trace: no event has the key"):
         found.trace({"k": "z"})
-    with pytest.warns(match="agree in key and time"):
-        expected, found = why(events, UP, **OPTIONS), why(frame, UP, **OPTIONS)
+    expected, found = (why(given, UP, sequence=["n DESC", "length(s)"], **OPTIONS) for given in (events, frame))
     near, named = found.near_misses.toArrow(), found.near_misses.columns
     assert found.changes.changes == expected.changes.changes
     assert shown(near) == shown(expected.near_misses.select(named))

@@ -22,13 +22,16 @@ from cepheid.hosts.spark.batch.detect import (
     without_worker_messages,
 )
 from cepheid.hosts.spark.batch.why_worker import FUNNEL, FUNNELS
+from cepheid.hosts.spark.engine import SparkEngine, arrow_schema
 from cepheid.hosts.spark.failures import event_failures
 from cepheid.hosts.spark.lift import named, session_zone
+from cepheid.hosts.spark.sequence import with_sequence
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.output.funnel import Funnel, ShownFunnel, total
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 from cepheid.plan.reserved import ROW_NUMBER
+from cepheid.plan.sequence import order_items
 from cepheid.requests.request import Request
 
 WORK = "cepheid.hosts.spark.batch.why_worker.count_starts"
@@ -58,7 +61,7 @@ class WhyOnSpark(ShownFunnel):
             EventError, LimitExceeded: as in process.
         """
         some = self._events.limit(MOST_COLLECTED + 1)
-        table = some.orderBy(*map(named, _order(self._request))).toArrow()
+        table = _ordered(some, self._request).toArrow()
         if table.num_rows > MOST_COLLECTED:
             raise SchemaError(
                 f"near misses: there are more than {MOST_COLLECTED:,} events, which are not collected. Choose some of "
@@ -122,9 +125,14 @@ def why_on_spark(events: DataFrame, request: Request) -> WhyOnSpark:
     return WhyOnSpark(total([nothing, *(Funnel.from_dict(json.loads(part)) for part in parts)]), events, request)
 
 
-def _order(request: Request) -> list[str]:
-    """The columns that order the events, so that equally near misses have the same order each time."""
-    return [*request.key, *([] if request.time is None else [request.time]), *request.sequence]
+def _ordered(events: DataFrame, request: Request) -> DataFrame:
+    """The events in the order of key, time and sequence, so that equally near misses have the same order each time."""
+    first = [named(name) for name in (*request.key, *([] if request.time is None else [request.time]))]
+    ties = [
+        named(item.column).desc() if item.direction.descending else named(item.column)
+        for item in order_items(request.sequence, arrow_schema(events.schema), SparkEngine(events))
+    ]
+    return with_sequence(events, request.sequence).orderBy(*first, *ties).select(*map(named, events.columns))
 
 
 def _has(events: DataFrame, name: str, value: Any) -> Column:
