@@ -173,7 +173,7 @@ class OpenIntervalServiceMatcher:
 
     def _names_of_opened(self, rows: pa.RecordBatch, matcher: LiveOpenMatcher) -> list[bytes]:
         """The ids of a snapshot's opening rows, one for each open event of the matcher."""
-        names = canonical_bytes([rows.column(self._plan.schema.event_id)], len(rows)).to_pylist()
+        names: list[bytes] = canonical_bytes([rows.column(self._plan.schema.event_id)], len(rows)).to_pylist()
         if sorted(names) != sorted(matcher.opened):
             raise SnapshotError("the snapshot's opening rows are not those of its open events")
         return names
