@@ -29,17 +29,17 @@ def event_failures() -> Iterator[None]:
     Raises:
         ConditionError: Spark cannot compute a condition or a measure for an event, as in a division by zero. The
             message names it and its stage.
-        EventError: an event has no key or no time, or a worker could not go on.
+        EventError: an event has no key or no time, a worker could not go on, or Spark cannot compute what the events
+            come from.
     """
     try:
         yield
     except PySparkException as error:
         state = _state(error)
-        if state == _RAISED:
-            raise EventError(failure_message(error)) from None
-        if state.startswith(_DATA_EXCEPTION):
-            raise ConditionError(failure_message(error)) from None
-        raise
+        if state != _RAISED and not state.startswith(_DATA_EXCEPTION):
+            raise
+        kind = EventError if place_of(_reason(error)) is None else ConditionError
+        raise kind(failure_message(error)) from None
 
 
 def failure_message(error: PySparkException) -> str:
