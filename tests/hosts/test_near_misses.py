@@ -352,3 +352,11 @@ def test_a_not_before_many_events_is_quick() -> None:
         assert why(table, FORBIDDEN, **OPTIONS).near_misses.num_rows > count // 2
         took.append(time.process_time() - started)
     assert took[2] < 8 * took[1]
+
+
+def test_changes_of_groups_alone_in_groups_are_told_apart() -> None:
+    """They are numbered from outside."""
+    inner = Pattern.begin("a").where("x = 1").next("b").where("x = 2")
+    group = Pattern.begin(Pattern.begin(inner).within_previous("1 second")).within_previous("1 second")
+    texts = [change.text for change in changes_of(Pattern.begin("s").next(group))]
+    assert len({*texts}) == len(texts)

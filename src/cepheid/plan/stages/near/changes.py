@@ -91,10 +91,16 @@ def untried_of(pattern: Pattern) -> dict[str, str]:
 
 def _told_apart(changes: Sequence[Change]) -> tuple[Change, ...]:
     """The changes, each with a text of its own: where texts are the same, the number of the condition that is left out
-    is added.
+    or of the stage is added. Those of a group that is alone in another group are numbered from outside.
     """
     same = Counter(change.text for change in changes)
-    return tuple(replace(one, text=_text_of_one(one)) if same[one.text] > 1 else one for one in changes)
+    named = [replace(one, text=_text_of_one(one)) if same[one.text] > 1 else one for one in changes]
+    texts = [one.text for one in named]
+    earlier = [texts[:place].count(text) for place, text in enumerate(texts)]
+    return tuple(
+        replace(one, text=f"{one.text} ({number + 1})") if number else one
+        for one, number in zip(named, earlier, strict=True)
+    )
 
 
 def _text_of_one(change: Change) -> str:
