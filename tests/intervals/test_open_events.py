@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from tests.intervals.events import NAMES, Row, interval_pattern, matcher, table
 
 from cepheid.detect import detect
-from cepheid.errors import CepheidWarning, EventError, PatternError, SchemaError, SnapshotError
+from cepheid.errors import CepheidWarning, EventError, LimitExceeded, PatternError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher
 from cepheid.matchers.counts import IntervalCounts
 from cepheid.matchers.intervals import rows as reading
 from cepheid.matchers.snapshot import from_bytes, to_bytes
+from cepheid.plan.limits import Limits
 from cepheid.requests.report import Report
 
 CHAIN = "EVENT PAL((A a overlap B b) before C c) WITHIN 1 minute OF STARTS"
@@ -227,6 +228,20 @@ def test_an_id_is_not_used_again_while_its_event_is_needed(monkeypatch: pytest.M
     ]
     assert live.counts.repeated == 1
     live.snapshot()
+
+
+def test_the_limit_counts_matches() -> None:
+    """An event that was open when it was joined counts once, and the message names the user's limit."""
+    pattern = "EVENT PAL(A a, B b, C c, D d) RELATE d during a, d during b, d during c WITHIN 1 minute OF STARTS"
+    live = by_id(pattern, "50 seconds", limits=Limits(max_matches_per_event=1))
+    opening: list[Row] = [(kind, 0, None, kind) for kind in "ABC"]
+    live.process(table([*opening, *((None, None, 40, kind) for kind in "ABC")]))
+    live.process(table([("D", 2, 3, "d1")]))
+    live.process(table([("A", 0, 30, "A2")]))
+    with pytest.raises(
+        LimitExceeded, match=r"more than 1 matches \(max_matches_per_event\)\. Give the .* raise the limit$"
+    ):
+        live.process(table([("D", 4, 5, "d2")]))
 
 
 STORIES: list[list[Row]] = [

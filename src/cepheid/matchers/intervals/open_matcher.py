@@ -49,9 +49,7 @@ from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.ends import reads_end
 from cepheid.plan.intervals.growth import Purge, purge_of
 from cepheid.plan.intervals.plan import IntervalPlan
-
-_SPARE = 4
-"""How many times the matches that an event may complete the kernel may find: some contain an event's open form, too."""
+from cepheid.plan.limits import MOST
 
 
 class _Event(NamedTuple):
@@ -257,13 +255,15 @@ class LiveOpenMatcher(LiveIntervalMatcher):
 
     def _found(self, candidates: Sequence[tuple[int, ...]]) -> dict[Names, OpenMatch]:
         """The candidates that are matches at some time, if the events do not change."""
-        now = [match for match in candidates if all(self._is_live(position) for position in match)]
         most = self.plan.limits.max_matches_per_event
-        if len(now) > most:
-            what = f"an event completes more than {most:,} matches (max_matches_per_event)"
-            raise LimitExceeded(f"{what}. Give the pattern a shorter within, or raise the limit")
-        found = (self._match(positions) for positions in now)
-        return {match.names: match for match in found if match is not None}
+        found: dict[Names, OpenMatch] = {}
+        for positions in candidates:
+            if all(map(self._is_live, positions)) and (match := self._match(positions)) is not None:
+                found[match.names] = match
+            if len(found) > most:
+                what = f"an event completes more than {most:,} matches (max_matches_per_event)"
+                raise LimitExceeded(f"{what}. Give the pattern a shorter within, or raise the limit")
+        return found
 
     def _is_live(self, position: int) -> bool:
         event = self._live.get(self._names[position])
@@ -484,7 +484,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
 def _joins(plan: IntervalPlan, lateness: End, frequencies: Mapping[str, float] | None) -> CompiledIntervals:
     """What the kernel runs: the pattern without negations, which emits at once, on events of which none is late."""
     pattern = replace(plan.pattern, negations=(), consistency=Consistency.REALTIME)
-    limits = replace(plan.limits, max_matches_per_event=_SPARE * plan.limits.max_matches_per_event)
+    limits = replace(plan.limits, max_matches_per_event=MOST)  # some that it finds contain an event's open form, too
     joined = replace(
         plan, pattern=pattern, variable_bits=plan.variable_bits[: plan.positives], negated=(), limits=limits
     )
