@@ -8,7 +8,7 @@ the events that hosts compute before anything else; its name begins with `COMPUT
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -16,11 +16,12 @@ import pyarrow as pa
 from cepheid.errors import PatternError, Problem, SchemaError
 from cepheid.events.batch import COMPUTED
 from cepheid.events.direction import BY_NAME, Direction
-from cepheid.lang.expression import Call, Expression, Literal, Name
+from cepheid.lang.expression import Call, Literal, Name
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.plan.conditions.types import is_orderable, sql_name
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.lifted import Lifted
+from cepheid.plan.used_columns import names_in
 
 _ITEM = re.compile(
     r"\s*(?P<value>.+?)(?:\s+(?P<way>ASC|DESC))?(?:\s+NULLS\s+(?P<nulls>FIRST|LAST))?\s*", re.IGNORECASE | re.DOTALL
@@ -61,7 +62,7 @@ def columns_of(sequence: Sequence[str], columns: pa.Schema) -> set[str]:
         if text in columns.names:
             found.add(text)
         elif (item := _ITEM.fullmatch(text)) is not None:
-            named = {name.lower() for name in names_of(parse_expression(item["value"]))}
+            named = {name.lower() for name in names_in(parse_expression(item["value"]))}
             found |= {name for name in columns.names if name.lower() in named}
     return found
 
@@ -95,7 +96,7 @@ def _computed(
     name = COMPUTED + value
     if name in columns.names:
         return OrderItem(name, direction)
-    if not any(names_of(tree)):
+    if not any(names_in(tree)):
         raise PatternError("the expression names no column, so it orders nothing")
     (type_,) = engine.types_of([(tree, value)], columns)
     if isinstance(type_, Problem):
@@ -103,13 +104,3 @@ def _computed(
     if not is_orderable(type_):
         raise PatternError(f"it is of type {sql_name(type_)}, whose values have no order")
     return OrderItem(name, direction, Lifted(value, tree, type_))
-
-
-def names_of(expression: Expression) -> Iterator[str]:
-    """The first parts of the names in an expression: columns, and parameters of lambdas."""
-    match expression:
-        case Name(parts=parts):
-            yield parts[0]
-        case Call(args=args):
-            for arg in args:
-                yield from names_of(arg)

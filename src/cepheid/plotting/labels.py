@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
 from cepheid.events.batch import python_values
+from cepheid.lang.numbered import with_numbers
 from cepheid.plotting.clock import Clock, Ints
 
 
@@ -47,7 +48,7 @@ def labels_of(tables: Sequence[pa.Table], names: Sequence[str], clock: Clock) ->
     place = np.empty(len(words), np.int64)
     place[order] = np.arange(len(words))
     ends = np.cumsum([table.num_rows for table in tables])[:-1]
-    return Labels(np.split(place[codes], ends), _told_apart([words[number] for number in order]))
+    return Labels(np.split(place[codes], ends), with_numbers([words[number] for number in order]))
 
 
 def _together(columns: Sequence[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
@@ -60,17 +61,6 @@ def _together(columns: Sequence[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
         raise SchemaError(
             f"column {name!r} is of type {types} in the events and in the matches: cast one of them ({error})"
         ) from error
-
-
-def _told_apart(words: Sequence[str]) -> list[str]:
-    """The words, with a number where they repeat earlier ones."""
-    found: dict[str, None] = {}
-    for word in words:
-        number, shown = 2, word
-        while shown in found:
-            number, shown = number + 1, f"{word} ({number})"
-        found[shown] = None
-    return [*found]
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -56,19 +56,19 @@ def with_arrival(events: pa.Table, time: int, first: int, *, in_sequence: bool) 
     return events.append_column(ARRIVED, times).append_column(NUMBER_OF_ARRIVAL, pa.array(numbers, pa.int64()))
 
 
-def arrival_time(told: int | None, least: int) -> int:
-    """The time at which events arrive, in microseconds: that told or, without one, that of the clock of this machine.
+def arrival_time(given: int | None, least: int) -> int:
+    """The time at which events arrive, in microseconds: the given one or, without one, that of this machine's clock.
     Where the clock goes back, it is the `least` possible time.
 
     Raises:
-        EventError: the time told is before the least one.
+        EventError: the given time is before the least one.
     """
-    if told is None:
+    if given is None:
         return max(time_ns() // 1000, least)
-    if told < least:
-        before, reached = (pa.scalar(time, pa.int64()).cast(TIME_TYPE) for time in (told, least))
+    if given < least:
+        before, reached = (pa.scalar(time, pa.int64()).cast(TIME_TYPE) for time in (given, least))
         raise EventError(f"at: events cannot arrive at {before}, as time has advanced to {reached}")
-    return told
+    return given
 
 
 def refuse_arrival(*, arrival: bool) -> None:

@@ -35,8 +35,8 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.hosts.in_process.tables import as_plain, plain_schema, with_zone
 from cepheid.plan.plan_set import LiftedFor
-from cepheid.plan.sequence import names_of, order_items
-from cepheid.plan.used_columns import lifted_columns
+from cepheid.plan.sequence import order_items
+from cepheid.plan.used_columns import lifted_columns, names_in
 from cepheid.requests.request import Nulls, Request
 
 _MOST_BYTES = 1 << 31
@@ -183,7 +183,7 @@ def with_sequence(events: pa.Table, sequence: Sequence[str], engine: DuckDbEngin
     if not computed:
         return events
     values = [item.computed for item in computed if item.computed is not None]
-    named = {name.lower() for value in values for name in names_of(value.expression)}
+    named = {name.lower() for value in values for name in names_in(value.expression)}
     plain = as_plain(events.select([name for name in columns.names if name.lower() in named]), columns)
     for item, column in zip(computed, engine.evaluate(plain, values=values, shown=events).values, strict=True):
         if item.column not in events.schema.names:

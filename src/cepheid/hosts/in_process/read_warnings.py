@@ -60,7 +60,7 @@ class ByEnd(NamedTuple):
 
     matches: int
     warning: str | None
-    """About the matches that a later event might have forbidden; None if there are none."""
+    """The warning of matches that a later event might have forbidden; None without such matches."""
 
 
 def certain_by_end(

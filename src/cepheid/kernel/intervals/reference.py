@@ -206,7 +206,7 @@ def _lies_in(scope: Scope, d: Interval, x: Span | Border, y: Span | Border) -> b
 
 
 def _both(x: Span | Border, y: Span | Border) -> Span:
-    """The span of two parts, neither of which is empty."""
+    """The span of two parts that have events."""
     assert isinstance(x, Span)
     assert isinstance(y, Span)
     return hull((x, y))

@@ -73,4 +73,4 @@ TEXT_OPERATORS: Mapping[Operator, Callable[..., Any]] = {
     Operator.REPLACE: _replace,
     Operator.REVERSE: lambda text: text[::-1],
 }
-"""What each computes from its operands, none of which is NULL."""
+"""What each computes from its operands, which are never NULL."""

@@ -49,7 +49,7 @@ from cepheid.lang.sql.tokens import Kind, Token
 
 @dataclass(frozen=True)
 class Query:
-    """What a query text says; each field is as in IntervalPattern."""
+    """What a query text says of the events of a match, and of what must hold between them."""
 
     mode: Mode
     positives: tuple[Positive, ...]
@@ -58,6 +58,9 @@ class Query:
     order: tuple[Comparison, ...] = ()
     negations: tuple[Negation, ...] = ()
     condition: str | None = None
+    """SQL over the variables: `a.user = b.user`, `start(b) - end(a) < INTERVAL 1 HOUR`. A semantic filter is written as
+    `semantic('…')`, AND-ed with the rest.
+    """
     window: timedelta | None = None
     window_of: Window = Window.MATCH
     consistency: Consistency = Consistency.CONSERVATIVE

@@ -17,11 +17,10 @@ from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
-from cepheid.lang.intervals.parser import parse_query
+from cepheid.lang.intervals.parser import Query, parse_query
 from cepheid.lang.intervals.picture import picture_of
 from cepheid.lang.intervals.printer import calls_text
 from cepheid.lang.intervals.values import (
-    Comparison,
     Mode,
     Negation,
     Pair,
@@ -48,25 +47,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class IntervalPattern(Drawn):
+class IntervalPattern(Query, Drawn):
     """The variables of the events, and everything that must hold between these events.
 
     Made by `of` from text, or by `pal` or `seq`; refined by the other calls.
     """
 
-    mode: Mode
-    positives: tuple[Positive, ...]
-    tree: Tree | None = None
-    pairs: tuple[Pair, ...] = ()
-    order: tuple[Comparison, ...] = ()
-    negations: tuple[Negation, ...] = ()
-    condition: str | None = None
-    """SQL over the variables: `a.user = b.user`, `start(b) - end(a) < INTERVAL 1 HOUR`. A semantic filter is written as
-    `semantic('…')`, AND-ed with the rest.
-    """
-    window: timedelta | None = None
-    window_of: Window = Window.MATCH
-    consistency: Consistency = Consistency.CONSERVATIVE
     name: str = "pattern"
     """Part of every match_id, so that the matches of two patterns never have the same id."""
     types: Taxonomy | None = None

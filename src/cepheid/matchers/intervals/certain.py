@@ -50,7 +50,7 @@ def _hull(times: Sequence[Times]) -> Times:
 
 
 class Certainty:
-    """Tells from when on matches of a plan are certain. The matches hold if all open ends are OPEN_END."""
+    """The times from which matches of a plan are certain. The matches hold if all open ends are OPEN_END."""
 
     def __init__(self, plan: IntervalPlan, lateness: End) -> None:
         self._plan = plan

@@ -41,7 +41,7 @@ from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.values import Window
 from cepheid.matchers.intervals.certain import Certainty, Times, times_of
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
-from cepheid.matchers.intervals.open_matches import Names, OpenMatch, OpenMatches, forgettable
+from cepheid.matchers.intervals.open_matches import Names, UncertainMatch, UncertainMatches, forgettable
 from cepheid.matchers.intervals.rows import RowKind, Step
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import joint_error, mask_of
@@ -96,7 +96,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         self._live: dict[bytes, _Event] = {}
         self._negated: dict[tuple[int, int], dict[bytes, _Event]] = defaultdict(dict)
         """By key and negation."""
-        self.matches = OpenMatches(plan.pattern.consistency)
+        self.matches = UncertainMatches(plan.pattern.consistency)
         self._changes: list[_Change] = []
 
     # The calls
@@ -253,10 +253,10 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         if numbers:
             self._forbid(event, numbers)
 
-    def _found(self, candidates: Sequence[tuple[int, ...]]) -> dict[Names, OpenMatch]:
+    def _found(self, candidates: Sequence[tuple[int, ...]]) -> dict[Names, UncertainMatch]:
         """The candidates that are matches at some time, if the events do not change."""
         most = self.plan.limits.max_matches_per_event
-        found: dict[Names, OpenMatch] = {}
+        found: dict[Names, UncertainMatch] = {}
         for positions in candidates:
             if all(map(self._is_live, positions)) and (match := self._match(positions)) is not None:
                 found[match.names] = match
@@ -269,14 +269,14 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         event = self._live.get(self._names[position])
         return event is not None and event.position == position
 
-    def _match(self, positions: tuple[int, ...]) -> OpenMatch | None:
+    def _match(self, positions: tuple[int, ...]) -> UncertainMatch | None:
         """The match of these events; None if it is not certain before an event is closed."""
         events = [self._live[self._names[position]] for position in positions]
         times = [event.times for event in events]
         holds_from = self._certainty.holds_from(times)
         if holds_from == FOREVER:
             return None
-        match = OpenMatch(
+        match = UncertainMatch(
             names=tuple(event.name for event in events),
             positions=positions,
             key=events[0].key,
@@ -292,7 +292,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
                     return None
         return match
 
-    def _note(self, match: OpenMatch, number: int, event: _Event) -> bool:
+    def _note(self, match: UncertainMatch, number: int, event: _Event) -> bool:
         """Notes from when on the event does not forbid the match. False if it does forever."""
         if event.name in match.names:
             return True
@@ -320,7 +320,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
             possible = all(self._note(match, number, event) for number in numbers)
             self._reconsider(match, possible=possible)
 
-    def _reconsider(self, match: OpenMatch, *, possible: bool) -> None:
+    def _reconsider(self, match: UncertainMatch, *, possible: bool) -> None:
         """Retracts the match if it is wrong now, or lets it wait anew."""
         if match.is_out and (not possible or self._is_wrong(match)):
             self._emit(RETRACTION, match)
@@ -330,7 +330,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         else:
             self.matches.remove(match)
 
-    def _is_wrong(self, match: OpenMatch) -> bool:
+    def _is_wrong(self, match: UncertainMatch) -> bool:
         """Whether it does not hold for all ends after the clock."""
         return match.certain_from > self._clock + 1
 
@@ -354,12 +354,12 @@ class LiveOpenMatcher(LiveIntervalMatcher):
     def _emit_ready(self) -> None:
         self._insert(self.matches.ready(self._clock, self._horizon))
 
-    def _insert(self, matches: Sequence[OpenMatch]) -> None:
+    def _insert(self, matches: Sequence[UncertainMatch]) -> None:
         for match in matches:
             match.is_out = True
             self._emit(INSERTION, match)
 
-    def _emit(self, sign: int, match: OpenMatch) -> None:
+    def _emit(self, sign: int, match: UncertainMatch) -> None:
         self._changes.append(_Change(0, sign, self._clock, match.start, match.end, match.positions))
 
     def _taken(self) -> pa.Table:
@@ -422,7 +422,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         }
         self._index_negated()
         former = self.matches
-        self.matches = OpenMatches(former.consistency)
+        self.matches = UncertainMatches(former.consistency)
         for match in former.all.values():
             now = tuple(place[position] for position in match.positions)
             match.positions, match.key = now, int(self._key[now[0]])
@@ -472,7 +472,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
             self._read(batch, 0)
             self._live = {event.name: event for event in self._added}
             self._index_negated()
-        self.matches = OpenMatches(Consistency(snapshot.header["consistency"]))
+        self.matches = UncertainMatches(Consistency(snapshot.header["consistency"]))
         for positions, is_out in zip(arrays["matches"].tolist(), arrays["out"].tolist(), strict=True):
             if (match := self._match(tuple(positions))) is None:
                 raise SnapshotError("the snapshot has a match that its events do not make")

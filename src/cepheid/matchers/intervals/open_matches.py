@@ -16,19 +16,19 @@ Names: TypeAlias = tuple[bytes, ...]
 
 
 @dataclass(eq=False)
-class OpenMatch:
-    """A match that is emitted, or may be."""
+class UncertainMatch:
+    """A match that a row may still change, whether or not it is emitted."""
 
     names: Names
     positions: tuple[int, ...]
-    """Of its events."""
+    """The positions of its events."""
     key: int
     start: int
     end: int
     """OPEN_END while an end is not known."""
     is_open: bool
     holds_from: int
-    """From when on everything that is required holds, but for negations."""
+    """The time from which all that is required holds, except for negations."""
     until: int
     """The greatest lateness time of a later event that could forbid it."""
     is_out: bool = False
@@ -44,15 +44,15 @@ class OpenMatch:
         return not self.is_open and max(self.until, self.certain_from - 1) < horizon
 
 
-class OpenMatches:
+class UncertainMatches:
     """The matches by their events and by their key, and a heap of those that wait."""
 
     def __init__(self, consistency: Consistency) -> None:
         self._consistency = consistency
-        self.all: dict[Names, OpenMatch] = {}
+        self.all: dict[Names, UncertainMatch] = {}
         self._of_event: dict[bytes, dict[Names, None]] = defaultdict(dict)
         self._of_key: dict[int, dict[Names, None]] = defaultdict(dict)
-        self._waiting: list[tuple[int, int, OpenMatch]] = []
+        self._waiting: list[tuple[int, int, UncertainMatch]] = []
         """Some of them are outdated."""
         self._pushed = 0
 
@@ -67,26 +67,26 @@ class OpenMatches:
         for match in self.all.values():
             self.wait(match)
 
-    def add(self, match: OpenMatch) -> None:
+    def add(self, match: UncertainMatch) -> None:
         self.all[match.names] = match
         self._of_key[match.key][match.names] = None
         for name in match.names:
             self._of_event[name][match.names] = None
         self.wait(match)
 
-    def remove(self, match: OpenMatch) -> None:
+    def remove(self, match: UncertainMatch) -> None:
         del self.all[match.names]
         _discard(self._of_key, match.key, match.names)
         for name in match.names:
             _discard(self._of_event, name, match.names)
 
-    def with_event(self, name: bytes) -> list[OpenMatch]:
+    def with_event(self, name: bytes) -> list[UncertainMatch]:
         return [self.all[names] for names in self._of_event.get(name, ())]
 
-    def with_key(self, key: int) -> list[OpenMatch]:
+    def with_key(self, key: int) -> list[UncertainMatch]:
         return [self.all[names] for names in self._of_key.get(key, ())]
 
-    def wait(self, match: OpenMatch) -> None:
+    def wait(self, match: UncertainMatch) -> None:
         """Puts the match among those that wait, if it is to be emitted at some time."""
         if not match.is_out and (due := self._due(match)) < FOREVER:
             self._pushed += 1
@@ -95,7 +95,7 @@ class OpenMatches:
             self._waiting = [one for one in self._waiting if self._is_current(one)]
             heapify(self._waiting)
 
-    def ready(self, clock: int, horizon: int) -> list[OpenMatch]:
+    def ready(self, clock: int, horizon: int) -> list[UncertainMatch]:
         """Takes out the matches that are to be emitted with the clock at this time, by (end, start, ids)."""
         limit = clock if self._consistency is Consistency.REALTIME else horizon - 1
         found = []
@@ -106,11 +106,11 @@ class OpenMatches:
                 found.append(entry[2])
         return sorted(found, key=lambda match: (match.end, match.start, match.names))
 
-    def _is_current(self, entry: tuple[int, int, OpenMatch]) -> bool:
+    def _is_current(self, entry: tuple[int, int, UncertainMatch]) -> bool:
         due, _, match = entry
         return self.all.get(match.names) is match and not match.is_out and due == self._due(match)
 
-    def _due(self, match: OpenMatch) -> int:
+    def _due(self, match: UncertainMatch) -> int:
         """The match is emitted when the clock (in real time) reaches this time, or the clock minus the delay is after
         it.
         """
@@ -131,6 +131,6 @@ def _discard(
         del index[at]  # type: ignore[arg-type]
 
 
-def forgettable(matches: OpenMatches, horizon: int) -> Iterator[OpenMatch]:
+def forgettable(matches: UncertainMatches, horizon: int) -> Iterator[UncertainMatch]:
     """The emitted matches that are final."""
     return (match for match in [*matches.all.values()] if match.is_out and match.is_final(horizon))

@@ -20,7 +20,7 @@ from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
 from cepheid.matchers.intervals.open_rows import OpenRows
 from cepheid.matchers.intervals.rows import GivenRow, RowReader, Step
 from cepheid.matchers.intervals.runner import WHY_UNLISTED
-from cepheid.matchers.intervals.service import pattern_parts
+from cepheid.matchers.intervals.service import made_for
 from cepheid.matchers.snapshot import fitting, opened, stored_numbers
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.ends import unknown_negations
@@ -60,16 +60,8 @@ class OpenIntervalServiceMatcher:
         self._reader, self._rows, self._matcher = self._new_parts()
         self._matches = 0
         self._steps: list[Step] = []
-        self._made_for = {
-            "name": plan.pattern.name,
-            **pattern_parts(plan),
-            "event_id": plan.schema.event_id,
-            "columns": {name: str(type_) for name, type_ in zip(columns.names, columns.types, strict=True)},
-            "delay": self._delay,
-            "lateness": late_by.value,
-            "time_zone": zone,
-            **parts,
-        }
+        own = {"event_id": plan.schema.event_id, "time_zone": zone, **parts}
+        self._made_for = made_for(plan, columns, self._delay, late_by, own)
 
     def _new_parts(self) -> tuple[RowReader, OpenRows, LiveOpenMatcher]:
         assert self._plan.schema.end is not None

@@ -75,7 +75,7 @@ class RowReader:
         """With `open_for`: the open events as a heap, and some that were open."""
         self._is_held = is_held
         self._held_now: dict[bytes, bool] = {}
-        """Of the ids of this call: whether their events, which are not open any more, are needed."""
+        """For ids of closed events that this call has looked up, whether the events are still needed."""
         self._most_closed = _MOST_CLOSED
 
     @property

@@ -54,15 +54,7 @@ class IntervalServiceMatcher:
         self._compiled = compile_intervals(plan, delay=delay, lateness=late_by, frequencies=frequencies)
         self._matcher = LiveIntervalMatcher(self._compiled)
         self._matches = 0
-        self._made_for = {
-            "name": plan.pattern.name,
-            **pattern_parts(plan),
-            "columns": {name: str(type_) for name, type_ in zip(columns.names, columns.types, strict=True)},
-            "delay": delay,
-            "lateness": late_by.value,
-            "time_zone": zone,
-            **parts,
-        }
+        self._made_for = made_for(plan, columns, delay, late_by, {"time_zone": zone, **parts})
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -120,6 +112,20 @@ class IntervalServiceMatcher:
         kinds = rows.column("kind").to_pylist()
         self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
         return rows
+
+
+def made_for(
+    plan: IntervalPlan, columns: pa.Schema, delay: int | None, late_by: End, parts: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a snapshot of a matcher has to agree with, in JSON values; `parts` are further ones."""
+    return {
+        "name": plan.pattern.name,
+        **pattern_parts(plan),
+        "columns": {name: str(type_) for name, type_ in zip(columns.names, columns.types, strict=True)},
+        "delay": delay,
+        "lateness": late_by.value,
+        **parts,
+    }
 
 
 def pattern_parts(plan: IntervalPlan) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 The order of a match is that of time, then of a sequence or of content (see `events.order`). The columns of stages have
 the events of each stage in this order, and the stages in that of the pattern. So only events of equal time in a loop of
-a group may stand in several orders: their sequence decides or, as where there is none, their content.
+a group may stand in several orders. Their sequence decides; without a sequence, their content does.
 """
 
 from __future__ import annotations

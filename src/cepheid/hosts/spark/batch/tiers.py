@@ -39,8 +39,8 @@ def from_tiers(events: DataFrame, tiers: Sequence[Tier], lift: Lift, task: Task)
 
 def divided(rows: DataFrame, values: Sequence[Column], order: Mapping[str, Column]) -> DataFrame:
     """The rows in partitions by these values, sorted by them and in this order, whose columns are given by their names
-    in a batch. If a row has not all values, or if there are none, it may be in any partition, but rows of equal order
-    are in the same one.
+    in a batch. A row that lacks a value may be in any partition, as all rows may without values; but rows of equal
+    order are in the same one.
     """
     known = reduce(Column.__and__, [value.isNotNull() for value in values], F.lit(bool(values)))
     spread = [F.when(~known, column) for column in order.values()]

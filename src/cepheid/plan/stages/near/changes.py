@@ -12,6 +12,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from cepheid.lang.duration import LONGEST, format_duration
+from cepheid.lang.numbered import with_numbers
 from cepheid.lang.parameters import NAME
 from cepheid.lang.stages.conditions import Condition
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
@@ -95,12 +96,8 @@ def _told_apart(changes: Sequence[Change]) -> tuple[Change, ...]:
     """
     same = Counter(change.text for change in changes)
     named = [replace(one, text=_text_of_one(one)) if same[one.text] > 1 else one for one in changes]
-    texts = [one.text for one in named]
-    earlier = [texts[:place].count(text) for place, text in enumerate(texts)]
-    return tuple(
-        replace(one, text=f"{one.text} ({number + 1})") if number else one
-        for one, number in zip(named, earlier, strict=True)
-    )
+    texts = with_numbers([one.text for one in named])
+    return tuple(replace(one, text=text) for one, text in zip(named, texts, strict=True))
 
 
 def _text_of_one(change: Change) -> str:
