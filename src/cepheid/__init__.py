@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from cepheid.hosts.spark.stream.load.hot_keys import HotKey
     from cepheid.hosts.spark.stream.load.shards import ShardProgress
     from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, prometheus_text
+    from cepheid.hosts.spark.stream.standing import Standing
     from cepheid.hosts.spark.supervised.news import Refusal, Switch
     from cepheid.intervals import IntervalMatcher
     from cepheid.lang.documents import pattern_from_text, pattern_to_document, pattern_to_yaml, read_pattern
@@ -92,6 +93,7 @@ __all__ = [
     "Skip",
     "SkipError",
     "SnapshotError",
+    "Standing",
     "Subscriber",
     "Switch",
     "WorkerFailed",
@@ -142,6 +144,7 @@ _MODULES = {
     "Report": "cepheid.requests.report",
     "ShardProgress": "cepheid.hosts.spark.stream.load.shards",
     "Skip": "cepheid.lang.stages.pattern",
+    "Standing": "cepheid.hosts.spark.stream.standing",
     "Subscriber": "cepheid.streams",
     "Switch": "cepheid.hosts.spark.supervised.news",
     "copy_hot_keys": "cepheid.streams",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cepheid.detect import is_spark
 from cepheid.errors import SchemaError, warn
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
+from cepheid.hosts.spark.stream.standing import Watch
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import pattern_from_text
@@ -126,9 +127,12 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
     """
     if not hasattr(query, "recentProgress"):
         raise SchemaError(f"query: a StreamingQuery is expected, as start() gives it, got {brief(query)}")
-    # Spark also reports a progress for a trigger that has nothing to do.
-    each = (progress_of(json.loads(one.json)) for one in reversed(query.recentProgress))
-    latest = next((one for one in each if one is not None), None)
+    latest, watch = None, Watch()
+    for reported in (json.loads(one.json) for one in query.recentProgress):
+        watch.add(reported)
+        latest = progress_of(reported) or latest  # None for a trigger that had nothing to do
+    if latest is not None:
+        latest = replace(latest, standing=watch.standing)
     if latest is None or checkpoint is None:
         return latest
     from cepheid.hosts.spark.stream.listener import with_open

@@ -206,6 +206,8 @@ cepheid_packing_seconds_total{query="e397"} 0.00075
 cepheid_watermark_seconds{query="e397"} 1704067218.0
 # TYPE cepheid_watermark_lag_seconds gauge
 cepheid_watermark_lag_seconds{query="e397"} 12.5
+# TYPE cepheid_watermark_stands gauge
+cepheid_watermark_stands{query="e397"} 0
 # TYPE cepheid_slowest_task_seconds_total counter
 cepheid_slowest_task_seconds_total{query="e397"} 0.001
 # TYPE cepheid_shards_max_over_mean gauge

@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from rich.text import Text
 from cepheid.cli.stream_load import load_rows
 from cepheid.hosts.spark.stream.load.advice import Advice
 from cepheid.hosts.spark.stream.progress import PatternProgress, Progress, progress_of
+from cepheid.hosts.spark.stream.standing import Standing, Watch, time_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -27,6 +29,8 @@ NEWEST = "cepheid.newest"
 """The metric with the newest row of a micro-batch, as JSON."""
 
 _SHOWN = 5
+_SOME_TIME = timedelta(minutes=1)
+"""Without a terminal, what comes in bursts should not print a line after each."""
 
 
 class View:
@@ -45,6 +49,11 @@ class View:
         self._last: Progress | None = None
         self._advice: Advice | None = None
         self._rate = 0.0
+        self._watch = Watch()
+        self._reported = ""
+        """The timestamp of the last report that the watch has."""
+        self._told: Standing | None = None
+        """What the last line about a standing watermark said."""
         self._live: Live | None = None
 
     @contextmanager
@@ -59,10 +68,19 @@ class View:
     def follow(self, query: StreamingQuery) -> None:
         """Adds the micro-batches that have ended since the last call."""
         seen = -1 if self._so_far is None else self._so_far.batch
-        for reported in query.recentProgress:
-            if reported.batchId > seen:
-                self._add(json.loads(reported.json))
-        if self._so_far is not None and self._so_far.batch > seen and self.console.is_terminal:
+        standing = self._watch.standing
+        for report in query.recentProgress:
+            reported = json.loads(report.json)
+            if reported["timestamp"] > self._reported:
+                self._reported = reported["timestamp"]
+                self._watch.add(reported)
+            if report.batchId > seen:
+                self._add(reported)
+        if self._so_far is None:
+            return
+        if not self.console.is_terminal:
+            self._tell()
+        elif self._so_far.batch > seen or self._watch.standing != standing:
             self._draw()
 
     def summary(self) -> str:
@@ -93,6 +111,14 @@ class View:
             line = f"batch {progress.batch}: {counts}, watermark {self._watermark}"
             self.console.print(line, highlight=False, soft_wrap=True)
 
+    def _tell(self) -> None:
+        """Prints a line about a watermark that has stood for some time."""
+        standing = self._watch.standing
+        if standing in (None, self._told) or time_of(self._reported) - standing.since < _SOME_TIME:
+            return
+        self._told = standing
+        self.console.print(f"watermark {self._watermark} {_stands(standing)}", highlight=False, soft_wrap=True)
+
     @property
     def _watermark(self) -> str:
         watermark = None if self._so_far is None else self._so_far.watermark
@@ -112,13 +138,18 @@ class View:
         rows = Table.grid(padding=(0, 2))
         rows.add_row(Text(self.name, style="bold"), self.summary())
         rows.add_row("throughput", f"{self._rate:,.0f} events a second")
-        rows.add_row("watermark", self._watermark)
+        standing = self._watch.standing
+        rows.add_row("watermark", f"{self._watermark}{'' if standing is None else f' {_stands(standing)}'}")
         rows.add_row("open partial matches", "not known" if open_ is None else f"{open_:,}")
         if self._last is not None and self._so_far is not None:
             for name, text in load_rows(self._last, self._so_far, self._advice):
                 rows.add_row(Text(name, overflow="ellipsis", no_wrap=True), text)
         newest = [Text(row, no_wrap=True, overflow="ellipsis") for row in reversed(self.newest)]
         return Group(rows, Text("newest of the last micro-batches", style="bold"), *newest)
+
+
+def _stands(standing: Standing) -> str:
+    return f"stands still since {standing.since:%H:%M:%S} UTC: {standing.why}"
 
 
 def _counts(found: PatternProgress, malformed: int, rate: float | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ LIFTED_BITS = (1 << 62) - 1
 ORDINAL = "_ordinal"
 EVENT_ID = "_id"
 """What identifies an event, where a column does (`Schema.event_id`)."""
+LATE = "_late"
+"""The row of each event in the columns that are not with the others (`Batch.late`)."""
 NUMBER = "_number"
 """The number of the event among those given, from 0. Batches of finite tables in process have it if the output needs
 it.
@@ -124,6 +127,26 @@ class Schema:
 
 
 @dataclass(frozen=True)
+class LateColumns:
+    """The chosen columns of all events of a host, in the host's order."""
+
+    columns: pa.RecordBatch
+    types: pa.Schema
+    """The columns as batches have them: their names, with the prefix "_event.", and types to which casts cannot fail.
+    """
+
+    @property
+    def width(self) -> int:
+        """The bytes of an event, on average."""
+        return int(self.columns.nbytes // max(1, self.columns.num_rows))
+
+    def taken(self, rows: pa.Array) -> dict[str, pa.Array]:
+        """The columns of the events in these rows, by name."""
+        fields = zip(self.types, self.columns.columns, strict=True)
+        return {field.name: column.take(rows).cast(field.type) for field, column in fields}
+
+
+@dataclass(frozen=True)
 class Batch:
     """Events as a host passes them to a matcher. A SortedMatcher needs them in order of (key, time, sequence); live
     matchers accept any order.
@@ -143,43 +166,65 @@ class Batch:
 
     A batch for several patterns has the bits and values of all of them (PlanSet), in as many words _mask, _mask1, … as
     needed.
+
+    With `late`, `data` has _late in place of the chosen columns: the row of each event there. So a host can put events
+    in order without moving columns that only rows of matches need.
     """
 
     data: pa.RecordBatch
+    late: LateColumns | None = None
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
 
     def slice(self, start: int, stop: int) -> Batch:
         """The events from `start` to `stop`, without a copy."""
-        return Batch(self.data.slice(start, stop - start))
+        return self.of(self.data.slice(start, stop - start))
 
     def take(self, rows: pa.Array) -> Batch:
-        return Batch(self.data.take(rows))
+        return self.of(self.data.take(rows))
 
     def filter(self, which: pa.Array) -> Batch:
         """The events for which the array of booleans is true."""
-        return Batch(self.data.filter(which))
+        return self.of(self.data.filter(which))
+
+    def of(self, data: pa.RecordBatch) -> Batch:
+        """Events with other data, and the same late columns."""
+        return Batch(data, self.late)
+
+    @cached_property
+    def whole(self) -> Batch:
+        """The same events with all columns in `data`."""
+        if self.late is None:
+            return self
+        rows, columns = self.data.column(LATE), dict(zip(self.data.schema.names, self.data.columns, strict=True))
+        del columns[LATE]
+        return Batch(pa.RecordBatch.from_pydict(columns | self.late.taken(rows)))
 
     def column(self, name: str) -> pa.Array:
-        return self.data.column(name)
+        return (self.whole if name.startswith(EVENT_PREFIX) else self).data.column(name)
+
+    @property
+    def bytes(self) -> int:
+        """About the number of bytes of the events."""
+        return int(self.data.nbytes + (0 if self.late is None else len(self) * self.late.width))
 
     @property
     def keys(self) -> list[pa.Array]:
-        return self._prefixed(KEY_PREFIX)
+        return _prefixed(self.data, KEY_PREFIX)
 
     @property
     def sub_keys(self) -> list[pa.Array]:
-        return self._prefixed(SUB_KEY_PREFIX)
+        return _prefixed(self.data, SUB_KEY_PREFIX)
 
     @property
     def values(self) -> list[pa.Array]:
-        return self._prefixed(VALUE_PREFIX)
+        return _prefixed(self.data, VALUE_PREFIX)
 
     @property
     def chosen(self) -> list[pa.Array]:
         """The event columns that appear in the output."""
-        return self._prefixed(EVENT_PREFIX)
+        return _prefixed(self.whole.data, EVENT_PREFIX)
 
     @property
     def order(self) -> list[pa.Array]:
@@ -195,27 +240,28 @@ class Batch:
     @property
     def finer(self) -> list[pa.Array]:
         """The column of what was cut off the times, if times are cut."""
-        return self._prefixed(FINER)
+        return _prefixed(self.data, FINER)
 
     @property
     def sequence(self) -> list[pa.Array]:
-        return self._prefixed(SEQUENCE_PREFIX)
+        return _prefixed(self.data, SEQUENCE_PREFIX)
 
     def shown(self, row: int) -> dict[str, Any]:
         """The chosen columns of an event, for a message."""
         return {
             name.removeprefix(EVENT_PREFIX): value
-            for name, value in row_shown(self.data, row).items()
+            for name, value in row_shown(self.whole.data, row).items()
             if name.startswith(EVENT_PREFIX)
         }
 
     def with_column(self, name: str, values: pa.Array) -> Batch:
-        return Batch(self.data.append_column(name, values))
+        return self.of(self.data.append_column(name, values))
 
-    def _prefixed(self, prefix: str) -> list[pa.Array]:
-        return [self.data.column(i) for i, name in enumerate(self.data.schema.names) if name.startswith(prefix)]
+
+def _prefixed(data: pa.RecordBatch, prefix: str) -> list[pa.Array]:
+    return [data.column(i) for i, name in enumerate(data.schema.names) if name.startswith(prefix)]
 
 
 def join(batches: Sequence[Batch]) -> Batch:
     """The batches, concatenated."""
-    return batches[0] if len(batches) == 1 else Batch(pa.concat_batches([batch.data for batch in batches]))
+    return batches[0] if len(batches) == 1 else batches[0].of(pa.concat_batches([batch.data for batch in batches]))

@@ -126,10 +126,9 @@ class Ordering:
         return key_start, group_start
 
     def _ordered(self, batch: Batch, key_start: Flags, group_start: Flags) -> Ordered:
-        group = np.cumsum(group_start, dtype=np.int64)
-        tied = np.flatnonzero(np.bincount(group)[group] > 1)
-        ordinals = np.zeros(len(batch), np.int32)
+        tied, ordinals = _tied(group_start), np.zeros(len(batch), np.int32)
         if len(tied):
+            group = np.cumsum(group_start, dtype=np.int64)
             events = _without_chosen(batch).take(pa.array(tied))
             self.ties += self.counted(events)
             rows, ordinals[tied] = _by_content(_content(batch, tied), events, group[tied])
@@ -150,10 +149,9 @@ class InRowOrder(Ordering):
     """As Ordering, for events of equal rank that are in the right order as they come. None of them counts as a tie."""
 
     def _ordered(self, batch: Batch, key_start: Flags, group_start: Flags) -> Ordered:
-        group = np.cumsum(group_start, dtype=np.int64)
-        tied = np.flatnonzero(np.bincount(group)[group] > 1)
-        ordinals = np.zeros(len(batch), np.int32)
+        tied, ordinals = _tied(group_start), np.zeros(len(batch), np.int32)
         if len(tied):
+            group = np.cumsum(group_start, dtype=np.int64)
             ordinals[tied] = _ordinals(_content(batch, tied), group[tied], np.arange(len(tied)))
         return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start)
 
@@ -190,6 +188,13 @@ class TierOrdering(Ordering):
             rows = _by_ordinal(batch.take(pa.array(tied)), group[tied])
             batch = _rearranged(batch, tied, rows)
         return Ordered(batch, key_start)
+
+
+def _tied(group_start: Flags) -> Rows:
+    """The events that are not alone in their group."""
+    tied = ~group_start
+    tied[:-1] |= tied[1:]
+    return np.flatnonzero(tied)
 
 
 def _rearranged(batch: Batch, tied: Rows, rows: Rows) -> Batch:
@@ -254,11 +259,14 @@ def _by_digests(digests: Words, group: Rows) -> Rows:
 def _without_chosen(batch: Batch) -> Batch:
     """The events without the columns that only the output needs, which may be wide."""
     names = [name for name in batch.data.schema.names if not name.startswith((EVENT_PREFIX, ROW_PREFIX))]
-    return Batch(batch.data.select(names))
+    return batch.of(batch.data.select(names))
 
 
 def _content(batch: Batch, rows: Rows) -> Words:
     """The digests of the chosen columns of these events."""
+    if batch.late is not None:
+        tied = batch.take(pa.array(rows))
+        return content_digests(tied.chosen, len(tied))
     return content_digests(batch.chosen, len(batch), rows)
 
 

@@ -109,7 +109,7 @@ class WorkingSet:
     @property
     def bytes(self) -> int:
         """About the number of bytes of all events."""
-        return sum(part.data.nbytes for part in self._parts)
+        return sum(part.bytes for part in self._parts)
 
     @property
     def widest(self) -> int:

@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -33,7 +34,7 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.events.identity import DIGEST_SIZE, digests, joined, raw_bytes, values_and_bounds
 from cepheid.kernel.arrays import Int32s
-from cepheid.kernel.siphash import Words, siphash
+from cepheid.kernel.siphash import Words, siphash, siphash_records
 
 Hashes: TypeAlias = npt.NDArray[np.uint8]
 """(n, 16) one hash per row."""
@@ -96,15 +97,14 @@ class _Hashed(_Identities):
     """(events, 2) the hash of each event's identity."""
 
     def hashes_with(self, keys: Sequence[bytes], bounds: Ints, members: Members) -> Hashes:
-        marks = *members.before, *members.after
-        records = np.empty((len(members.event), 2 + len(marks)), np.int64)
-        records[:, :2] = self.events.view(np.int64)[members.event]
-        records[members.event < 0, :2] = 0
-        for place, mark in enumerate(marks, start=2):
-            records[:, place] = mark
-        places = np.concatenate([[0], members.ends]) * records.itemsize * records.shape[1]
-        words, rows = records.ravel().view(np.uint8), pairwise(bounds.tolist())
-        found = [siphash(words, places[begin : end + 1], key) for key, (begin, end) in zip(keys, rows, strict=True)]
+        each = *members.before, *members.after
+        marks = np.empty((len(members.event), len(each)), np.int64)
+        for place, mark in enumerate(each):
+            marks[:, place] = mark
+        places, rows = np.concatenate([[0], members.ends]), pairwise(bounds.tolist())
+        event = np.ascontiguousarray(members.event, np.int32)
+        hashed = partial(siphash_records, self.events, event, marks)
+        found = [hashed(places[begin : end + 1], key) for key, (begin, end) in zip(keys, rows, strict=True)]
         return _joined(found).view(np.uint8)
 
 

@@ -17,15 +17,18 @@ from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
+    Late,
     Read,
     TimedEvents,
     as_batch,
     evaluated,
     in_order_of_arrival,
     joined_by_id,
+    late_columns,
     timed,
     usable,
     with_sequence,
+    without_late,
 )
 from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
@@ -285,9 +288,12 @@ def ordered_batches(
     rows = _ordered_rows(ranked, computed, relevant)
     count = _rows_of_piece(events)
     events = events.in_one_piece()
+    if (late := late_columns(events, plans)) is not None:
+        events = without_late(events, plans)
     for start in range(0, len(rows), count):
         piece = rows.slice(start, count)
-        yield as_batch(events.take(piece), computed.take(piece), plans, engine.time_zone)
+        own = None if late is None else Late(late, piece)
+        yield as_batch(events.take(piece), computed.take(piece), plans, engine.time_zone, own)
 
 
 def _rows_of_piece(events: TimedEvents) -> int:

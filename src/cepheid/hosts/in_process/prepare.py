@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,13 @@ from cepheid.events.batch import (
     EVENT_PREFIX,
     FINER,
     KEY_PREFIX,
+    LATE,
     NUMBER,
     ROW_PREFIX,
     TIME,
     VALUE_PREFIX,
     Batch,
+    LateColumns,
     Schema,
     mask_column,
 )
@@ -73,6 +75,14 @@ class TimedEvents:
         columns = [wide(column) for column in self.events.columns]
         events = pa.table(columns, names=self.events.schema.names).combine_chunks()
         return TimedEvents(events, tuple(pa.chunked_array([whole(time)]) for time in self.times))
+
+
+class Late(NamedTuple):
+    """The chosen columns of events that a batch has late."""
+
+    columns: LateColumns
+    rows: pa.Array
+    """The row of each event in them."""
 
 
 Read: TypeAlias = dict[str, int]
@@ -275,16 +285,46 @@ def evaluated(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Eval
     return engine.evaluate(events, bits=plan.bits, values=plan.values, shown=shown)
 
 
-def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str) -> Batch:
+def late_columns(events: TimedEvents, plan: LiftedFor) -> LateColumns | None:
+    """The chosen columns of these events, which are in one piece, for batches that have them late; None where batches
+    have them from the start: functions see all columns, and the cast of a value may fail.
+    """
+    fields = [plan.schema.columns.field(name) for name in plan.columns]
+    columns = [whole(events.events.column(name)) for name in plan.columns]
+    known = plan.schema.times  # they have been cast before
+    fits = (field.name in known or _fits(one.type, field.type) for one, field in zip(columns, fields, strict=True))
+    if plan.functions or not all(fits):
+        return None
+    types = pa.schema([field.with_name(f"{EVENT_PREFIX}{field.name}") for field in fields])
+    return LateColumns(pa.RecordBatch.from_arrays(columns, names=types.names), types) if fields else None
+
+
+def _fits(given: pa.DataType, plain: pa.DataType) -> bool:
+    """Whether every value of the given type is one of the plain one."""
+    if pa.types.is_dictionary(given):
+        given = given.value_type
+    return bool(given == plain or (given == pa.large_string() and plain == pa.string()))
+
+
+def without_late(events: TimedEvents, plan: LiftedFor) -> TimedEvents:
+    """The events with the columns that batches have although the chosen ones are late."""
+    schema = plan.schema
+    names = {*schema.key, *(name for _, name in schema.ranking), schema.event_id, NUMBER, FINER}
+    early = [name for name in events.events.schema.names if name in names]
+    return TimedEvents(events.events.select(early), events.times)
+
+
+def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str, late: Late | None = None) -> Batch:
     """The events with their lifted columns (`computed`), as a matcher takes them."""
     events = as_plain(piece.events, plan.schema.columns)
+    chosen = {f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns if late is None}
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         **dict(zip((TIME, END), piece.times, strict=False)),
         **{column: events.column(name) for column, name in plan.schema.ranking},
         **{mask_column(word): pa.array(mask) for word, mask in enumerate(computed.masks)},
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
-        **{f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns},
+        **(chosen if late is None else {LATE: late.rows}),
     }
     if plan.schema.event_id is not None:
         columns[EVENT_ID] = events.column(plan.schema.event_id)
@@ -293,7 +333,8 @@ def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str
         ours = (ARRIVAL, NUMBER, FINER)
         known = [name for name in events.schema.names if name not in ours and not name.startswith(COMPUTED)]
         columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
-    return Batch(pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns)))
+    data = pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns))
+    return Batch(data, None if late is None else late.columns)
 
 
 def _in_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:

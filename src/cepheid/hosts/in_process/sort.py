@@ -1,12 +1,8 @@
-"""Sorts tables in this process by key, time and sequence, unless they are in this order already.
-
-Events are mostly in the order of time already, with all keys mixed. Then nothing is compared: a radix sort orders the
-codes of the keys. It is stable, so time and sequence stay in order.
-"""
+"""Sorts tables in this process by key, time and sequence, unless they are in this order already."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,17 +13,18 @@ import pyarrow.compute as pc
 
 from cepheid.events.batch import FINER, Schema
 from cepheid.events.direction import Direction
+from cepheid.events.identity import filled
 from cepheid.events.order import descends, differs, leaves, ranked
 from cepheid.hosts.in_process.prepare import TimedEvents, whole, wide
 from cepheid.hosts.in_process.tables import as_plain
+from cepheid.kernel.order import Codes, order_by
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
-_DIGIT = 16
-"""The width, in bits, of integers that NumPy sorts by radix."""
-
-_FEW = 1 << 2 * _DIGIT
-"""Integers in a range shorter than this are their own codes: two rounds sort them."""
+_FEW = 4096
+"""So many events show whether keys are mixed, if they are."""
+_SIGN = np.uint64(1 << 63)
+_MOST = np.uint64((1 << 64) - 1)
 
 
 @dataclass(frozen=True)
@@ -50,12 +47,26 @@ class Ranked:
     def __len__(self) -> int:
         return len(self.ranks[0])
 
+    def slice(self, length: int) -> Ranked:
+        """The first events, at most so many."""
+        return Ranked([one.slice(0, length) for one in self.keys], [one.slice(0, length) for one in self.ranks])
+
     def take(self, rows: pa.Array) -> Ranked:
         return Ranked([column.take(rows) for column in self.keys], [column.take(rows) for column in self.ranks])
 
 
 def is_ordered(events: Ranked) -> bool:
     """Whether each key's events are adjacent and in order."""
+    return _is_ordered(events.slice(_FEW)) and _is_ordered(events)
+
+
+def order_of(events: Ranked) -> Rows:
+    """The rows' numbers in the order of key, time and sequence."""
+    ranks = events.ranks if descends(events.ranks).any() else []
+    return order_by([code for leaf in (*events.keys, *ranks) for code in _codes(leaf)], len(events))
+
+
+def _is_ordered(events: Ranked) -> bool:
     key_start = np.zeros(len(events), np.bool_)
     key_start[:1] = True
     for column in events.keys:
@@ -68,43 +79,38 @@ def is_ordered(events: Ranked) -> bool:
     return not names or runs.group_by(names).aggregate([]).num_rows == len(starts)
 
 
-def order_of(events: Ranked) -> Rows:
-    """The rows' numbers in the order of key, time and sequence."""
-    rows = _by_rank(events.ranks) if descends(events.ranks).any() else None
-    for leaf in reversed(events.keys):
-        codes = _codes(leaf)
-        for shift in range(0, int(codes.max(initial=0)).bit_length(), _DIGIT):
-            digit = (codes >> shift).astype(np.uint16)
-            order = np.argsort(digit if rows is None else digit[rows], kind="stable")
-            rows = order if rows is None else rows[order]
-    return np.arange(len(events)) if rows is None else rows
-
-
 def _column(events: TimedEvents, name: str, schema: Schema) -> pa.Array:
     return whole(wide(as_plain(events.events.select([name]), schema.columns).column(0)))
 
 
-def _by_rank(ranks: Sequence[pa.Array]) -> Rows:
-    """The rows by time and sequence, NULL last."""
-    if len(ranks) == 1:
-        rows: Rows = np.argsort(ranks[0].cast(pa.int64()).to_numpy(), kind="stable")
-        return rows
-    columns = {str(i): leaf for i, leaf in enumerate(leaf for column in ranks for leaf in leaves(column))}
-    order: Rows = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns]).to_numpy()
-    return order.astype(np.int64)
+def _codes(leaf: pa.Array) -> Iterator[Codes]:
+    """Columns that sort as the values do: NaN after all other numbers, and NULL last."""
+    if leaf.null_count:
+        yield leaf.is_null().to_numpy(zero_copy_only=False).astype(np.uint64)
+    words = _words(leaf)
+    yield _places(leaf) if words is None else words - words.min(initial=_MOST)
 
 
-def _codes(leaf: pa.Array) -> npt.NDArray[np.int64]:
-    """Numbers from 0 in the same order as the values, NULL last."""
-    if pa.types.is_integer(leaf.type) and len(leaf) > leaf.null_count:
-        least, most = pc.min_max(leaf).values()
-        span = most.as_py() - least.as_py()
-        if span < _FEW:
-            values: npt.NDArray[np.int64] = leaf.fill_null(most).to_numpy().astype(np.int64) - least.as_py()
-            return np.where(leaf.is_null(), span + 1, values) if leaf.null_count else values
+def _words(leaf: pa.Array) -> Codes | None:
+    """Numbers in the order of the values, and any for NULL; None if the type has values of another width."""
+    type_ = leaf.type
+    if pa.types.is_unsigned_integer(type_):
+        unsigned: Codes = filled(leaf, 0).to_numpy().astype(np.uint64)
+        return unsigned
+    if pa.types.is_float64(type_):
+        bits: Codes = filled(leaf, 0.0).to_numpy().view(np.uint64)
+        return np.where(bits & _SIGN, ~bits, bits | _SIGN)
+    if not (pa.types.is_signed_integer(type_) or pa.types.is_temporal(type_)) or pa.types.is_interval(type_):
+        return None
+    numbers = leaf if pa.types.is_integer(type_) else leaf.view(pa.int32() if type_.bit_width == 32 else pa.int64())
+    signed: npt.NDArray[np.int64] = filled(numbers, 0).to_numpy().astype(np.int64, copy=False)
+    return signed.view(np.uint64) ^ _SIGN
+
+
+def _places(leaf: pa.Array) -> Codes:
+    """For each value its place among the distinct ones, in their order."""
     encoded = leaf.dictionary_encode()
-    rank = np.empty(len(encoded.dictionary) + 1, np.int64)
-    rank[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
-    rank[-1] = len(encoded.dictionary)
-    codes: npt.NDArray[np.int64] = rank[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()]
-    return codes
+    places = np.empty(max(1, len(encoded.dictionary)), np.uint64)
+    places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
+    found: Codes = places[filled(encoded.indices, 0).to_numpy()]
+    return found

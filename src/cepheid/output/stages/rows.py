@@ -187,9 +187,13 @@ def events_so_far(emitted: Emitted, position: Int32s, stage: int) -> EventsSoFar
 
 
 def events_of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
+    """The events of a stage. `position` has that of each event of `emitted`."""
     mine = emitted.stage == stage
-    before = np.concatenate([[0], np.cumsum(mine)])
-    return StageEvents(position[mine], before[np.concatenate([[0], emitted.end])])
+    before = np.zeros(len(mine) + 1, np.int64)
+    np.cumsum(mine, out=before[1:])
+    offsets = np.zeros(len(emitted.end) + 1, np.int64)
+    offsets[1:] = before[emitted.end]
+    return StageEvents(position[np.flatnonzero(mine)], offsets)
 
 
 def _value(plan: Plan, name: str, values: Callable[[], pa.Array]) -> pa.Array:

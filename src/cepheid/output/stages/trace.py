@@ -66,6 +66,7 @@ def _clock(schema: Schema, zone: str) -> _Clock:
 
 
 def _shown(batch: Batch, columns: Collection[str], clock: _Clock) -> Iterator[_Shown]:
+    batch = batch.whole
     names = [name for name in columns if EVENT_PREFIX + name in batch.data.schema.names]
     times = batch.column(TIME).cast("int64").to_pylist()
     values = batch.data.select([EVENT_PREFIX + name for name in names]).rename_columns(names).to_pylist()

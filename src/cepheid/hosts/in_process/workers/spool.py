@@ -98,7 +98,7 @@ class Spool:
             if END in part.batch.data.schema.names:
                 ends = part.batch.column(END).view(pa.int64()).to_numpy()
                 self.longest = max(self.longest, int((ends - self._times[-1]).max()))
-            rows = part.batch.with_column(_KEY_START, pa.array(part.key_start)).data
+            rows = part.batch.whole.with_column(_KEY_START, pa.array(part.key_start)).data
             if self._file is None:
                 self._file = pa.ipc.new_file(str(self._path), rows.schema)
             self._file.write_batch(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from cepheid.hosts.prometheus import write
 from cepheid.hosts.spark.stream.checkpoint_reader import open_by_shard
 from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheus_text
+from cepheid.hosts.spark.stream.standing import Watch
 from cepheid.hosts.spark.stream.stored_state import query_of
 
 
@@ -27,14 +29,20 @@ class ProgressListener(StreamingQueryListener):
         self._checkpoint = checkpoint
         self._so_far: dict[str, Progress] = {}
         """The sums of each query, by its id."""
+        self._watches = defaultdict[str, Watch](Watch)
+        """Those of the queries' watermarks, by the query's id."""
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         pass
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        progress = progress_of(json.loads(event.progress.json))
+        reported = json.loads(event.progress.json)
+        watch = self._watches[reported["id"]]
+        watch.add(reported)
+        progress = progress_of(reported)
         if progress is None or not self._is_meant(progress):
             return
+        progress = replace(progress, standing=watch.standing)
         earlier = self._so_far.get(progress.query)
         if earlier is None and progress.batch > 0 and self._checkpoint is not None:
             progress = with_open(progress, self._checkpoint)
@@ -51,6 +59,7 @@ class ProgressListener(StreamingQueryListener):
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """If the query later continues from its checkpoint, the sums start from 0, as Prometheus' counters may."""
         self._so_far.pop(str(event.id), None)
+        self._watches.pop(str(event.id), None)
 
     def _is_meant(self, progress: Progress) -> bool:
         if self._checkpoint is None or progress.query in self._so_far:

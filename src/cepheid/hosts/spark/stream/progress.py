@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import reduce
 from typing import Any
 
@@ -22,6 +22,7 @@ from cepheid.hosts.spark.stream.load.shards import (
     slowest_task,
     with_state_of,
 )
+from cepheid.hosts.spark.stream.standing import Standing, time_of
 from cepheid.lang.arguments import brief
 from cepheid.matchers.counts import EventCounts
 
@@ -128,6 +129,8 @@ class Progress:
     """
     patterns: Mapping[str, PatternProgress]
     """By the pattern's name."""
+    standing: Standing | None = None
+    """Since when the watermark has stood still, and why, according to Spark's reports so far; None while it moves."""
 
     @property
     def together(self) -> PatternProgress:
@@ -205,7 +208,7 @@ def progress_of(reported: Mapping[str, Any]) -> Progress | None:
     names = [name.removeprefix(f"{FOUND}.") for name in metrics if name.startswith(f"{FOUND}.")]
     if not names:
         return None
-    started, watermark = _time(reported["timestamp"]), _watermark(reported)
+    started, watermark = time_of(reported["timestamp"]), _watermark(reported)
     durations, operators = reported["durationMs"], reported["stateOperators"]
     first = reported["batchId"] == 0
     samples, packing_us = from_texts(_reports(metrics))
@@ -252,7 +255,7 @@ def _pattern(metrics: Mapping[str, Mapping[str, Any]], name: str, keys: KeySampl
 def _watermark(reported: Mapping[str, Any]) -> datetime | None:
     """The watermark; None for Spark's first one, 1970, which means that there is none yet."""
     text = reported.get("eventTime", {}).get("watermark")
-    watermark = None if text is None else _time(text)
+    watermark = None if text is None else time_of(text)
     return None if watermark is None or watermark.timestamp() == 0 else watermark
 
 
@@ -260,10 +263,6 @@ def _rate(reported: Mapping[str, Any]) -> float | None:
     """The sum of all sources. Spark leaves out what is not known."""
     each = [float(rate) for source in reported.get("sources", []) if (rate := source.get("inputRowsPerSecond"))]
     return sum(each) or None
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def prometheus_text(progress: Progress | Iterable[Progress]) -> str:
@@ -284,6 +283,7 @@ def _samples(progress: Progress) -> Iterator[Sample]:
     if progress.watermark is not None and progress.watermark_lag is not None:
         yield Sample("watermark_seconds", query, progress.watermark.timestamp())
         yield Sample("watermark_lag_seconds", query, progress.watermark_lag.total_seconds())
+    yield Sample("watermark_stands", query, int(progress.standing is not None))
     yield Sample("slowest_task_seconds_total", query, progress.slowest_task.total_seconds())
     if progress.max_over_mean is not None:
         yield Sample("shards_max_over_mean", query, progress.max_over_mean)
