@@ -11,7 +11,7 @@ import pyarrow as pa
 from cepheid import Matcher, OccurrencePattern, Pattern, detect, why
 from cepheid.intervals import interval_pattern
 from cepheid.kernel.stages.observed.compiled import CountingKernel
-from cepheid.kernel.stages.warm_up import warm_up
+from cepheid.kernel.stages.warm_up import KINDS, warm_up
 from cepheid.knowledge import EventMapping, Knowledge
 
 AT = [datetime(2026, 1, 1, minute=minute, tzinfo=UTC) for minute in range(4)]
@@ -34,11 +34,13 @@ def in_sessions() -> OccurrencePattern:
 
 
 def main() -> None:
+    for kind in (*KINDS.values(), CountingKernel):  # `why` uses the last one only if there are many events
+        # Before any detection, which would have another process compile and would not wait for it.
+        warm_up(kind)  # type: ignore[arg-type]  # classes can be hashed
     for pattern in (ONE_BY_ONE, IN_SETS):
         detect(EVENTS, pattern, key=(), time="at")
         Matcher(pattern, EVENTS.schema, key=(), time="at", lateness="1 second", consistency="realtime").process(EVENTS)
     why(EVENTS, IN_SETS, key=(), time="at")
-    warm_up(CountingKernel)  # `why` uses it only if there are many events
     detect(EVENTS, OccurrencePattern.of("A; B").taxonomy("type"), key=(), time="at")
     detect(EVENTS, in_sessions(), key=(), time="at")
     detect(EVENTS, interval_pattern("EVENT PAL(A before B)").taxonomy("type"), key=(), time=("at", "until"))

@@ -208,6 +208,18 @@ class Family(Protocol):
     def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
         """The matcher for finite input. Time ends at `until` (microseconds); None: the input is complete."""
 
+    def uncompiled(self, compiled: Any) -> Sequence[str]:  # noqa: ARG002
+        """The names of the kernels that are not in the disk cache yet, where `plain` can find the matches meanwhile."""
+        return ()
+
+    def compile_kernel(self, name: str) -> None:  # noqa: ARG002
+        """Puts the kernel of this name into the disk cache; only for kinds with `uncompiled` kernels."""
+        raise AssertionError(f"{self.noun} has no such kernel")
+
+    def plain(self, compiled: Any, until: int | None) -> FiniteMatcher:  # noqa: ARG002
+        """As `finite`, by a step that need not be compiled; only for kinds with `uncompiled` kernels."""
+        raise AssertionError(f"{self.noun} has no plain step")
+
     def observed(self, compiled: Any, until: int | None, events: int | None = None) -> ObservedMatcher:  # noqa: ARG002
         """The matcher for `why`; only for kinds that explain misses. `events` is the number of events to come, if it is
         known.

@@ -146,6 +146,24 @@ class Stages(Family):
 
         return SortedMatchers(compiled, until=until)
 
+    def uncompiled(self, compiled: CompiledPlans) -> Sequence[str]:
+        from cepheid.kernel.stages.warm_up import is_compiled
+        from cepheid.matchers.stages.detector import kernel_kind
+
+        kinds = {kind for each in compiled.each if (kind := kernel_kind(each)) is not None}
+        return sorted(kind.__name__ for kind in kinds if not is_compiled(kind))
+
+    def compile_kernel(self, name: str) -> None:
+        from cepheid.kernel.stages.warm_up import KINDS, warm_up
+
+        warm_up(KINDS[name])  # type: ignore[arg-type]  # classes can be hashed
+
+    def plain(self, compiled: CompiledPlans, until: int | None) -> FiniteMatcher:
+        from cepheid.matchers.stages.detector import plain_kernel
+        from cepheid.matchers.stages.finite import SortedMatchers
+
+        return SortedMatchers(compiled, until=until, kernel_of=plain_kernel)
+
     def observed(self, compiled: CompiledPlans, until: int | None, events: int | None = None) -> ObservedMatcher:
         from cepheid.matchers.stages.observed import ObservedMatcher
 

@@ -14,9 +14,9 @@ _CODE = "import sys; sys.path[:] = sys.argv[1:]; from {module} import main; main
 
 
 def start_python(
-    module: str, *given: int, stdin: int, stdout: int | IO[bytes] | None = None, pass_fds: tuple[int, ...] = ()
+    module: str, *given: int | str, stdin: int, stdout: int | IO[bytes] | None = None, pass_fds: tuple[int, ...] = ()
 ) -> subprocess.Popen[bytes]:
-    """A new process that calls the module's `main` with the given numbers.
+    """A new process that calls the module's `main` with the given values.
 
     It is a new interpreter, not a fork: a fork would have locks that no thread gives back. Unlike a process of
     `multiprocessing`, it does not import the user's script, which so needs no `if __name__ == "__main__"`. It imports
@@ -25,7 +25,7 @@ def start_python(
     Raises:
         WorkerFailed: no process can be started.
     """
-    code = _CODE.format(module=module, given=", ".join(map(str, given)))
+    code = _CODE.format(module=module, given=", ".join(map(repr, given)))
     command = [sys.executable, "-c", code, *(path or str(Path.cwd()) for path in sys.path)]
     try:
         return subprocess.Popen(command, stdin=stdin, stdout=stdout, pass_fds=pass_fds)  # noqa: S603 - of this package

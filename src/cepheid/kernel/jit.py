@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from llvmlite import __version__ as llvmlite_version
+from llvmlite.binding import get_host_cpu_name
 from numba import __version__ as numba_version
 from numba import config as numba_config
 from numba import njit
@@ -133,6 +134,11 @@ def _compile(function: Function, **options: Any) -> Function:
     finally:
         config.CACHE_DIR = before
     return compiled
+
+
+def note_of(name: str) -> Path | None:
+    """The file that says that what has this name is compiled for this processor; None without a cache."""
+    return None if _FOLDER is None else _FOLDER / f"{name}.{get_host_cpu_name()}.compiled"
 
 
 @contextmanager

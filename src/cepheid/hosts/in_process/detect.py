@@ -14,6 +14,7 @@ from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
+from cepheid.hosts.in_process.meanwhile import Found, found_meanwhile
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
@@ -153,15 +154,10 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
         ConditionError: a condition fails on an event.
     """
     ready = prepared(events, request, fixed_types=fixed_types)
-    request, plans, compiled, until = ready.request, ready.plans, ready.compiled, ready.until
+    request, plans, until = ready.request, ready.plans, ready.until
     family = request.family
     workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
-    batches = ready.batches(ordered=family.in_order or workers > 1)
-    size = ready.events.events.nbytes
-    division = Division(workers, until, memory=request.worker_memory)
-    with matcher_for(family, plans, compiled, size=size, division=division) as matcher:
-        results = [matcher.process(batch) for batch in batches]
-        results.append(matcher.finish())
+    results, matcher = _found(ready, workers)
     by_end = None if until is not None else certain_by_end(plans, family, results, ready.events)
     missing = unheld(plans, family, ready.events.events, ready.held, ready.warned)
     report(counts_of(family.counts, ready.read | matcher.counts), request, by_end, missing)
@@ -173,6 +169,20 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
     if request.unmatched:
         rows = with_unmatched(rows, ready.source)
     return Detected(rows, sources(plans))
+
+
+def _found(ready: Prepared, workers: int) -> Found:
+    family, in_order = ready.request.family, ready.request.family.in_order or workers > 1
+    if workers == 1:
+        meanwhile = found_meanwhile(family, ready.compiled, ready.until, ready.batches(ordered=in_order))
+        if meanwhile is not None:
+            return meanwhile
+    division = Division(workers, ready.until, memory=ready.request.worker_memory)
+    size, batches = ready.events.events.nbytes, ready.batches(ordered=in_order)
+    with matcher_for(family, ready.plans, ready.compiled, size=size, division=division) as matcher:
+        results = [matcher.process(batch) for batch in batches]
+        results.append(matcher.finish())
+    return Found(results, matcher)
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 
 from cepheid.compile.arrays import INSTRUCTION, NONE
 from cepheid.compile.stages.tables import EDGE, SCRIPT, SETTINGS, SLOT, STATE, TIE, SkipKind, Tables
 from cepheid.kernel.arrays import Events, Visits
-from cepheid.kernel.jit import compiling_alone
+from cepheid.kernel.jit import compiling_alone, note_of
 from cepheid.kernel.sets.kernel import SetKernel
+from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.kernel import CompiledKernel
+
+Kind: TypeAlias = type[CompiledKernel | SetKernel]
+KINDS: dict[str, Kind] = {kind.__name__: kind for kind in (CompiledKernel, LookingBackKernel, SetKernel)}
+"""The compiled kernels of patterns of stages, by their names."""
 
 
 @cache
-def warm_up(kind: type[CompiledKernel | SetKernel]) -> None:
+def warm_up(kind: Kind) -> None:
     """Loads the compiled functions of a kernel. Compiles them if they are not in the disk cache.
 
     One process compiles at a time, and the others wait for its result. Compiling in each of them would take no less
@@ -23,9 +29,17 @@ def warm_up(kind: type[CompiledKernel | SetKernel]) -> None:
     """
     with compiling_alone():
         _run_once(kind)
+    if (note := note_of(kind.__name__)) is not None:
+        note.touch()
 
 
-def _run_once(kind: type[CompiledKernel | SetKernel]) -> None:
+def is_compiled(kind: Kind) -> bool:
+    """Whether a kernel's functions are in the disk cache. True without a cache: then each process compiles its own."""
+    note = note_of(kind.__name__)
+    return note is None or note.exists()
+
+
+def _run_once(kind: Kind) -> None:
     """Runs the kernel over a pattern without stages, with no events and no keys: only the types count."""
     tables = Tables(
         settings=np.array([(0, NONE, 0, SkipKind.NO_SKIP, NONE, *[0] * (len(SETTINGS.names or ()) - 5))], SETTINGS),

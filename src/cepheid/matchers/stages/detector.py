@@ -27,7 +27,7 @@ from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.kernel import CompiledKernel
 from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
 from cepheid.kernel.stages.python_kernel import PythonKernel
-from cepheid.kernel.stages.warm_up import warm_up
+from cepheid.kernel.stages.warm_up import Kind, warm_up
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import Found
 from cepheid.matchers.parts import Chosen
@@ -247,15 +247,25 @@ class Detector(Replays):
         return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
 
 
+def kernel_kind(pattern: CompiledPattern) -> Kind | None:
+    """The compiled kernel that runs the pattern; None if the plain step does."""
+    if pattern.plan.runs_in_python:
+        return None
+    if choose_representation(pattern).sets:
+        return SetKernel
+    return CompiledKernel if pattern.plan.pattern.without is None else LookingBackKernel
+
+
+def plain_kernel(pattern: CompiledPattern) -> PythonKernel:
+    """The plain step, which runs every pattern and is not compiled."""
+    return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
+
+
 def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:
     siphash.warm_up()  # now, as later events would have to wait for it
-    if pattern.plan.runs_in_python:
-        return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
-    kind: type[CompiledKernel | SetKernel] = CompiledKernel
-    if choose_representation(pattern).sets:
-        kind = SetKernel
-    elif pattern.plan.pattern.without is not None:
-        kind = LookingBackKernel
+    kind = kernel_kind(pattern)
+    if kind is None:
+        return plain_kernel(pattern)
     warm_up(kind)  # type: ignore[arg-type]  # now, as later events would have to wait; classes can be hashed
     return kind(pattern.tables)
 

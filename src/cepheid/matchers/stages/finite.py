@@ -10,18 +10,19 @@ from cepheid.events.batch import Batch
 from cepheid.events.order import ordering_of
 from cepheid.matchers.finite import SortedMatcher
 from cepheid.matchers.pattern_events import events_of_each
-from cepheid.matchers.stages.detector import Detector
+from cepheid.matchers.stages.detector import Detector, KernelOf
 
 
 class SortedMatchers:
     """One matcher per pattern; each batch goes to all of them."""
 
-    def __init__(self, patterns: CompiledPlans, *, until: int | None = None) -> None:
+    def __init__(self, patterns: CompiledPlans, *, until: int | None = None, kernel_of: KernelOf | None = None) -> None:
+        """Without `kernel_of` the kernels are chosen."""
         plans = patterns.plans
         self._named = plans.named
         self._names = [plan.pattern.name for plan in plans.each]
         self._matchers = [
-            SortedMatcher(Detector(pattern), until=until, ordering=ordering_of(plans.schema))
+            SortedMatcher(Detector(pattern, kernel_of=kernel_of), until=until, ordering=ordering_of(plans.schema))
             for pattern in patterns.each
         ]
         self._own = events_of_each(plans, patterns.relevant_to)
