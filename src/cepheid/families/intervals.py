@@ -48,7 +48,6 @@ class Intervals(Family):
     last_columns = ("event",)
     lacks: Mapping[str, str] = MappingProxyType(
         {
-            "sequence": "their times and contents order intervals",
             "max_partial_matches": "matches are joined anew with each event",
         }
     )
