@@ -118,8 +118,6 @@ class IntervalMatcher:
         length = None if lateness is None else _length(lateness)
         if open_for is not None and event_id is None:
             raise SchemaError("open_for: events are open only where rows open them: name their id with event_id=…")
-        if event_id is not None and len(request.patterns) > 1:
-            raise SchemaError("event_id: it is for one pattern; make a matcher for each of several")
         if event_id is not None and limits is not None and limits.on_limit == "drop":
             raise SchemaError("limits: on_limit='drop' is not possible with event_id; a limit is an error there")
         options = ServiceOptions(

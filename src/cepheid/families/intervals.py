@@ -204,6 +204,7 @@ class Intervals(Family):
                 open_for=options.open_for,
                 changes=options.changes,
                 drops=options.drops,
+                is_held=options.is_held,
                 frequencies=options.frequencies,
                 columns=options.columns,
                 zone=zone,
