@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, cast
 
 from cepheid.detect import arrow_table
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
@@ -16,6 +16,7 @@ from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.conditions.types import is_string
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
 from cepheid.requests.request import Nulls, Resolution
@@ -54,6 +55,7 @@ class IntervalMatcher:
         time: Sequence[str],
         event_id: str | None = None,
         open_for: str | timedelta | None = None,
+        changes: str | None = None,
         lateness: str | timedelta | None,
         late_by: Literal["start", "end"] = "start",
         key: str | Sequence[str] | None = None,
@@ -77,6 +79,10 @@ class IntervalMatcher:
                 with the same id closes it. An opening row is late by its start, a closing row by its end.
             open_for: With `event_id`: how long an event may be open. A longer one is an error or, with nulls="drop",
                 dropped and counted, and its matches are retracted. None: any time.
+            changes: With `event_id`: the column that says what a row does. "insertion" inserts, closes or revises: the
+                id of an event that has ended, with another end, gives the event this end. "retraction" withdraws the
+                event. "completion" is another word for "insertion". A revision is late if the earlier of both ends is,
+                a withdrawal if the event itself would be.
             frequencies: Type → how often it occurs, in any unit. The order of joins depends on it.
 
         The other arguments and the errors are as in `detect`.
@@ -116,6 +122,7 @@ class IntervalMatcher:
             length,
             late_by,
             open_for=None if open_for is None else _length(open_for, "open_for"),
+            changes=None if changes is None else _changes(changes, event_id, known),
             drops=nulls == "drop",
             frequencies=frequencies,
             time_resolution=request.time_resolution,
@@ -137,6 +144,10 @@ class IntervalMatcher:
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
             LimitExceeded: as in `detect`.
             MatcherFailed: an earlier call failed in the middle. Only `restore` may be called.
+
+        One event that cannot be used makes the call an error. Without `event_id` nothing has changed then, and the
+        matcher goes on with the next call. With `event_id` the rows before it are processed, so that only `restore`
+        goes on.
         """
         return self._host.process(arrow_table(events))
 
@@ -197,6 +208,17 @@ def _one(pattern: object) -> IntervalPattern:
     if not isinstance(pattern, IntervalPattern):
         raise PatternError(f"an IntervalMatcher finds an interval pattern, or its query text, got {shown(pattern)}")
     return pattern
+
+
+def _changes(changes: object, event_id: str | None, columns: pa.Schema) -> str:
+    """The column of changes."""
+    if event_id is None:
+        raise SchemaError("changes: rows change the event that has their id: name the column of ids with event_id=…")
+    if not isinstance(changes, str) or changes not in columns.names:
+        raise SchemaError(f"changes: no column named {changes!r}. {did_you_mean(str(changes), columns.names)}")
+    if not is_string(columns.field(changes).type):
+        raise SchemaError(f"changes: the column {changes!r} is of texts, not {columns.field(changes).type}")
+    return changes
 
 
 def _length(length: str | timedelta, argument: str = "lateness") -> timedelta:

@@ -84,6 +84,8 @@ class ServiceOptions:
     """None: the pattern's consistency. For a pattern without one: only certain matches, and no column for changes."""
     open_for: timedelta | None = None
     """How long an event may be open, where rows open and close events; None: any time."""
+    changes: str | None = None
+    """The column that says what rows do, where they revise and withdraw events."""
     drops: bool = False
     """Whether rows and events that cannot be used are dropped there and counted; otherwise they are an error."""
     frequencies: Mapping[str, float] | None = None

@@ -201,6 +201,7 @@ class Intervals(Family):
                 options.lateness,
                 End(options.late_by),
                 open_for=options.open_for,
+                changes=options.changes,
                 drops=options.drops,
                 frequencies=options.frequencies,
                 columns=options.columns,

@@ -116,15 +116,21 @@ class IntervalCounts(ReadCounts):
     """Events with key and times whose end is before their start, dropped."""
     unclosed: int = 0
     """With `event_id`: opened events that no row has closed in time, dropped."""
+    null_ids: int = 0
+    """With `event_id`: rows without an id, dropped."""
     repeated: int = 0
-    """With `event_id`: rows without an id, further rows of an id, and rows that close no open event, dropped."""
+    """With `event_id`: further rows of an id, and rows that close no open event, dropped."""
 
     @property
     def unusable(self) -> str:
-        if not (self.reversed or self.unclosed or self.repeated):
+        if not (self.reversed or self.unclosed or self.null_ids or self.repeated):
             return super().unusable
         nulls = (self.null_keys, "events without key"), (self.null_times, "without time")
-        by_id = (self.unclosed, "that no row closes"), (self.repeated, "rows whose id is missing, repeated or not open")
+        by_id = (
+            (self.unclosed, "that no row closes"),
+            (self.null_ids, "rows without an id"),
+            (self.repeated, "rows whose id is repeated or not open"),
+        )
         found = [*nulls, (self.reversed, "that end before they start"), *by_id]
         return in_words(*(one for one in found[:3]), *(one for one in found[3:] if one[0]))
 

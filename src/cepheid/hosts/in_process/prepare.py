@@ -95,7 +95,7 @@ def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls) -> tuple[Tim
     joined = events.events.take(rows)
     at = joined.schema.get_field_index(schema.end)
     joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(end_rows))
-    read = {"unclosed": found.unclosed, "repeated": found.repeated}
+    read = {"unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
     return TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read
 
 

@@ -55,6 +55,7 @@ class TableMatcher(FailureGuard):
         self._least = NO_TIME
         """With times of arrival, the earliest time at which events can arrive."""
         self._in_sequence = bool(request.sequence)
+        self._changes = () if options.changes is None else (options.changes,)
         if request.arrival:
             check_names(columns.names)
             request = replace(request, arrival=False, sequence=(NUMBER_OF_ARRIVAL, *request.sequence))
@@ -176,7 +177,8 @@ class TableMatcher(FailureGuard):
     @property
     def _used(self) -> pa.Schema:
         """The columns that are needed."""
-        return pa.schema([self._columns.field(name) for name in used_columns(self.plan)])
+        names = dict.fromkeys([*used_columns(self.plan), *self._changes])
+        return pa.schema([self._columns.field(name) for name in names])
 
     def _warned(self, rows: pa.Table) -> pa.Table:
         """Warns about the rows. Called after the state has changed completely, because a warning may be an error."""

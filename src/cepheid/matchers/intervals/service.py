@@ -100,7 +100,7 @@ class IntervalServiceMatcher:
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         matcher, kept = restored(LiveIntervalMatcher(self._compiled), data, self._made_for, columns)
         with fitting():  # older snapshots also have the counts of other kinds of pattern, and not all of these
-            known = {"unclosed": 0, "repeated": 0, **kept}
+            known = {"unclosed": 0, "null_ids": 0, "repeated": 0, **kept}
             counts = {field.name: stored_number(known[field.name]) for field in fields(IntervalCounts)}
         self._matcher, self._matches = matcher, counts["matches"]
         return counts
