@@ -183,8 +183,8 @@ def test_each_matcher_names_the_other() -> None:
             IntervalMatcher(other, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
     with pytest.raises(PatternError, match="pattern 'pattern' is a pattern of intervals: use an IntervalMatcher"):
         Matcher(PAIR, schema, time="begin", key="none")  # type: ignore[arg-type]
-    with pytest.raises(PatternError, match="an IntervalMatcher finds one interval pattern"):
-        IntervalMatcher({"a": PAIR}, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
+    with pytest.raises(PatternError, match="an interval pattern, or its query text, got int: 3"):
+        IntervalMatcher({"a": 3}, schema, lateness=None, **NAMES)  # type: ignore[dict-item]
     with pytest.raises(PatternError, match="an IntervalMatcher finds an interval pattern, or its query text, got None"):
         IntervalMatcher(None, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -31,6 +31,14 @@ def counts_of(kind: type[C], values: Mapping[str, int]) -> C:
 def in_words(*counted: tuple[int, str]) -> str:
     """The counts, each with what is counted; empty if all are 0."""
     return " and ".join(f"{count:,} {what}" for count, what in counted) if any(count for count, _ in counted) else ""
+
+
+def sum_of(each: Sequence[C], once: Collection[str]) -> C:
+    """The counts of several matchers of the same events. Those named in `once` are of the events, and equal."""
+    names = [field.name for field in fields(each[0])]
+    return type(each[0])(
+        **{name: getattr(each[0], name) if name in once else sum(getattr(one, name) for one in each) for name in names}
+    )
 
 
 @dataclass(frozen=True)
