@@ -39,7 +39,6 @@ OF_OTHERS: list[tuple[dict[str, Any], str]] = [
         "sum(…) looks over several events, and here each variable is one (measure 'n', column 1)",
     ),
     ({"outputs": "timeouts"}, "outputs: intervals have no timeouts; ask for 'matches', 'late' or both"),
-    ({"as_of": "2024-01-01"}, "as_of: intervals have no as_of, as matches in finite input are those of all events"),
     (
         {"limits": Limits(max_partial_matches=5)},
         "limits: intervals have no max_partial_matches, as matches are joined anew with each event; leave it out",

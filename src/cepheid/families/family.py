@@ -184,6 +184,10 @@ class Family(Protocol):
         """Why no match would ever be certain on unbounded input; empty if matches may be."""
         return []
 
+    def never_certain_as_of(self, plan: Any) -> list[Problem]:  # noqa: ARG002
+        """Why no match would be certain at any time at which finite input ends; empty if matches may be."""
+        return []
+
     def document(self, pattern: Any) -> dict[str, Value]:
         """The pattern in JSON values, with names in place of functions."""
 
