@@ -16,6 +16,7 @@ from cepheid.events.time import TIME_TYPE
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import Found
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
+from cepheid.matchers.intervals.rates import rates_in
 from cepheid.matchers.parts import GatheredPart, GatheredRows
 from cepheid.matchers.pattern_events import OwnEvents, events_of_each
 from cepheid.matchers.working_set import mask_of
@@ -97,17 +98,9 @@ def all_matches(plan: IntervalPlan, batch: Batch, may_start: int = 0) -> AllMatc
     # forgotten soon. Events that are equal in times and sequence are numbered in the order of their content.
     batch = in_order_of_content(batch) if batch.sequence else batch.take(pa.array(np.lexsort((starts, ends))))
     longest = min(int((ends - starts).max(initial=0)), FREE)
-    pattern = compile_intervals(
-        plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch), may_start=may_start
-    )
+    rates = rates_in(plan.variable_bits[: plan.positives], mask_of(batch))
+    pattern = compile_intervals(plan, delay=longest, lateness=End.START, rates=rates, may_start=may_start)
     matcher = LiveIntervalMatcher(pattern)
     matcher.kernel.consistency = Consistency.EARLIEST
     rows = pa.concat_tables([matcher.process(batch), matcher.finish()])
     return AllMatches(rows, matcher.dropped)
-
-
-def _frequencies(plan: IntervalPlan, batch: Batch) -> dict[str, float]:
-    """The number of events of each type in the pattern."""
-    mask = mask_of(batch)
-    bits = zip(plan.pattern.positives, plan.variable_bits, strict=False)
-    return {positive.type: float((mask >> bit & 1).sum()) for positive, bit in bits}

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.errors import PatternError
@@ -109,8 +110,9 @@ class IntervalServiceMatcher:
             raise PatternError(problems)
 
     def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind").to_pylist()
-        self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
+        kinds = rows.column("kind")
+        inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
+        self._matches += inserted - taken_back
         return rows
 
 
