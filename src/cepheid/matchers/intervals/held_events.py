@@ -1,4 +1,4 @@
-"""The events in memory of a matcher of events that rows open and close: which may still change, and which may matter."""
+"""The events in memory of a matcher of events that rows open and close, and which of them may change or matter."""
 
 from __future__ import annotations
 
