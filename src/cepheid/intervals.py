@@ -63,6 +63,7 @@ class IntervalMatcher:
         lateness: str | timedelta | None,
         late_by: Literal["start", "end"] = "start",
         key: str | Sequence[str] | None = None,
+        sequence: str | Sequence[str] | None = None,
         columns: str | Sequence[str] | None = None,
         measures: Mapping[str, str] | Mapping[str, Mapping[str, str]] | None = None,
         limits: Limits | None = None,
@@ -107,6 +108,7 @@ class IntervalMatcher:
             time=time,
             event_id=event_id,
             key=key,
+            sequence=sequence,
             columns=columns,
             measures=measures,
             limits=limits,
@@ -124,8 +126,6 @@ class IntervalMatcher:
             raise SchemaError("lateness: with event_id it is a length of time")
         if open_for is not None and event_id is None:
             raise SchemaError("open_for: events are open only where rows open them: name their id with event_id=…")
-        if event_id is not None and len(request.patterns) > 1:
-            raise SchemaError("event_id: it is for one pattern; make a matcher for each of several")
         if event_id is not None and limits is not None and limits.on_limit == "drop":
             raise SchemaError("limits: on_limit='drop' is not possible with event_id; a limit is an error there")
         options = ServiceOptions(

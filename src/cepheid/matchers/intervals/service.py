@@ -146,6 +146,7 @@ def pattern_parts(plan: IntervalPlan) -> dict[str, Any]:
         "taxonomy": None if pattern.types is None else taxonomy_document(pattern.types),
         "key": list(schema.key),
         "times": list(schema.times),
+        **({"sequence": list(schema.order_by)} if schema.sequence else {}),
         "chosen": list(plan.columns),
         **({} if plan.measures is None else _measured(plan, plan.measures)),
         **parameters_document(pattern.parameters),
