@@ -94,6 +94,8 @@ class ServiceOptions:
     """Event type → the number of its events, in any unit."""
     time_resolution: str | None = None
     """How event times are cut. A snapshot fits only where they are cut in the same way."""
+    buffer: int | None = None
+    """For intervals: how many of the latest events are not late, in place of a lateness."""
 
 
 class Family(Protocol):

@@ -214,6 +214,7 @@ class Intervals(Family):
             plan,
             options.lateness,
             End(options.late_by),
+            buffer=options.buffer,
             frequencies=options.frequencies,
             columns=options.columns,
             zone=zone,
