@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, cast
 
 from cepheid.detect import arrow_table
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.lang.arguments import shown
 from cepheid.lang.consistency import Consistency, consistency_named
 from cepheid.lang.duration import parse_duration
@@ -16,6 +16,7 @@ from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
+from cepheid.plan.conditions.types import is_string
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import time_of
 from cepheid.requests.request import Nulls, Resolution
@@ -37,8 +38,8 @@ __all__ = [
 
 
 class IntervalMatcher:
-    """Finds one interval pattern in unbounded events, in any order. It has no system clock and no threads: all its
-    state is in its snapshots.
+    """Finds interval patterns in unbounded events, in any order. It has no system clock and no threads: all its state
+    is in its snapshots.
 
     Its clock is the latest end of an event that was not late. An event is late, and not matched, if its start (with
     `late_by="end"` its end) is more than `lateness` before the clock. With `late_by="start"` the lateness must cover
@@ -48,17 +49,18 @@ class IntervalMatcher:
     @refuses_former(FORMER)
     def __init__(
         self,
-        pattern: IntervalPattern | str,
+        pattern: IntervalPattern | str | Mapping[str, IntervalPattern | str],
         schema: object,
         *,
         time: Sequence[str],
         event_id: str | None = None,
         open_for: str | timedelta | None = None,
+        changes: str | None = None,
         lateness: str | timedelta | None,
         late_by: Literal["start", "end"] = "start",
         key: str | Sequence[str] | None = None,
         columns: str | Sequence[str] | None = None,
-        measures: Mapping[str, str] | None = None,
+        measures: Mapping[str, str] | Mapping[str, Mapping[str, str]] | None = None,
         limits: Limits | None = None,
         time_zone: str | None = None,
         time_resolution: Resolution | None = None,
@@ -67,7 +69,8 @@ class IntervalMatcher:
     ) -> None:
         """
         Args:
-            pattern: What to find, or its query text; its consistency says when matches are emitted.
+            pattern: What to find, or its query text; its consistency says when matches are emitted. Several patterns
+                are given by name, as in `detect`. Each has its own consistency.
             schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes.
             time: The columns in which events start and end, as in ("start", "end").
             lateness: How far before the clock an event may be without being late. None: no event is late, and nothing
@@ -77,6 +80,10 @@ class IntervalMatcher:
                 with the same id closes it. An opening row is late by its start, a closing row by its end.
             open_for: With `event_id`: how long an event may be open. A longer one is an error or, with nulls="drop",
                 dropped and counted, and its matches are retracted. None: any time.
+            changes: With `event_id`: the column that says what a row does. "insertion" inserts, closes or revises: the
+                id of an event that has ended, with another end, gives the event this end. "retraction" withdraws the
+                event. "completion" is another word for "insertion". A revision is late if the earlier of both ends is,
+                a withdrawal if the event itself would be.
             frequencies: Type → how often it occurs, in any unit. The order of joins depends on it.
 
         The other arguments and the errors are as in `detect`.
@@ -91,7 +98,7 @@ class IntervalMatcher:
         from cepheid.hosts.in_process.service import TableMatcher
 
         request = request_of(
-            _one(pattern),
+            _patterns(pattern),
             time=time,
             event_id=event_id,
             key=key,
@@ -109,6 +116,8 @@ class IntervalMatcher:
         length = None if lateness is None else _length(lateness)
         if open_for is not None and event_id is None:
             raise SchemaError("open_for: events are open only where rows open them: name their id with event_id=…")
+        if event_id is not None and len(request.patterns) > 1:
+            raise SchemaError("event_id: it is for one pattern; make a matcher for each of several")
         if event_id is not None and limits is not None and limits.on_limit == "drop":
             raise SchemaError("limits: on_limit='drop' is not possible with event_id; a limit is an error there")
         options = ServiceOptions(
@@ -116,6 +125,7 @@ class IntervalMatcher:
             length,
             late_by,
             open_for=None if open_for is None else _length(open_for, "open_for"),
+            changes=None if changes is None else _changes(changes, event_id, known),
             drops=nulls == "drop",
             frequencies=frequencies,
             time_resolution=request.time_resolution,
@@ -137,16 +147,21 @@ class IntervalMatcher:
             ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
             LimitExceeded: as in `detect`.
             MatcherFailed: an earlier call failed in the middle. Only `restore` may be called.
+
+        One event that cannot be used makes the call an error. Without `event_id` nothing has changed then, and the
+        matcher goes on with the next call. With `event_id` the rows before it are processed, so that only `restore`
+        goes on.
         """
         return self._host.process(arrow_table(events))
 
-    def switch(self, consistency: str | Consistency) -> pa.Table:
-        """Changes when matches are emitted; returns the rows that result.
+    def switch(self, consistency: str | Consistency, *, pattern: str | None = None) -> pa.Table:
+        """Changes when matches are emitted; returns the rows that result. Of several patterns, `pattern` names one.
 
         Raises:
-            PatternError: no match would be certain before `finish`.
+            PatternError: no match would be certain before `finish`, or no pattern has this name.
         """
-        return self._host.switch(consistency_named(consistency) if isinstance(consistency, str) else consistency)
+        found = consistency_named(consistency) if isinstance(consistency, str) else consistency
+        return self._host.switch(found, pattern)
 
     def advance_time(self, time: datetime | str) -> pa.Table:
         """Moves the clock to `time`, as if an event had ended then; returns the rows that this makes certain."""
@@ -158,21 +173,26 @@ class IntervalMatcher:
 
     @property
     def counts(self) -> IntervalMatcherCounts:
-        """Counts of the events so far, of what was found, and of what is open."""
+        """Counts of the events so far, of what was found, and of what is open. Of several patterns, all but the counts
+        of events read are sums over the patterns.
+        """
         return cast("IntervalMatcherCounts", self._host.counts)
 
     def explain(self) -> str:
-        """The plan as text: conditions, and the order of joins."""
+        """The plans as text: conditions, and the order of joins."""
         from cepheid.plan.intervals.explain import explain_intervals
 
-        matcher = cast("IntervalServiceMatcher", self._host.matcher)
-        return explain_intervals(matcher.plan_now, self._frequencies, warnings=matcher.warnings)
+        matchers = cast("tuple[IntervalServiceMatcher, ...]", self._host.matchers)
+        return "\n\n".join(
+            explain_intervals(one.plan_now, self._frequencies, warnings=one.warnings) for one in matchers
+        )
 
-    def diagram(self) -> str:
-        """The joins as a Mermaid flowchart."""
+    def diagram(self, *, pattern: str | None = None) -> str:
+        """The joins as a Mermaid flowchart. Of several patterns, `pattern` names one."""
         from cepheid.plan.intervals.explain import join_diagram
 
-        return join_diagram(cast("IntervalPlan", self._host.plan), self._frequencies)
+        plan = self._host.plans.each[self._host.number_of(pattern)]
+        return join_diagram(cast("IntervalPlan", plan), self._frequencies)
 
     def snapshot(self) -> bytes:
         """The complete state (held events, open matches, clock, counts), for `restore` in a matcher made with the same
@@ -185,18 +205,32 @@ class IntervalMatcher:
         self._host.restore(snapshot)
 
 
+def _patterns(given: object) -> IntervalPattern | dict[str, IntervalPattern]:
+    """The pattern, or the patterns by name; each may be given as query text."""
+    return {name: _one(one) for name, one in given.items()} if isinstance(given, Mapping) else _one(given)
+
+
 def _one(pattern: object) -> IntervalPattern:
     """The pattern, which may be given as query text."""
     if isinstance(pattern, str):
         return interval_pattern(pattern)
-    if isinstance(pattern, Mapping):
-        raise PatternError("an IntervalMatcher finds one interval pattern: make one for each of several")
     if isinstance(pattern, Pattern | OccurrencePattern):
         kind = "stages" if isinstance(pattern, Pattern) else "occurrences"
         raise PatternError(f"pattern {pattern.name!r} is a pattern of {kind}: use a Matcher")
     if not isinstance(pattern, IntervalPattern):
         raise PatternError(f"an IntervalMatcher finds an interval pattern, or its query text, got {shown(pattern)}")
     return pattern
+
+
+def _changes(changes: object, event_id: str | None, columns: pa.Schema) -> str:
+    """The column of changes."""
+    if event_id is None:
+        raise SchemaError("changes: rows change the event that has their id: name the column of ids with event_id=…")
+    if not isinstance(changes, str) or changes not in columns.names:
+        raise SchemaError(f"changes: no column named {changes!r}. {did_you_mean(str(changes), columns.names)}")
+    if not is_string(columns.field(changes).type):
+        raise SchemaError(f"changes: the column {changes!r} is of texts, not {columns.field(changes).type}")
+    return changes
 
 
 def _length(length: str | timedelta, argument: str = "lateness") -> timedelta:

@@ -39,7 +39,6 @@ OF_OTHERS: list[tuple[dict[str, Any], str]] = [
         "sum(…) looks over several events, and here each variable is one (measure 'n', column 1)",
     ),
     ({"outputs": "timeouts"}, "outputs: intervals have no timeouts; ask for 'matches', 'late' or both"),
-    ({"as_of": "2024-01-01"}, "as_of: intervals have no as_of, as matches in finite input are those of all events"),
     (
         {"limits": Limits(max_partial_matches=5)},
         "limits: intervals have no max_partial_matches, as matches are joined anew with each event; leave it out",
@@ -183,8 +182,8 @@ def test_each_matcher_names_the_other() -> None:
             IntervalMatcher(other, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
     with pytest.raises(PatternError, match="pattern 'pattern' is a pattern of intervals: use an IntervalMatcher"):
         Matcher(PAIR, schema, time="begin", key="none")  # type: ignore[arg-type]
-    with pytest.raises(PatternError, match="an IntervalMatcher finds one interval pattern"):
-        IntervalMatcher({"a": PAIR}, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
+    with pytest.raises(PatternError, match="an interval pattern, or its query text, got int: 3"):
+        IntervalMatcher({"a": 3}, schema, lateness=None, **NAMES)  # type: ignore[dict-item]
     with pytest.raises(PatternError, match="an IntervalMatcher finds an interval pattern, or its query text, got None"):
         IntervalMatcher(None, schema, lateness=None, **NAMES)  # type: ignore[arg-type]
 

@@ -131,7 +131,9 @@ def test_late_rows() -> None:
 
 def test_an_event_that_is_open_for_too_long() -> None:
     """It is an error, or is dropped and counted, and its matches are retracted; so are events open at the end."""
-    with pytest.raises(EventError, match="an event is open for longer than open_for"):
+    with pytest.raises(
+        EventError, match=r"an event \(id: 'c1', begins: .*09\+00:00, ends: NULL\) is open for.*longer open_for"
+    ):
         each(by_id(CHAIN, open_for="10 seconds"), [*ROWS[:5], ("B", 40, 40, "b2")])
     live = by_id(f"{CHAIN} CONSISTENCY earliest", open_for="10 seconds", nulls="drop")
     inserted, retracted = (4, ("insertion", "a1", "b1", "c1*")), (5, ("retraction", "a1", "b1", "c1*"))
@@ -161,10 +163,16 @@ def test_rows_that_cannot_be_used() -> None:
     live = by_id("EVENT PAL(A a) CONSISTENCY earliest", nulls="drop")
     assert each(live, rows) == [(1, ("insertion", "a1*")), (6, ("completion", "a1"))]
     counts = live.counts
-    assert (counts.repeated, counts.null_times, counts.reversed, counts.matches) == (4, 1, 1, 1)
-    for row in (rows[0], *rows[3:6]):
-        with pytest.raises(EventError, match="Drop such rows before, or with nulls='drop', which counts them"):
-            by_id(CHAIN).process(table([row]))
+    assert (counts.null_ids, counts.repeated, counts.null_times, counts.reversed, counts.matches) == (1, 3, 1, 1, 1)
+    messages = [
+        r"row 1 \(id: NULL, begins: 1970-01-01 00:00:00\+00:00, ends: NULL\) has no id",
+        r"row 1 \(id: 'a2', begins: NULL, ends: 1970-01-01 00:00:03\+00:00\) has an end and no start, and closes",
+        r"row 1 \(id: 'a3', .*\) has neither start nor end",
+        r"row 1 \(id: 'a4', .*\) has an event that ends before it starts",
+    ]
+    for row, message in zip((rows[0], *rows[3:6]), messages, strict=True):
+        with pytest.raises(EventError, match=f"{message}.* make the matcher with nulls='drop'"):
+            by_id(CHAIN).process(table([("Z", 0, 1, "z"), row]))
 
 
 def test_tables_with_opening_and_closing_rows() -> None:
@@ -172,13 +180,14 @@ def test_tables_with_opening_and_closing_rows() -> None:
     pattern = interval_pattern(CHAIN)
     assert len(detect(table(ROWS[::-1]), pattern, event_id="id", **NAMES)) == 1
     broken = [*ROWS[:6], ("A", 0, None, "a1"), ("B", 1, 2, None)]
-    with pytest.raises(EventError, match=r"1 events are opened and no row closes them \(id: 'c1'\); 2 rows have no id"):
+    with pytest.raises(EventError, match=r"1 events are opened and no row closes them \(id: 'c1'\); 1 rows have no id"):
         detect(table(broken), pattern, event_id="id", **NAMES)
     report = Report()
     detect(table(broken), pattern, event_id="id", nulls="drop", report=report, **NAMES)
-    assert report.counts == IntervalCounts(events=3, unclosed=1, repeated=2)
+    assert report.counts == IntervalCounts(events=3, unclosed=1, null_ids=1, repeated=1)
     with pytest.warns(
-        CepheidWarning, match="1 that no row closes and 2 rows whose id is missing, repeated or not open"
+        CepheidWarning,
+        match="1 that no row closes and 1 rows without an id and 1 rows whose id is repeated or not open",
     ):
         detect(table(broken), pattern, event_id="id", nulls="drop", **NAMES)
 
@@ -191,6 +200,12 @@ def test_what_is_refused() -> None:
         matcher(CHAIN, event_id="ids")
     with pytest.raises(SchemaError, match="open_for: events are open only where rows open them"):
         matcher(CHAIN, open_for="1 hour")
+    with pytest.raises(SchemaError, match="changes: rows change the event that has their id"):
+        matcher(CHAIN, changes="kind")
+    with pytest.raises(SchemaError, match=r"changes: no column named 'kinds'\. Did you mean 'kind'"):
+        matcher(CHAIN, event_id="id", changes="kinds")
+    with pytest.raises(SchemaError, match="changes: the column 'begins' is of texts, not timestamp"):
+        matcher(CHAIN, event_id="id", changes="begins")
     with pytest.raises(SchemaError, match="rows_per: 'event' gives the rows of the table"):
         detect(table(ROWS), interval_pattern(CHAIN), event_id="id", rows_per="event", **NAMES)
     reads = "EVENT PAL(A a, (!D d gap WHERE end(d) > end(a)), B b) WITHIN 1 minute"
@@ -245,15 +260,17 @@ def test_the_limit_counts_matches() -> None:
 
 
 STORIES: list[list[Row]] = [
-    [("A", None, 5, "x"), ("A", 10, None, "x"), ("A", None, 20, "x")],
-    [("A", 10, None, "x"), ("A", None, None, "x"), ("A", None, 20, "x")],
-    [("A", 10, None, "x"), ("A", None, 5, "x"), ("A", None, 20, "x")],
-    [("A", 0, 5, "x"), ("A", 10, None, "x"), ("A", None, 20, "x")],
+    [("A", None, 5, "x", "u"), ("A", 10, None, "x", "u"), ("A", None, 20, "x", "u")],
+    [("A", 10, None, "x", "u"), ("A", None, None, "x", "u"), ("A", None, 20, "x", "u")],
+    [("A", 10, None, "x", "u"), ("A", None, 5, "x", "u"), ("A", None, 20, "x", "u")],
+    [("A", 0, 5, "x", "u"), ("A", 10, None, "x", "u"), ("A", None, 20, "x", "u")],
 ]
 TIME = st.none() | st.integers(0, 6)
+IDS = st.sampled_from(["x", "y", None])
+USERS = st.sampled_from(["u", "u", "u", None])
 
 
-@given(rows=st.lists(st.tuples(st.just("A"), TIME, TIME, st.sampled_from(["x", "y", None])), min_size=1, max_size=6))
+@given(rows=st.lists(st.tuples(st.just("A"), TIME, TIME, IDS, USERS), min_size=1, max_size=6))
 @example(rows=STORIES[0])
 @example(rows=STORIES[1])
 @example(rows=STORIES[2])
@@ -262,13 +279,13 @@ def test_tables_have_the_events_that_the_live_matcher_finds(rows: list[Row]) -> 
     """`detect` and the matcher drop and count the same rows, whatever is wrong with them."""
     pattern, report = interval_pattern("EVENT PAL(A a)"), Report()
     with catch_warnings(action="ignore"):
-        found = detect(table(rows), pattern, event_id="id", nulls="drop", report=report, **NAMES)
-        live = matcher(pattern, None, event_id="id", nulls="drop")
+        found = detect(table(rows), pattern, event_id="id", key="user", nulls="drop", report=report, **NAMES)
+        live = matcher(pattern, None, event_id="id", key="user", nulls="drop")
     emitted = live.process(table(rows)).to_pylist() + live.finish().to_pylist()
     assert {(row["a"]["id"], row["a"]["begins"], row["a"]["ends"]) for row in emitted} == {
         (row["a"]["id"], row["a"]["begins"], row["a"]["ends"]) for row in found.to_pylist()
     }
-    names = ("null_times", "reversed", "repeated", "unclosed")
+    names = ("null_keys", "null_times", "null_ids", "reversed", "repeated", "unclosed")
     assert [getattr(report.counts, name) for name in names] == [getattr(live.counts, name) for name in names]
 
 

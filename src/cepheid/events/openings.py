@@ -23,8 +23,10 @@ class WholeEvents(NamedTuple):
     """The row that has its end."""
     unclosed: int
     """The number of events that are opened and not closed."""
+    null_ids: int
+    """The number of rows without an id."""
     repeated: int
-    """The number of rows that have no id, are further rows of an event, or close what is not open."""
+    """The number of rows that are further rows of an event, or close what is not open."""
 
 
 def whole_events(
@@ -59,8 +61,10 @@ def whole_events(
     rows, end_rows = np.concatenate([opening[is_closed], single]), np.concatenate([closed_by[is_closed], single])
     by_row = np.argsort(rows, kind="stable")
     used = len(opening) + int(is_closed.sum()) + len(single)
-    found = WholeEvents(rows[by_row], end_rows[by_row], int((~is_closed).sum()), len(ids) - used)
-    if not drops and (found.unclosed or found.repeated):
+    null_ids = len(ids) - int(named.sum())
+    unclosed, repeated = int((~is_closed).sum()), len(ids) - used - null_ids
+    found = WholeEvents(rows[by_row], end_rows[by_row], unclosed, null_ids, repeated)
+    if not drops and (unclosed or null_ids or repeated):
         raise EventError(_faults(found, ids.take(pa.array(np.sort(opening[~is_closed])[:3])), column))
     return found
 
@@ -81,8 +85,8 @@ def _faults(found: WholeEvents, unclosed: pa.Array, column: str) -> str:
     if found.unclosed:
         shown = ", ".join(map(repr, unclosed.to_pylist())) + (", …" if found.unclosed > len(unclosed) else "")
         faults.append(f"{found.unclosed} events are opened and no row closes them ({column}: {shown})")
+    if found.null_ids:
+        faults.append(f"{found.null_ids} rows have no id ({column} is NULL)")
     if found.repeated:
-        faults.append(
-            f"{found.repeated} rows have no id, or that of an earlier row, or close what is not open ({column})"
-        )
+        faults.append(f"{found.repeated} rows have the id of an earlier row, or close what is not open ({column})")
     return f'{"; ".join(faults)}. Drop them before, or with nulls="drop", which counts them in the report'

@@ -84,6 +84,8 @@ class ServiceOptions:
     """None: the pattern's consistency. For a pattern without one: only certain matches, and no column for changes."""
     open_for: timedelta | None = None
     """How long an event may be open, where rows open and close events; None: any time."""
+    changes: str | None = None
+    """The column that says what rows do, where they revise and withdraw events."""
     drops: bool = False
     """Whether rows and events that cannot be used are dropped there and counted; otherwise they are an error."""
     frequencies: Mapping[str, float] | None = None
@@ -180,6 +182,10 @@ class Family(Protocol):
 
     def never_certain(self, plan: Any, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
         """Why no match would ever be certain on unbounded input; empty if matches may be."""
+        return []
+
+    def never_certain_as_of(self, plan: Any) -> list[Problem]:  # noqa: ARG002
+        """Why no match would be certain at any time at which finite input ends; empty if matches may be."""
         return []
 
     def document(self, pattern: Any) -> dict[str, Value]:

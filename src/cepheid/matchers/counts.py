@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -31,6 +31,14 @@ def counts_of(kind: type[C], values: Mapping[str, int]) -> C:
 def in_words(*counted: tuple[int, str]) -> str:
     """The counts, each with what is counted; empty if all are 0."""
     return " and ".join(f"{count:,} {what}" for count, what in counted) if any(count for count, _ in counted) else ""
+
+
+def sum_of(each: Sequence[C], once: Collection[str]) -> C:
+    """The counts of several matchers of the same events. Those named in `once` are of the events, and equal."""
+    names = [field.name for field in fields(each[0])]
+    return type(each[0])(
+        **{name: getattr(each[0], name) if name in once else sum(getattr(one, name) for one in each) for name in names}
+    )
 
 
 @dataclass(frozen=True)
@@ -116,15 +124,21 @@ class IntervalCounts(ReadCounts):
     """Events with key and times whose end is before their start, dropped."""
     unclosed: int = 0
     """With `event_id`: opened events that no row has closed in time, dropped."""
+    null_ids: int = 0
+    """With `event_id`: rows without an id, dropped."""
     repeated: int = 0
-    """With `event_id`: rows without an id, further rows of an id, and rows that close no open event, dropped."""
+    """With `event_id`: further rows of an id, and rows that close no open event, dropped."""
 
     @property
     def unusable(self) -> str:
-        if not (self.reversed or self.unclosed or self.repeated):
+        if not (self.reversed or self.unclosed or self.null_ids or self.repeated):
             return super().unusable
         nulls = (self.null_keys, "events without key"), (self.null_times, "without time")
-        by_id = (self.unclosed, "that no row closes"), (self.repeated, "rows whose id is missing, repeated or not open")
+        by_id = (
+            (self.unclosed, "that no row closes"),
+            (self.null_ids, "rows without an id"),
+            (self.repeated, "rows whose id is repeated or not open"),
+        )
         found = [*nulls, (self.reversed, "that end before they start"), *by_id]
         return in_words(*(one for one in found[:3]), *(one for one in found[3:] if one[0]))
 

@@ -138,6 +138,23 @@ def ids_of(header: Mapping[str, Any]) -> Ids:
     return Ids(written)
 
 
+def together(each: Mapping[str, bytes]) -> bytes:
+    """One snapshot with the snapshots of several matchers, by their patterns' names."""
+    arrays = {str(number): np.frombuffer(one, np.uint8) for number, one in enumerate(each.values())}
+    return to_bytes(Snapshot({"made_for": {"patterns": [*each]}}, arrays, {}))
+
+
+def apart(data: bytes, names: Sequence[str]) -> list[bytes]:
+    """The snapshots of several matchers, for the patterns of these names.
+
+    Raises:
+        SnapshotError: as `opened`.
+    """
+    snapshot = opened(data, {"patterns": [*names]})
+    with fitting():
+        return [snapshot.arrays[str(number)].tobytes() for number in range(len(names))]
+
+
 class Restorable(Protocol):
     """A matcher whose state a snapshot has."""
 

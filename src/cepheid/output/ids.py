@@ -98,8 +98,9 @@ class _Hashed(_Identities):
     def hashes_with(self, keys: Sequence[bytes], bounds: Ints, members: Members) -> Hashes:
         marks = *members.before, *members.after
         records = np.empty((len(members.event), 2 + len(marks)), np.int64)
-        records[:, :2] = self.events.view(np.int64)[members.event]
-        records[members.event < 0, :2] = 0
+        records[:, :2] = np.take(self.events.view(np.int64), members.event, axis=0)
+        if members.event.min(initial=0) < 0:
+            records[members.event < 0, :2] = 0
         for place, mark in enumerate(marks, start=2):
             records[:, place] = mark
         places = np.concatenate([[0], members.ends]) * records.itemsize * records.shape[1]

@@ -25,7 +25,7 @@ from cepheid.kernel.intervals.layout import (
 from cepheid.output import common
 from cepheid.output.common import MATCH, event_structs, event_type
 from cepheid.output.events import Taken, events_column, events_field
-from cepheid.output.ids import Identities, Ids, Members, hex_ids, identified, purpose
+from cepheid.output.ids import Hashes, Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.output.typed import as_typed
 from cepheid.plan.conditions.script import StageValue
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -33,11 +33,12 @@ from cepheid.plan.lifted import Slot
 from cepheid.plan.reserved import LEADING, PATTERN
 
 KINDS = {
+    RETRACTION: common.RETRACTION,
     LATE: common.LATE,
     INSERTION: common.INSERTION,
-    RETRACTION: common.RETRACTION,
     COMPLETION: common.COMPLETION,
 }
+"""Their numbers ascend."""
 
 
 def row_schema(plan: IntervalPlan) -> pa.Schema:
@@ -79,7 +80,7 @@ def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.
     """
     at = insertions.schema.names.index("detected_at")
     known = insertions.set_column(at, insertions.schema.field(at), insertions.column("match_end"))
-    known = known.set_column(0, known.schema.field(0), pa.array([MATCH] * len(known), pa.string()))
+    known = known.set_column(0, known.schema.field(0), pa.repeat(pa.scalar(MATCH, pa.string()), len(known)))
     if plan.outputs is not None and "matches" not in plan.outputs:
         known = known.slice(0, 0)
     return known.select([*_finite_columns(plan, named=named)])
@@ -91,12 +92,15 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
     """
     schema, count = row_schema(plan), len(emitted.event)
     late = emitted.sign == LATE
-    variables = [place[np.where(late, emitted.event, emitted.match[:, v])] for v in range(plan.positives)]
-    first = place[np.where(late, emitted.event, emitted.match[:, 0])]
+    positions = emitted.match.T
+    if late.any():
+        positions = np.where(late, emitted.event, positions)
+    variables = [place[one] for one in positions]
+    first = variables[0]
     known = identified(ids, canonical_parts([*identity(plan, events), events.column(ORDINAL)], len(events)))
     columns = [
-        pa.array([KINDS[sign] for sign in emitted.sign.tolist()], pa.string()),
-        pa.array([plan.pattern.name] * count, pa.string()),
+        _kinds(emitted.sign),
+        pa.repeat(pa.scalar(plan.pattern.name, pa.string()), count),
         _match_ids(plan, known, late, first, variables),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         _times(emitted.start, late),
@@ -111,6 +115,13 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
         columns += [*(_structs(plan, events, rows, late) for rows in shown), _structs(plan, events, first, ~late)]
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(typed, schema=schema)])
+
+
+def _kinds(signs: npt.NDArray[np.int64]) -> pa.Array:
+    if (signs == INSERTION).all():
+        return pa.repeat(pa.scalar(common.INSERTION, pa.string()), len(signs))
+    names = pa.array(KINDS.values(), pa.string())
+    return names.take(pa.array(np.searchsorted([*KINDS], signs)))
 
 
 def _variables(plan: IntervalPlan) -> list[str]:
@@ -143,7 +154,10 @@ def _times(times: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Ar
 
 
 def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArray[np.bool_]) -> pa.Array:
-    return event_structs(event_type(plan), plan.columns, events, rows, absent=absent)
+    type_ = event_type(plan)
+    if absent.all():
+        return pa.nulls(len(rows), type_)
+    return event_structs(type_, plan.columns, events, rows, absent=absent)
 
 
 def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
@@ -163,9 +177,16 @@ def _match_ids(
     """The ids of matches and late events. That of a match is a hash of the pattern's name and each variable's event,
     that of a late event a hash of the name and the event. An insertion and its retraction have the same id.
     """
+    if not late.any():
+        return hex_ids(_hashes(plan, known, "interval", variables))
     found = np.zeros((len(late), DIGEST_SIZE), np.uint8)
-    for what, about, positions in (("late interval", late, [first]), ("interval", ~late, variables)):
-        events = np.stack([position[about] for position in positions], axis=1)
-        ends = np.arange(1, len(events) + 1) * events.shape[1]
-        found[about] = known.hashes(Members(events.ravel(), ends), purpose(plan.pattern.name, what))
+    found[late] = _hashes(plan, known, "late interval", [first[late]])
+    found[~late] = _hashes(plan, known, "interval", [position[~late] for position in variables])
     return hex_ids(found)
+
+
+def _hashes(plan: IntervalPlan, known: Identities, what: str, positions: list[Int32s]) -> Hashes:
+    """The ids of rows of a kind; `positions` has each row's first event, each row's second event, and so on."""
+    events = np.stack(positions, axis=1)
+    ends = np.arange(1, len(events) + 1) * events.shape[1]
+    return known.hashes(Members(events.ravel(), ends), purpose(plan.pattern.name, what))

@@ -126,6 +126,8 @@ def request_of(
         faults.append(
             f"event_id: it joins the rows in which an interval opens and closes; leave it out of {family.kind}"
         )
+    if event_id is not None and as_of is not None:
+        faults.append("as_of: with event_id events end when a row closes them; give the rows up to then, without as_of")
     if event_id is not None and rows_per == "event":
         faults.append("rows_per: 'event' gives the rows of the table, and with event_id an event may have two")
     if unmatched and rows_per != "event":

@@ -312,18 +312,27 @@ def _output(plans: PlanSet[Any], request: Request, results: Sequence[list[pa.Tab
     """The rows of all patterns, from results with one table for each pattern. Each row has its pattern's measures, and
     NULL in the measures of other patterns.
     """
-    family, tables = request.family, []
     each = [
         pa.concat_tables([schema.empty_table(), *(result[i] for result in results)])
-        for i, schema in enumerate(family.row_schemas(plans))
+        for i, schema in enumerate(request.family.row_schemas(plans))
     ]
+    rows = in_one_table(plans, request.family, each, engine)
+    warn_of_repeated_hours(rows, engine.time_zone)
+    return rows
+
+
+def in_one_table(plans: PlanSet[Any], family: Family, each: Sequence[pa.Table], engine: DuckDbEngine) -> pa.Table:
+    """The rows of all patterns in one table, from those of each matcher, with their measures and the times that users
+    gave.
+    """
+    tables = []
     for plan, rows in zip(plans.each, each, strict=True):
         with in_pattern(plan.pattern.name, named=plans.named):
             tables.append(finished_rows(plan, rows, engine))
+    if len(tables) == 1:
+        return tables[0]
     schema = pa.schema(merged([list(table.schema) for table in tables], family.last_columns))
-    rows = pa.concat_tables([filled(table, schema) for table in tables])
-    warn_of_repeated_hours(rows, engine.time_zone)
-    return rows
+    return pa.concat_tables([filled(table, schema) for table in tables])
 
 
 def finished_rows(plan: PatternPlan, rows: pa.Table, engine: DuckDbEngine) -> pa.Table:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
 import pyarrow as pa
 
-from cepheid.errors import SchemaError, warn
+from cepheid.errors import PatternError, SchemaError, in_pattern, warn
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import microseconds
 from cepheid.families.family import ServiceOptions
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.in_process.detect import finished_rows, plans_in_process, warn_of_repeated_hours
+from cepheid.hosts.in_process.detect import in_one_table, plans_in_process, warn_of_repeated_hours
 from cepheid.hosts.in_process.failure_guard import FailureGuard
 from cepheid.hosts.in_process.given_types import in_types_of, sources
 from cepheid.hosts.in_process.prepare import (
@@ -30,12 +30,13 @@ from cepheid.hosts.in_process.prepare import (
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.consistency import Consistency
-from cepheid.matchers.counts import ReadCounts
-from cepheid.matchers.protocols import RowsMatcher
+from cepheid.matchers.counts import ReadCounts, sum_of
+from cepheid.matchers.pattern_events import events_of_each
+from cepheid.matchers.protocols import RowsMatcher, ServiceMatcher
 from cepheid.matchers.service import ARRIVES
-from cepheid.matchers.snapshot import restoring
+from cepheid.matchers.snapshot import apart, restoring, together
 from cepheid.output.times import given_rows
-from cepheid.plan.plan_set import PatternPlan
+from cepheid.plan.plan_set import PatternPlan, PlanSet
 from cepheid.plan.sequence import columns_of
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.arrival import NUMBER_OF_ARRIVAL, arrival_time, check_names, with_arrival
@@ -46,7 +47,9 @@ _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
 
 class TableMatcher(FailureGuard):
-    """Finds one pattern in tables of events that arrive one after the other."""
+    """Finds patterns in tables of events that arrive one after the other. Events are read and lifted once for all
+    patterns; each has a matcher of its own.
+    """
 
     def __init__(self, request: Request, columns: pa.Schema, options: ServiceOptions) -> None:
         self._read: Read = dict(_NOTHING_READ)
@@ -55,6 +58,7 @@ class TableMatcher(FailureGuard):
         self._least = NO_TIME
         """With times of arrival, the earliest time at which events can arrive."""
         self._in_sequence = bool(request.sequence)
+        self._changes = () if options.changes is None else (options.changes,)
         if request.arrival:
             check_names(columns.names)
             request = replace(request, arrival=False, sequence=(NUMBER_OF_ARRIVAL, *request.sequence))
@@ -65,15 +69,37 @@ class TableMatcher(FailureGuard):
         self._engine = DuckDbEngine(time_zone=self._zone)
         self._given = numbered.schema
         self._columns = with_sequence(numbered, request.sequence, self._engine).schema
-        plans = plans_in_process(columns, request, self._engine)
-        self.plan: PatternPlan = plans.only
-        self._sources = sources(plans)
+        self.plans: PlanSet[PatternPlan] = plans_in_process(columns, request, self._engine)
+        self._sources = sources(self.plans)
         self._ordered_by = columns_of(request.sequence, columns)
-        self.matcher = request.family.service(self.plan, replace(options, columns=self._columns), self._zone)
-        growth = of_growth("a matcher", self.matcher.warnings)
-        for warning in (*with_names(plans, request.family.warnings), *growth):
+        self._options = replace(options, columns=self._columns)
+        self._own = events_of_each(self.plans, [None] * len(self.plans.each))
+        self.matchers = self._new_matchers()
+        grows = {plan.pattern.name: one.warnings for plan, one in zip(self.plans.each, self.matchers, strict=True)}
+        growth = with_names(self.plans, lambda plan: of_growth("a matcher", grows[plan.pattern.name]))
+        for warning in (*with_names(self.plans, request.family.warnings), *growth):
             warn(warning)
-        self._batch_columns = self._batch(pa.Table.from_batches([], self._columns))[0].data.schema
+        empty = self._batch(pa.Table.from_batches([], self._columns))[0]
+        self._batch_columns = [own.of(empty).data.schema for own in self._own]
+
+    @property
+    def plan(self) -> PatternPlan:
+        """The plan of the only pattern."""
+        return self.plans.only
+
+    @property
+    def matcher(self) -> ServiceMatcher:
+        """The matcher of the only pattern."""
+        (matcher,) = self.matchers
+        return matcher
+
+    def _new_matchers(self) -> tuple[ServiceMatcher, ...]:
+        family = self._request.family
+        found = []
+        for plan in self.plans.each:
+            with in_pattern(plan.pattern.name, named=self.plans.named):
+                found.append(family.service(plan, self._options, self._zone))
+        return tuple(found)
 
     def process(self, events: pa.Table, at: datetime | None = None) -> pa.Table:
         """Processes the events and returns the rows that become certain. `at` is their time of arrival; None: now."""
@@ -90,7 +116,7 @@ class TableMatcher(FailureGuard):
         batch, read = self._batch(events)
         with self._changing():
             self._read, self._least = _sum(self._read, read), arrived
-            rows = self._output(self.matcher.process(batch))
+            rows = self._output([one.process(own.of(batch)) for one, own in zip(self.matchers, self._own, strict=True)])
         return self._warned(rows)
 
     def _process_rows(self, events: pa.Table) -> pa.Table:
@@ -101,7 +127,7 @@ class TableMatcher(FailureGuard):
             found = TimedEvents(*cast("RowsMatcher", self.matcher).read(given.events, given.times))
             batch = lifted(found, self.plan, self._engine)
             check_times(batch, TIME, END)
-            rows = self._output(self.matcher.process(batch))
+            rows = self._output([self.matcher.process(batch)])
         return self._warned(rows)
 
     def advance_time(self, time: datetime | None) -> pa.Table:
@@ -115,7 +141,7 @@ class TableMatcher(FailureGuard):
         reached = arrival_time(None, self._least) if time is None else self._instant(time, "time")
         with self._changing():
             self._least = max(self._least, reached + 1)
-            rows = self._output(self.matcher.advance_time(reached))
+            rows = self._output([matcher.advance_time(reached) for matcher in self.matchers])
         return self._warned(rows)
 
     def _instant(self, time: datetime, argument: str) -> int:
@@ -128,13 +154,30 @@ class TableMatcher(FailureGuard):
     def finish(self) -> pa.Table:
         """Ends the input and returns the remaining rows. Later events are late."""
         with self._changing():
-            rows = self._output(self.matcher.finish())
+            rows = self._output([matcher.finish() for matcher in self.matchers])
         return self._warned(rows)
 
-    def switch(self, consistency: Consistency) -> pa.Table:
-        """Changes the consistency and returns the rows that this emits."""
+    def switch(self, consistency: Consistency, pattern: str | None = None) -> pa.Table:
+        """Changes the consistency of the pattern, which is named if there are several, and returns the rows that this
+        emits.
+        """
+        chosen = self.number_of(pattern)
         with self._changing():
-            return self._output(self.matcher.switch(consistency))
+            made = self.matchers[chosen].switch(consistency)
+            return self._output([made if one == chosen else self._no_rows(one) for one in range(len(self.matchers))])
+
+    def number_of(self, pattern: str | None) -> int:
+        """The number of the pattern with this name; None: of the only pattern."""
+        names = self._names
+        if pattern is None and len(names) == 1:
+            return 0
+        if pattern not in names:
+            raise PatternError(f"pattern: one of {', '.join(map(repr, names))} is expected, got {pattern!r}")
+        return names.index(pattern)
+
+    def _no_rows(self, number: int) -> pa.Table:
+        runner = self._request.family.runner(self.plans.each[number], self._options.late_by)
+        return runner.schema.empty_table()
 
     def partial_matches(self, most: int) -> pa.Table:
         """The open partial matches, at most `most` for each key."""
@@ -149,42 +192,59 @@ class TableMatcher(FailureGuard):
     def snapshot(self) -> bytes:
         """The complete state: what is open and what waits."""
         self._check()
-        return self.matcher.snapshot(self._read | ({ARRIVES: self._least} if self._arrives else {}))
+        read = self._read | ({ARRIVES: self._least} if self._arrives else {})
+        each = [matcher.snapshot(read) for matcher in self.matchers]
+        return each[0] if len(each) == 1 else together(dict(zip(self._names, each, strict=True)))
 
     def restore(self, data: bytes) -> None:
         """Replaces the state by that of the snapshot."""
+        # That of a single pattern changes nothing if it refuses the snapshot.
+        matchers = self.matchers if len(self.matchers) == 1 else self._new_matchers()
         with restoring():
-            read = self.matcher.restore(data, self._batch_columns)
+            each = [data] if len(matchers) == 1 else apart(data, self._names)
+            reads = [
+                matcher.restore(own, columns)
+                for matcher, own, columns in zip(matchers, each, self._batch_columns, strict=True)
+            ]
+        read = reads[0]
+        self.matchers = matchers
         self._read = {name: read.get(name, 0) for name in _NOTHING_READ}
         self._least = read.get(ARRIVES, NO_TIME)
         self._failure = None
 
     @property
     def counts(self) -> ReadCounts:
-        return self.matcher.counts(self._read)
+        return sum_of([matcher.counts(self._read) for matcher in self.matchers], once=self._read)
 
     def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
         """The usable events as a matcher takes them, and the counts of all events."""
-        needed = {*used_columns(self.plan), *self._ordered_by}
+        needed = {*used_columns(self.plans), *self._ordered_by}
         used = [field for field in self._given if field.name in needed]
         in_sequence = with_sequence(fitted(events, pa.schema(used)), self._asked.sequence, self._engine)
-        given, read = usable(timed(in_sequence, self._request), self.plan.schema, self._request.nulls)
-        batch = lifted(given, self.plan, self._engine)
-        check_times(batch, *(TIME, END)[: max(1, len(self.plan.schema.times))])
+        given, read = usable(timed(in_sequence, self._request), self.plans.schema, self._request.nulls)
+        batch = lifted(given, self.plans, self._engine)
+        check_times(batch, *(TIME, END)[: max(1, len(self.plans.schema.times))])
         return batch, read
 
     @property
     def _used(self) -> pa.Schema:
         """The columns that are needed."""
-        return pa.schema([self._columns.field(name) for name in used_columns(self.plan)])
+        names = dict.fromkeys([*used_columns(self.plans), *self._changes])
+        return pa.schema([self._columns.field(name) for name in names])
 
     def _warned(self, rows: pa.Table) -> pa.Table:
         """Warns about the rows. Called after the state has changed completely, because a warning may be an error."""
         warn_of_repeated_hours(rows, self._zone)
         return rows
 
-    def _output(self, rows: pa.Table) -> pa.Table:
-        return in_types_of(self._columns, finished_rows(self.plan, rows, self._engine), self._sources)
+    def _output(self, each: Sequence[pa.Table]) -> pa.Table:
+        """The rows of all matchers in one table."""
+        rows = in_one_table(self.plans, self._request.family, each, self._engine)
+        return in_types_of(self._columns, rows, self._sources)
+
+    @property
+    def _names(self) -> list[str]:
+        return [plan.pattern.name for plan in self.plans.each]
 
 
 def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Read:

@@ -7,11 +7,15 @@ open ends turn out to be, none of them before that time. What reads an open end 
 
 Real time emits what is certain from the clock on, and retracts it if a later row proves it wrong. The other
 consistencies emit what is certain from the clock minus the delay on, if no event that is not late could forbid it.
+
+Where rows revise events, a row may give an event that has ended another end, or withdraw an event. A revision is late
+if the earlier of both ends is, and a withdrawal if the event itself would be. Then all consistencies but real time also
+wait until the events of a match can no longer be revised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -32,6 +36,14 @@ class Row(NamedTuple):
     event: int
     has_start: bool
     has_end: bool
+    same_as: int | None = None
+    """The number of the event's first row, if another row of the same event came before. Both differ only in the end.
+    """
+    withdraws: bool = False
+
+    @property
+    def first(self) -> int:
+        return self.event if self.same_as is None else self.same_as
 
 
 @dataclass(frozen=True)
@@ -102,49 +114,78 @@ def open_log(
     consistency: Consistency,
     switches: Mapping[int, Consistency] | None = None,
     open_for: float = NEVER,
+    revises: bool = False,
 ) -> Iterator[LogEntry]:
-    """Yields what is emitted, in order. The signs are those of `emission_log`, and = for an end that has become known,
-    of an emitted match.
+    """Yields what is emitted, in order. The signs are those of `emission_log`, and = for an end of an emitted match
+    that has become known or was revised. Matches are those of the first rows of their events.
     """
     known = _Known(plan, events, frozenset(), frozenset(), lateness)
+    first = {row.event: row.first for row in rows}
     clock: float = ALWAYS
     out: dict[Match, None] = {}
+
+    def of_first_rows(found: Iterable[Match]) -> list[Match]:
+        return [tuple(first[number] for number in match) for match in found]
+
+    def emitted() -> list[Match]:
+        return of_first_rows(_emitted(known, clock, delay, consistency, revises=revises))
+
     for position, row in enumerate(rows):
         if switches and position in switches:
             consistency = switches[position]
             if consistency is Consistency.REALTIME:
-                yield from _inserted("switch", position, _emitted(known, clock, delay, consistency), out)
+                yield from _inserted("switch", position, emitted(), out)
         event = events[row.event]
-        closes = row.has_end and row.event in known.opened
-        if not closes and not row.has_start:
-            continue  # its opening row was late, or the event was open for too long
-        by_end = closes or (row.has_end and lateness is End.END)
-        if (event.end if by_end else event.start) + delay < clock:
-            yield LogEntry("arrive", position, "late", row.event)
+        former = next((number for number in known.opened | known.closed if first[number] == row.first), None)
+        closes = row.has_end and former in known.opened
+        if former is None and (row.withdraws or not row.has_start):
+            continue  # its opening row was late, or the event was open for too long or withdrawn
+        if former in known.closed and not row.withdraws and events[former].end == event.end:
+            continue  # nothing is revised
+        if _lateness_time(row, known, former, lateness) + delay < clock:
+            yield LogEntry("arrive", position, "late", row.first)
             continue
-        clock = max(clock, event.end if row.has_end else event.start)
-        known = _with_row(known, row)
-        if closes and event.end - event.start > open_for:
+        known = _without(known, set() if former is None else {former})
+        if not row.withdraws:
+            clock = max(clock, event.end if row.has_end else event.start)
+            known = _with_row(known, row)
+        if closes and not row.withdraws and event.end - event.start > open_for:
             known = _without(known, {row.event})
         known = _without(known, {i for i in known.opened if events[i].start + open_for < clock - delay})
-        now = known.certain(clock + 1)
+        now = of_first_rows(known.certain(clock + 1))
         for match in [match for match in out if match not in now]:
             del out[match]
             yield LogEntry("arrive", position, "-", match)
-        if closes:
-            yield from (LogEntry("arrive", position, "=", match) for match in out if row.event in match)
-        yield from _inserted("arrive", position, _emitted(known, clock, delay, consistency), out)
-    now = _without(known, set(known.opened)).certain(NEVER)
+        if former is not None:
+            yield from (LogEntry("arrive", position, "=", match) for match in out if row.first in match)
+        yield from _inserted("arrive", position, emitted(), out)
+    now = of_first_rows(_without(known, set(known.opened)).certain(NEVER))
     for match in [match for match in out if match not in now]:
         del out[match]
         yield LogEntry("eos", len(rows), "-", match)
     yield from _inserted("eos", len(rows), now, out)
 
 
-def _emitted(known: _Known, clock: float, delay: float, consistency: Consistency) -> list[Match]:
+def _lateness_time(row: Row, known: _Known, former: int | None, lateness: End) -> float:
+    """The time by which the row is late; `former` is the event as it is known."""
+    event = known.events[row.event]
+    if former is None:
+        return event.end if row.has_end and lateness is End.END else event.start
+    if row.withdraws:
+        if lateness is End.START:
+            return event.start
+        return NEVER if former in known.opened else known.events[former].end
+    return event.end if former in known.opened else min(event.end, known.events[former].end)
+
+
+def _emitted(
+    known: _Known, clock: float, delay: float, consistency: Consistency, *, revises: bool = False
+) -> list[Match]:
     """The matches that the consistency lets be emitted."""
     if consistency is Consistency.REALTIME:
         return [*known.certain(clock + 1)]
+    if revises:
+        consistency = Consistency.CONSERVATIVE
     found = known.certain(clock - delay)
     whole = [match for match in found if consistency is Consistency.EARLIEST or not known.opened.intersection(match)]
     return [match for match in whole if may_be_emitted(found[match], clock - delay, consistency)]

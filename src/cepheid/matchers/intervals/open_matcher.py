@@ -41,7 +41,7 @@ from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.values import Window
 from cepheid.matchers.intervals.certain import Certainty, Times, times_of
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
-from cepheid.matchers.intervals.open_matches import Names, UncertainMatch, UncertainMatches, forgettable
+from cepheid.matchers.intervals.open_matches import Names, UncertainMatch, UncertainMatches
 from cepheid.matchers.intervals.rows import RowKind, Step
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import joint_error, mask_of
@@ -80,11 +80,18 @@ class LiveOpenMatcher(LiveIntervalMatcher):
     """Finds one interval pattern in events that rows open and close."""
 
     def __init__(
-        self, plan: IntervalPlan, *, delay: int | None, lateness: End, frequencies: Mapping[str, float] | None
+        self,
+        plan: IntervalPlan,
+        *,
+        delay: int | None,
+        lateness: End,
+        revises: bool = False,
+        frequencies: Mapping[str, float] | None,
     ) -> None:
+        """With `revises`, a row may give an event another end as long as both ends are in time, or withdraw it."""
         super().__init__(_joins(plan, lateness, frequencies))
         self.plan = plan
-        self._delay, self._lateness = delay, lateness
+        self._delay, self._lateness, self._revises = delay, lateness, revises
         self._certainty = Certainty(plan, lateness)
         self._end_bits = reads_end(plan).bits
         self._negated_bits = plan.variable_bits[plan.positives :]
@@ -96,13 +103,13 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         self._live: dict[bytes, _Event] = {}
         self._negated: dict[tuple[int, int], dict[bytes, _Event]] = defaultdict(dict)
         """By key and negation."""
-        self.matches = UncertainMatches(plan.pattern.consistency)
+        self.matches = UncertainMatches(plan.pattern.consistency, revises=revises)
         self._changes: list[_Change] = []
 
     # The calls
 
     def process_steps(self, batch: Batch, steps: Sequence[Step]) -> pa.Table:
-        """The rows that these steps make. `batch` has a row for each step but EXPIRES, in their order; an opening row's
+        """The rows that these steps make. `batch` has a row for each step but DROPS, in their order; an opening row's
         end is its start.
 
         Raises:
@@ -112,7 +119,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         found = self._joined(batch, steps) if len(batch) else {}
         for step in steps:
             self._clock = max(self._clock, step.clock)
-            if step.kind is RowKind.EXPIRES:
+            if step.kind is RowKind.DROPS:
                 self._drop(step.name)
             elif step.kind is RowKind.LATE:
                 self.late_rows += 1
@@ -168,7 +175,8 @@ class LiveOpenMatcher(LiveIntervalMatcher):
 
     @property
     def open_matches(self) -> int:
-        return sum(not match.is_final(self._horizon) for match in self.matches.all.values())
+        each = self.matches.all.values()
+        return sum(not (self._is_final(match) or self._is_impossible(match)) for match in each)
 
     def holds(self, name: bytes) -> bool:
         """Whether the event with this id is in memory: a match may contain it, or it may forbid one."""
@@ -238,7 +246,8 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         numbers = [number for number, bit in enumerate(self._negated_bits) if event.mask >> bit & 1]
         for number in numbers:
             self._negated[event.key, number][event.name] = event
-        former = self.matches.with_event(event.name) if step.kind is RowKind.CLOSES else []
+        changes = step.kind in {RowKind.CLOSES, RowKind.REVISES}
+        former = self.matches.with_event(event.name) if changes else []
         found = self._found(candidates)
         for match in former:
             self.matches.remove(match)
@@ -304,7 +313,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
             match.forbidding.pop((number, event.name), None)
             return True
         match.forbidding[number, event.name] = allowed
-        return allowed < FOREVER or event.times.is_open
+        return allowed < FOREVER or self._may_change(event)
 
     def _satisfies(self, number: int, bound: Sequence[_Event], event: _Event) -> bool:
         """Whether the event satisfies the SQL of the negation."""
@@ -335,7 +344,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         return match.certain_from > self._clock + 1
 
     def _drop(self, name: bytes) -> None:
-        """Drops an event that is open for too long."""
+        """Drops an event that is open for too long, or is withdrawn."""
         event = self._live.pop(name)
         for match in self.matches.with_event(name):
             self.matches.remove(match)
@@ -376,22 +385,43 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         """Forgets the events and matches that no row in time can change or need."""
         if self.working_set.all is None:
             return
-        for match in forgettable(self.matches, self._horizon):
-            self.matches.remove(match)
+        for match in [*self.matches.all.values()]:
+            if (match.is_out and self._is_final(match)) or self._is_impossible(match):
+                self.matches.remove(match)
         self._keep(self._needed())
 
     def _needed(self) -> Int32s:
         used = {position for match in self.matches.all.values() for position in match.positions}
-        opened = [event.times.start for event in self._live.values() if event.times.is_open]
+        opened = [event.times.start for event in self._live.values() if self._may_change(event)]
         base = self._horizon
         if self.plan.pattern.window_of is Window.STARTS:
             base = FOREVER if self._lateness is End.END else min([base, *opened])
         found = [
             event.position
             for event in self._live.values()
-            if event.times.is_open or event.position in used or self._may_be_needed(event, base)
+            if self._may_change(event) or event.position in used or self._may_be_needed(event, base)
         ]
         return np.array(sorted(found), np.int32)
+
+    def _may_change(self, event: _Event) -> bool:
+        """Whether a row in time may give the event an end, or another one."""
+        return event.times.is_open or (self._revises and event.times.end >= self._horizon)
+
+    def _is_final(self, match: UncertainMatch) -> bool:
+        """Whether no row in time can change the match."""
+        if not self._revises:
+            return match.is_final(self._horizon)
+        names = {*match.names, *(name for _, name in match.forbidding)}
+        return match.is_final(self._horizon) and not any(map(self._name_may_change, names))
+
+    def _is_impossible(self, match: UncertainMatch) -> bool:
+        """Whether an event that no row in time can change forbids the match."""
+        forbidding = [name for (_, name), until in match.forbidding.items() if until == FOREVER]
+        return self._revises and not all(map(self._name_may_change, forbidding))
+
+    def _name_may_change(self, name: bytes) -> bool:
+        event = self._live.get(name)
+        return event is not None and self._may_change(event)
 
     def _may_be_needed(self, event: _Event, base: int) -> bool:
         """Whether a later match may contain the event, or the event may forbid it. Its starts are at most a window
@@ -422,7 +452,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         }
         self._index_negated()
         former = self.matches
-        self.matches = UncertainMatches(former.consistency)
+        self.matches = UncertainMatches(former.consistency, revises=self._revises)
         for match in former.all.values():
             now = tuple(place[position] for position in match.positions)
             match.positions, match.key = now, int(self._key[now[0]])
@@ -472,7 +502,8 @@ class LiveOpenMatcher(LiveIntervalMatcher):
             self._read(batch, 0)
             self._live = {event.name: event for event in self._added}
             self._index_negated()
-        self.matches = UncertainMatches(Consistency(snapshot.header["consistency"]))
+        consistency = Consistency(snapshot.header["consistency"])
+        self.matches = UncertainMatches(consistency, revises=self._revises)
         for positions, is_out in zip(arrays["matches"].tolist(), arrays["out"].tolist(), strict=True):
             if (match := self._match(tuple(positions))) is None:
                 raise SnapshotError("the snapshot has a match that its events do not make")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
@@ -47,8 +46,9 @@ class UncertainMatch:
 class UncertainMatches:
     """The matches by their events and by their key, and a heap of those that wait."""
 
-    def __init__(self, consistency: Consistency) -> None:
-        self._consistency = consistency
+    def __init__(self, consistency: Consistency, *, revises: bool = False) -> None:
+        """With `revises`, an event may change until its end is the delay before the clock."""
+        self._consistency, self._revises = consistency, revises
         self.all: dict[Names, UncertainMatch] = {}
         self._of_event: dict[bytes, dict[Names, None]] = defaultdict(dict)
         self._of_key: dict[int, dict[Names, None]] = defaultdict(dict)
@@ -117,7 +117,7 @@ class UncertainMatches:
         certain = match.certain_from - 1
         if self._consistency is Consistency.REALTIME:
             return certain
-        if self._consistency is Consistency.EARLIEST:
+        if self._consistency is Consistency.EARLIEST and not self._revises:
             return max(match.until, certain)
         return FOREVER if match.is_open else max(match.end, match.until, certain)
 
@@ -129,8 +129,3 @@ def _discard(
     del found[names]
     if not found:
         del index[at]  # type: ignore[arg-type]
-
-
-def forgettable(matches: UncertainMatches, horizon: int) -> Iterator[UncertainMatch]:
-    """The emitted matches that are final."""
-    return (match for match in [*matches.all.values()] if match.is_out and match.is_final(horizon))

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.errors import PatternError
@@ -99,7 +100,7 @@ class IntervalServiceMatcher:
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
         matcher, kept = restored(LiveIntervalMatcher(self._compiled), data, self._made_for, columns)
         with fitting():  # older snapshots also have the counts of other kinds of pattern, and not all of these
-            known = {"unclosed": 0, "repeated": 0, **kept}
+            known = {"unclosed": 0, "null_ids": 0, "repeated": 0, **kept}
             counts = {field.name: stored_number(known[field.name]) for field in fields(IntervalCounts)}
         self._matcher, self._matches = matcher, counts["matches"]
         return counts
@@ -109,8 +110,9 @@ class IntervalServiceMatcher:
             raise PatternError(problems)
 
     def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind").to_pylist()
-        self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
+        kinds = rows.column("kind")
+        inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
+        self._matches += inserted - taken_back
         return rows
 
 

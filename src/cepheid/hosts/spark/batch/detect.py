@@ -136,7 +136,7 @@ def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
     zone, read = request.time_zone or session_zone(events), Observation()
     until = None if request.as_of is None else instant_of(request.as_of, zone)
     times = Times.of_each(events, plans.schema.times, request.time_zone)
-    read_events = events if until is None else events.where(times[0].until(until))
+    read_events = events if until is None else events.where(times[-1].until(until))
     usable_events = counted(read_events, request, times, read)
     ended = None if until is None else microseconds(until)
     return PreparedOnSpark(request.family, plans, times, lifting(plans, times), usable_events, ended, zone, read)

@@ -1,0 +1,220 @@
+"""Events that later rows revise and withdraw, through the public calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.intervals.events import NAMES, Row, interval_pattern, matcher, table
+
+from cepheid.detect import detect
+from cepheid.errors import EventError, SnapshotError
+from cepheid.intervals import IntervalMatcher
+
+OVERLAP = "EVENT PAL(A a overlap B b) WITHIN 1 minute"
+NO_D = "EVENT PAL(A a, (!D d during_span), C c) RELATE a before c WITHIN 1 minute"
+
+Change = tuple[str, Row]
+
+
+def insertion(*row: Any) -> Change:
+    return "insertion", row
+
+
+def retraction(id_: str, kind: str | None = None, start: int | None = None, end: int | None = None) -> Change:
+    return "retraction", (kind, start, end, id_)
+
+
+def changes(given: list[Change]) -> pa.Table:
+    rows = table([row for _, row in given])
+    return rows.append_column("change", pa.array([change for change, _ in given], pa.string()))
+
+
+def revised(pattern: str, lateness: str | None = "5 seconds", **options: Any) -> IntervalMatcher:
+    schema = changes([insertion("A", 0, 1, "a")]).schema
+    options = {"event_id": "id", "changes": "change", "open_for": "1 hour"} | options
+    return IntervalMatcher(interval_pattern(pattern), schema, lateness=lateness, **(NAMES | options))
+
+
+def emitted(live: IntervalMatcher, *given: Change) -> list[str]:
+    """What these changes make, one after the other: + insertion, - retraction, = completion, each with ids and ends."""
+    signs = {"insertion": "+", "retraction": "-", "completion": "="}
+    found = []
+    for change in given:
+        for row in live.process(changes([change])).to_pylist():
+            if row["kind"] == "late":
+                found.append(f"late {row['event']['id']}")
+                continue
+            events = [row[name] for name in row if len(name) == 1]
+            found.append(signs[row["kind"]] + " ".join(f"{e['id']}:{e['ends'].second}" for e in events))
+    return found
+
+
+A, B = insertion("A", 0, 4, "a"), insertion("B", 2, 8, "b")
+
+
+def test_another_end_is_a_revision() -> None:
+    """A match that still holds gets a row of kind completion, one that does not is retracted, a new one is inserted."""
+    live = revised(f"{OVERLAP} REALTIME 1")
+    assert emitted(live, A, B) == ["+a:4 b:8"]
+    assert emitted(live, insertion(None, None, 6, "a")) == ["=a:6 b:8"]
+    assert emitted(live, insertion("A", 0, 9, "a")) == ["-a:6 b:8"]
+    assert emitted(live, insertion("B", 2, 11, "b")) == ["+a:9 b:11"]
+    assert live.counts.matches == 1
+
+
+def test_a_withdrawn_event_is_in_no_match_and_forbids_none() -> None:
+    """Its id may be used again at once."""
+    live = revised(f"{NO_D} REALTIME 1")
+    given = [insertion("A", 0, 1, "a"), insertion("C", 5, 7, "c"), insertion("D", 3, 4, "d")]
+    assert emitted(live, *given) == ["+a:1 c:7", "-a:1 c:7"]
+    assert emitted(live, retraction("d")) == ["+a:1 c:7"]
+    assert emitted(live, retraction("c"), insertion("C", 6, 8, "c")) == ["-a:1 c:7", "+a:1 c:8"]
+
+
+@pytest.mark.parametrize("consistency", ["earliest", "conservative"])
+def test_without_real_time_a_match_waits_until_no_row_can_change_it(consistency: str) -> None:
+    """It comes when the lateness has passed since its end, and is never retracted."""
+    live = revised(f"{OVERLAP} CONSISTENCY {consistency}")
+    given = [A, B, insertion("Z", 9, 13, "z"), insertion("B", None, 9, "b"), insertion("Z", 9, 14, "y")]
+    assert emitted(live, *given) == []
+    assert emitted(live, insertion("Z", 9, 15, "x")) == ["+a:4 b:9"]
+
+
+def test_late_changes() -> None:
+    """A revision is late if one of both ends is, a withdrawal if its event would be. Late rows are emitted and counted,
+    and change nothing.
+    """
+    live = revised(f"{OVERLAP} REALTIME 1")
+    emitted(live, A, B, insertion("Z", 11, 12, "z"))
+    assert emitted(live, insertion("B", 2, 6, "b")) == ["late b"]
+    assert emitted(live, insertion("A", 0, 7, "a")) == ["late a"]
+    assert emitted(live, retraction("b")) == ["late b"]
+    assert emitted(live, retraction("a", "A", 0, 4)) == ["late a"]
+    assert emitted(live, insertion("B", 2, 7, "b")) == ["=a:4 b:7"]
+    assert (live.counts.late, live.counts.matches) == (4, 1)
+    by_end = revised(f"{OVERLAP} REALTIME 1", late_by="end")
+    emitted(by_end, A, B, insertion("Z", 11, 12, "z"))
+    assert emitted(by_end, retraction("b")) == ["-a:4 b:8"]
+
+
+def test_rows_of_one_event_stay_in_their_order() -> None:
+    """Within one call too: the last row of an event says what it is."""
+    live = revised(f"{OVERLAP} REALTIME 1", "1 minute")
+    given = [A, B, insertion("A", 0, 3, "a"), retraction("b"), insertion("B", 2, 5, "b"), insertion("A", 0, 9, "x")]
+    rows = live.process(changes(given)).to_pylist()
+    final = {row["match_id"]: row for row in rows}
+    assert [(row["kind"], row["a"]["ends"].second) for row in final.values()] == [("insertion", 3)]
+
+
+def test_open_events_are_revised_and_withdrawn() -> None:
+    """The row that closes an event is no revision; further ones are. An open event may be withdrawn."""
+    live = revised(f"{OVERLAP} OF STARTS REALTIME 1")
+    assert live.process(changes([A, insertion("B", 2, None, "b")]))["kind"].to_pylist() == ["insertion"]
+    assert emitted(live, insertion(None, None, 6, "b"), insertion(None, None, 7, "b")) == ["=a:4 b:6", "=a:4 b:7"]
+    live.process(changes([insertion("A", 6, None, "o")]))
+    assert emitted(live, retraction("o"), insertion("A", 6, 7, "o")) == []
+    assert live.counts.unclosed == 0
+
+
+def test_rows_that_change_nothing_are_refused() -> None:
+    """A row that repeats an event, moves its start, or withdraws what is not there; and other words in the column."""
+    wrong = {
+        r"row 0 \(id: 'b', begins: .*\) repeats an event": B,
+        r"row 0 \(id: 'b', .*\) gives an event another start, and does not withdraw it": insertion("B", 3, 8, "b"),
+        r"row 0 \(id: 'b', .*\) has an event that ends before it starts": insertion("B", None, 1, "b"),
+        r"row 0 \(id: 'x', .*\) withdraws an event that is not there": retraction("x"),
+        r"row 0 has 'delete' in the column 'change' of changes\. It may be 'insertion', 'completion', 'retraction'": (
+            "delete",
+            B[1],
+        ),
+    }
+    for message, change in wrong.items():
+        live = revised(OVERLAP)
+        live.process(changes([A, B]))
+        with pytest.raises(EventError, match=message):
+            live.process(changes([change]))
+    dropping = revised(OVERLAP, nulls="drop")
+    assert emitted(dropping, A, B, B, insertion("B", 3, 8, "b"), retraction("x")) == []
+    assert dropping.counts.repeated == 3
+
+
+def test_matches_are_events_of_another_matcher() -> None:
+    """What a matcher emits, another one takes as events that are inserted, closed and withdrawn."""
+    first = revised(f"{OVERLAP} REALTIME 1")
+    given = [first.process(changes([one])) for one in (A, B, insertion("B", 2, 9, "b"), insertion("A", 0, 20, "a"))]
+    pair = interval_pattern("EVENT PAL(pattern m) REALTIME 1").taxonomy("pattern")
+    options: dict[str, Any] = {"time": ("match_start", "match_end"), "event_id": "match_id", "changes": "kind"}
+    second = IntervalMatcher(pair, given[0], lateness=None, **options)
+    made = [[row["kind"] for row in second.process(rows).to_pylist()] for rows in given]
+    assert made == [[], ["insertion"], ["completion"], ["retraction"]]
+
+
+@settings(max_examples=60)
+@given(
+    story=st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 9), st.none() | st.integers(0, 6)), max_size=14),
+    consistency=st.sampled_from(["realtime", "earliest", "conservative"]),
+    cut=st.integers(0, 14),
+)
+def test_what_is_left_is_what_detect_finds_in_the_final_events(
+    story: list[tuple[str, int, int | None]], consistency: str, cut: int
+) -> None:
+    """Insertions without their retractions, also with a snapshot in between. A length of None withdraws the event."""
+    live = revised(f"{NO_D} CONSISTENCY {consistency}", None)
+    kinds, now = dict(zip("abcd", "ADCA", strict=True)), dict[str, Row]()
+    left: set[str] = set()
+    for number, (id_, start, length) in enumerate(story):
+        if number == cut:
+            other = revised(f"{NO_D} CONSISTENCY {consistency}", None)
+            other.restore(live.snapshot())
+            live = other
+        if length is None:
+            if id_ not in now:
+                continue
+            change = retraction(id_)
+            del now[id_]
+        else:
+            begins = now[id_][1] if id_ in now else start
+            row = (kinds[id_], begins, begins + length, id_)
+            if now.get(id_) == row:
+                continue
+            change, now[id_] = insertion(*row), row
+        left = _applied(left, live.process(changes([change])))
+    left = _applied(left, live.finish())
+    found = detect(table([*now.values(), ("Z", 0, 1, "z")]), interval_pattern(NO_D), event_id="id", **NAMES)
+    assert left == set(found["match_id"].to_pylist())
+
+
+def _applied(left: set[str], rows: pa.Table) -> set[str]:
+    """The match_ids of what is left after these rows."""
+    for row in rows.to_pylist():
+        assert (row["kind"] == "insertion") != (row["match_id"] in left)
+        left = left - {row["match_id"]} if row["kind"] == "retraction" else left | {row["match_id"]}
+    return left
+
+
+def test_a_snapshot_is_of_a_matcher_with_the_same_changes() -> None:
+    """A matcher without `changes` refuses it, and the first rows of revisable events are in it."""
+    live = revised(f"{OVERLAP} REALTIME 1")
+    emitted(live, A, B)
+    other = revised(f"{OVERLAP} REALTIME 1")
+    other.restore(live.snapshot())
+    assert other.counts == live.counts
+    assert emitted(other, insertion(None, None, 7, "b")) == ["=a:4 b:7"]
+    with pytest.raises(SnapshotError, match="changes"):
+        matcher(f"{OVERLAP} REALTIME 1", "5 seconds", event_id="id", open_for="1 hour").restore(live.snapshot())
+
+
+def test_memory_is_bounded_by_window_and_lateness() -> None:
+    """Events that no row in time can revise and no match can contain are forgotten."""
+    live = revised(f"{OVERLAP} REALTIME 1")
+    for start in range(0, 1000, 10):
+        live.process(
+            changes([insertion("A", start, start + 4, f"a{start}"), insertion("B", start + 2, start + 8, f"b{start}")])
+        )
+    live.snapshot()
+    assert live.counts.held <= 2 * 8
+    assert live.counts.open_matches <= 2

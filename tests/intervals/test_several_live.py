@@ -1,0 +1,111 @@
+"""Several interval patterns in one live matcher."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.intervals.events import EVENTS, NAMES, PAPER, interval_pattern, table
+
+from cepheid.errors import CepheidWarning, PatternError, SchemaError, SnapshotError
+from cepheid.intervals import IntervalMatcher
+
+QUERIES = {
+    "chain": f"{PAPER} REALTIME 1",
+    "pair": "EVENT PAL(B b overlap D d) WITHIN 20 seconds",
+    "short": "EVENT PAL(A a) WHERE end(a) - start(a) < INTERVAL 2 SECONDS WITHIN 20 seconds CONSISTENCY earliest",
+}
+PATTERNS = {name: interval_pattern(query) for name, query in QUERIES.items()}
+
+
+def several(names: list[str] | None = None, **options: object) -> IntervalMatcher:
+    chosen = {name: PATTERNS[name] for name in names or PATTERNS}
+    return IntervalMatcher(chosen, table(EVENTS), **(NAMES | {"lateness": "8 seconds"} | options))  # type: ignore[arg-type]
+
+
+ARRIVALS = st.lists(
+    st.tuples(st.sampled_from("ABCD"), st.integers(0, 30), st.integers(0, 9), st.integers(0, 3)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=30)
+@given(events=ARRIVALS, cut=st.integers(0, 12))
+def test_each_pattern_emits_what_it_emits_alone(events: list[tuple[str, int, int, int]], cut: int) -> None:
+    """Rows, ids and the time of emission are the same, late events too, and also after a snapshot."""
+    rows = [(kind, start, start + length, f"{kind}{n}") for kind, start, length, n in events]
+    together = several()
+    alone = {
+        name: IntervalMatcher(one.named(name), table(EVENTS), lateness="8 seconds", **NAMES)
+        for name, one in PATTERNS.items()
+    }
+    for number, row in enumerate(rows):
+        if number == cut:
+            other = several()
+            other.restore(together.snapshot())
+            together = other
+        made = together.process(table([row])).to_pylist()
+        for name, one in alone.items():
+            own = one.process(table([row]))
+            assert [
+                {key: row[key] for key in own.schema.names} for row in made if row["pattern"] == name
+            ] == own.to_pylist()
+    made = together.finish().to_pylist()
+    assert len(made) == sum(one.finish().num_rows for one in alone.values())
+    assert together.counts.events == len(rows)
+    for count in ("matches", "late", "open_matches"):
+        assert getattr(together.counts, count) == sum(getattr(one.counts, count) for one in alone.values())
+
+
+def test_the_columns_are_those_of_all_patterns() -> None:
+    """A variable that a pattern lacks is NULL; measures are given for each pattern."""
+    live = several()
+    names = ["kind", "pattern", "match_id", "match_start", "match_end", "detected_at", "a", "b", "c", "d", "event"]
+    assert live.process(table(EVENTS)).schema.names == names
+    measured = several(
+        ["pair", "short"], measures={"pair": {"who": "b.id"}, "short": {"who": "a.id", "long": "end(a)"}}
+    )
+    assert measured.process(table(EVENTS)).schema.names[6:] == ["who", "long", "event"]
+
+
+def test_one_pattern_switches_alone() -> None:
+    """The others keep their consistency. Its name is needed where there are several."""
+    live = several()
+    events = table([("B", 3, 6, "b1"), ("D", 5, 12, "d1")])
+    assert live.process(events).num_rows == 0
+    assert live.switch("realtime", pattern="pair")["pattern"].to_pylist() == ["pair"]
+    assert live.switch("conservative", pattern="chain").num_rows == 0
+    with pytest.raises(PatternError, match="pattern: one of 'chain', 'pair', 'short' is expected, got None"):
+        live.switch("realtime")
+    with pytest.raises(PatternError, match="got 'pairs'"):
+        live.diagram(pattern="pairs")
+    assert live.diagram(pattern="pair").startswith("flowchart")
+    assert [line for line in live.explain().split("\n") if line.startswith("Pattern")] == [
+        f"Pattern {name!r}: intervals of" for name in PATTERNS
+    ]
+    assert live.explain().count("REALTIME 1") == 1
+
+
+def test_snapshots_are_of_the_same_patterns() -> None:
+    """A matcher of other patterns, or of one of them, refuses the snapshot and goes on unchanged."""
+    live = several()
+    live.process(table(EVENTS))
+    for other in (several(["chain", "pair"]), several(["pair", "chain", "short"]), several(["chain"])):
+        with pytest.raises(SnapshotError, match="the snapshot was made for another matcher"):
+            other.restore(live.snapshot())
+    with pytest.raises(SnapshotError, match="lateness was"):
+        several(lateness="9 seconds").restore(live.snapshot())
+
+
+def test_faults_and_warnings_name_the_pattern() -> None:
+    """What cannot be found, and what is stored for ever."""
+    wrong = {"pair": PATTERNS["pair"], "bad": interval_pattern("EVENT PAL(A a) WHERE a.x = 1")}
+    with pytest.raises(PatternError, match=r"no column named 'x' \(pattern 'bad'"):
+        IntervalMatcher(wrong, table(EVENTS), lateness=None, **NAMES)
+    with pytest.warns(CepheidWarning, match="pattern 'long': a matcher keeps what is open"):
+        IntervalMatcher(
+            {"long": interval_pattern("EVENT PAL(A a overlap B b)")}, table(EVENTS), lateness="1 s", **NAMES
+        )
+    with pytest.raises(SchemaError, match="event_id: it is for one pattern; make a matcher for each of several"):
+        several(event_id="id")
