@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.searching import share
 
 from cepheid.errors import ConditionError
 from cepheid.events.batch import MASK, TIME, VALUE_PREFIX, Batch, Schema
@@ -123,6 +124,7 @@ def matches(draw: st.DrawFn, count: int) -> Taken:
     return Taken(np.cumsum(lengths), np.array(draw(events)), np.array(draw(stages), np.int32))
 
 
+@share(30)
 @given(st.data(), EVENTS)
 def test_many_events_at_once(data: st.DataObject, events: list[tuple[Any, ...]]) -> None:
     """The value is the same where it is sure; where the definition fails it is not sure."""
@@ -144,6 +146,7 @@ def test_many_events_at_once(data: st.DataObject, events: list[tuple[Any, ...]])
         assert not sure or repr(value) == repr(expected)
 
 
+@share(30)
 @given(st.data(), EVENTS)
 def test_reasons_of_many_events_at_once(data: st.DataObject, events: list[tuple[Any, ...]]) -> None:
     """Texts and distances of a comparison are those of single events."""
