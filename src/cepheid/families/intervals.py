@@ -48,7 +48,6 @@ class Intervals(Family):
     last_columns = ("event",)
     lacks: Mapping[str, str] = MappingProxyType(
         {
-            "sequence": "their times and contents order intervals",
             "max_partial_matches": "matches are joined anew with each event",
         }
     )
@@ -205,6 +204,7 @@ class Intervals(Family):
                 open_for=options.open_for,
                 changes=options.changes,
                 drops=options.drops,
+                is_held=options.is_held,
                 frequencies=options.frequencies,
                 columns=options.columns,
                 zone=zone,
@@ -214,6 +214,7 @@ class Intervals(Family):
             plan,
             options.lateness,
             End(options.late_by),
+            buffer=options.buffer,
             frequencies=options.frequencies,
             columns=options.columns,
             zone=zone,

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, VALUE_PREFIX, Batch
+from cepheid.events.direction import SEQUENCE_PREFIX, Direction
 from cepheid.events.identity import DIGEST_SIZE, canonical_parts
+from cepheid.events.order import ranked
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.intervals.layout import (
@@ -138,15 +140,22 @@ def _slot(slot: Slot, variables: Sequence[Int32s], events: Batch, absent: npt.ND
 def _taken(
     plan: IntervalPlan, late: npt.NDArray[np.bool_], first: Int32s, variables: npt.NDArray[np.int32], events: Batch
 ) -> Taken:
-    """The events of the matches, in the order of their starts and ends; of a late event itself."""
-    starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
-    order = np.lexsort((ends[variables], starts[variables]), axis=0)
+    """The events of the matches, in the order of their starts, their ends and the sequence; of a late event itself."""
+    times = [events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END)]
+    order = np.lexsort([rank[variables] for rank in (*reversed(_ranks(events)), *reversed(times))], axis=0)
     places = np.where(late, first, np.take_along_axis(variables, order, axis=0)).T
     there = ~late[:, None] | (np.arange(plan.positives) == 0)
     stage = pa.array(order.T[there], mask=np.broadcast_to(late[:, None], there.shape)[there])
     names = pa.array(_variables(plan), pa.string()).take(stage)
     only = pc.if_else(stage.is_valid(), 1, None)
     return Taken(np.cumsum(there.sum(axis=1)), places[there].astype(np.int32), names, only)
+
+
+def _ranks(events: Batch) -> list[npt.NDArray[np.int64]]:
+    """For each column of the sequence, numbers that sort as it does."""
+    names = [name for name in events.data.schema.names if name.startswith(SEQUENCE_PREFIX)]
+    leaves = [leaf for name in names for leaf in ranked(events.column(name), Direction.of(name))]
+    return [pc.rank(leaf, tiebreaker="dense").to_numpy().astype(np.int64) for leaf in leaves]
 
 
 def _times(times: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
@@ -162,13 +171,13 @@ def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArra
 
 def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
     """The columns that identify an event, together with an ordinal among equal events: its key, its times and its
-    chosen columns. If a column identifies events, it alone does.
+    sequence or, without one, its chosen columns. If a column identifies events, it alone does.
     """
     if plan.schema.event_id is not None:
         return [events.column(EVENT_ID)]
     known = *plan.schema.key, *plan.schema.times
     chosen = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
-    return [*events.keys, events.column(TIME), events.column(END), *chosen]
+    return [*events.keys, events.column(TIME), events.column(END), *(events.sequence or chosen)]
 
 
 def _match_ids(

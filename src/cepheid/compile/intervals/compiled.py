@@ -62,8 +62,10 @@ def compile_intervals(
     rates: Sequence[float] | None = None,
     external_clock: bool = False,
     may_start: int = 0,
+    buffer: int | None = None,
 ) -> CompiledIntervals:
-    """The plan as arrays. `delay` is in microseconds; None: no event is late. `may_start` is the bit of the events that
+    """The plan as arrays. `delay` is in microseconds; None: no event is late. With a `buffer`, an event is late if more
+    than so many accepted events have later lateness times. `may_start` is the bit of the events that
     may be first in a match; 0: any may. `frequencies` or `rates`, one per event of a match, decide the order of joins.
     """
     slots = tuple(Slot(SlotKind.LAST, stage) for stage in range(len(plan.pattern.variables)))
@@ -79,6 +81,7 @@ def compile_intervals(
                 (
                     plan.positives,
                     FREE if delay is None else delay,
+                    -1 if buffer is None else buffer,
                     external_clock,
                     lateness is End.END,
                     FREE if plan.window is None else min(plan.window, FREE),

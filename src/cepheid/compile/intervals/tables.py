@@ -101,6 +101,7 @@ JOIN_SETTINGS = np.dtype(
     [
         ("positives", np.int64),
         ("delay", np.int64),  # microseconds
+        ("buffer", np.int64),  # so many of the latest events are not late, in place of the delay; -1: the delay decides
         ("external_clock", np.int64),  # 1: it is set from outside; 0: it is the latest end of an event
         ("by_end", np.int64),  # 1: lateness is measured at ends
         ("window", np.int64),  # microseconds; FREE: none

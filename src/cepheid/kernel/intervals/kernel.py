@@ -48,7 +48,7 @@ class IntervalKernel:
         self.pattern = pattern
         self.cursor = new_join_cursor()
         variables, positives = len(tables.bits), len(tables.order)
-        self.stores = new_stores(variables, _ROOM)
+        self.stores = new_stores(variables, _ROOM, int(tables.settings["buffer"][0]))
         self._most_stored = self._most_valued = 0
         self.open = new_open_matches(_ROOM, positives, len(tables.negations), keys=1)
         self._rows = new_emitted(8 * _ROOM, positives)
@@ -102,24 +102,32 @@ class IntervalKernel:
         return self._emit_open() if consistency is Consistency.REALTIME else self._all_emitted()
 
     def advance(self, clock: int) -> EmittedIntervals:
-        """Sets the clock to `clock`, as if an event had ended then, and returns what this makes certain."""
+        """Sets the clock to `clock`, as if an event had ended then, and returns what this makes certain: with a buffer,
+        nothing.
+        """
         if clock > self.cursor.clock:
             self.cursor.clock = clock
             self._make_room_to_emit()
-            release_until(self.open, self._rows, self.cursor, clock - int(self.pattern.tables.settings["delay"][0]))
+            release_until(self.open, self._rows, self.cursor, self.horizon)
         return self._all_emitted()
 
     def finish(self) -> EmittedIntervals:
         """Ends the input and returns the remaining matches. Later events are late."""
         emitted = self._emit_open()
         self.open.rows["alive"][: self.cursor.matches] = 0
-        self.cursor.clock = FOREVER
+        self.cursor.clock = self.cursor.horizon = FOREVER
         return emitted
 
     def limit(self, limits: Limits) -> None:
         """Applies these limits from now on. No other kernel shares the settings of these tables."""
         for name, value in join_limits(limits).items():
             self.pattern.tables.settings[name] = value
+
+    @property
+    def horizon(self) -> int:
+        """Events with a lateness time before this one are late."""
+        settings = self.pattern.tables.settings[0]
+        return int(self.cursor.horizon if settings["buffer"] >= 0 else self.cursor.clock - settings["delay"])
 
     @property
     def next_due(self) -> int:
@@ -253,7 +261,7 @@ class IntervalKernel:
 
     def needed(self, events: IntervalEvents) -> Int32s:
         """The positions of the events that an open or later match may contain, or that may forbid such a match."""
-        horizon = self.cursor.clock - int(self.pattern.tables.settings["delay"][0])
+        horizon = self.horizon
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
         for variable in self._variables:
             positions = self._stored(variable)

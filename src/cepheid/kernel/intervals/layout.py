@@ -54,6 +54,8 @@ class Stores(NamedTuple):
     """(capacity,) LIST; JoinCursor.value_lists of them."""
     values: Records
     """(capacity,) VALUE: what each of these lists is of."""
+    recent: Ints
+    """(settings.buffer,) the greatest lateness times as a heap with the least on top; JoinCursor.recent of them."""
     buckets: Int32s
     """(a power of two,) a hash table: the number of a value's list plus 1, or 0. At most half of it is used."""
 
@@ -67,8 +69,8 @@ VALUE = np.dtype(
 )
 
 
-def new_stores(variables: int, capacity: int) -> Stores:
-    """Arrays with room for `capacity` places, and for one key."""
+def new_stores(variables: int, capacity: int, buffer: int) -> Stores:
+    """Arrays with room for `capacity` places, for one key, and for the lateness times of `buffer` events."""
     return Stores(
         by_start=np.zeros(capacity, np.int32),
         by_end=np.zeros(capacity, np.int32),
@@ -76,6 +78,7 @@ def new_stores(variables: int, capacity: int) -> Stores:
         by_value=np.zeros(0, np.int32),
         value_lists=np.zeros(0, LIST),
         values=np.zeros(0, VALUE),
+        recent=np.zeros(max(buffer, 0), np.int64),
         buckets=np.zeros(1, np.int32),
     )
 
@@ -181,6 +184,8 @@ class Scratch(NamedTuple):
 JOIN_CURSOR = integers(
     "event",  # the next event
     "clock",  # the latest end of an accepted event
+    "horizon",  # with a buffer: events before this lateness time are late
+    "recent",  # in Stores.recent
     "realtime",  # 1: matches are emitted at once
     "k_slack",  # 1: matches wait until the clock is after their end plus the delay; 0: until they are certain
     "matches",  # in OpenMatches
@@ -200,5 +205,5 @@ JOIN_CURSOR = integers(
 def new_join_cursor() -> JoinCursor:
     """A cursor before the first event."""
     cursor = np.zeros(1, JOIN_CURSOR).view(np.recarray)[0]
-    cursor.clock = BEGINNING
+    cursor.clock = cursor.horizon = BEGINNING
     return cursor

@@ -68,7 +68,7 @@ def arrive(
         lateness_time = events.end[position] if settings.by_end else events.start[position]
         if cursor.emitted >= len(emitted.rows):
             return JoinStatus.MORE_EMITTED
-        if lateness_time + settings.delay < cursor.clock:
+        if lateness_time < horizon_of(tables, cursor):
             emit_late(emitted, cursor)
             cursor.late += 1
             cursor.event += 1
@@ -87,14 +87,52 @@ def arrive(
         # From here on the event cannot be processed again: its own end may have moved the clock and made it late.
         if events.end[position] > cursor.clock and not settings.external_clock:
             cursor.clock = events.end[position]
+        if settings.buffer >= 0:
+            note_recent(stores, cursor, lateness_time, settings.buffer)
         if not add_matches(tables, events, stores, open_, emitted, scratch, cursor, kept):
             return JoinStatus.FAILED
         accept(tables, events, stores, open_, emitted, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
-        release(open_, emitted, cursor, cursor.clock - settings.delay)
+        release(open_, emitted, cursor, horizon_of(tables, cursor))
         cursor.event += 1
     return JoinStatus.DONE
+
+
+@inlined
+def horizon_of(tables: IntervalTables, cursor: JoinCursor) -> int:
+    """Events with a lateness time before this one are late."""
+    settings = tables.settings[0]
+    return int(cursor.horizon if settings.buffer >= 0 else cursor.clock - settings.delay)
+
+
+@kernel
+def note_recent(stores: Stores, cursor: JoinCursor, time: int, most: int) -> None:
+    """Notes the lateness time of an accepted event among the `most` greatest. One that is not among them any more is
+    the horizon, unless that is later.
+    """
+    heap, at = stores.recent, cursor.recent
+    if at < most:
+        cursor.recent += 1
+        while at > 0 and heap[(at - 1) // 2] > time:
+            heap[at] = heap[(at - 1) // 2]
+            at = (at - 1) // 2
+        heap[at] = time
+        return
+    if most == 0 or time <= heap[0]:
+        cursor.horizon = max(cursor.horizon, time)
+        return
+    cursor.horizon = max(cursor.horizon, heap[0])
+    at = 0
+    while 2 * at + 1 < most:
+        child = 2 * at + 1
+        if child + 1 < most and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= time:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = time
 
 
 @inlined

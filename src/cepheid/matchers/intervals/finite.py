@@ -15,7 +15,7 @@ from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.time import TIME_TYPE
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import Found
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
 from cepheid.matchers.intervals.rates import rates_in
 from cepheid.matchers.parts import GatheredPart, GatheredRows
 from cepheid.matchers.pattern_events import OwnEvents, events_of_each
@@ -95,8 +95,8 @@ def all_matches(plan: IntervalPlan, batch: Batch, may_start: int = 0) -> AllMatc
     """
     starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
     # In the order of their ends and with the longest duration as the delay, no event is late, and old events are
-    # forgotten soon.
-    batch = batch.take(pa.array(np.lexsort((starts, ends))))
+    # forgotten soon. Events that are equal in times and sequence are numbered in the order of their content.
+    batch = in_order_of_content(batch) if batch.sequence else batch.take(pa.array(np.lexsort((starts, ends))))
     longest = min(int((ends - starts).max(initial=0)), FREE)
     rates = rates_in(plan.variable_bits[: plan.positives], mask_of(batch))
     pattern = compile_intervals(plan, delay=longest, lateness=End.START, rates=rates, may_start=may_start)
