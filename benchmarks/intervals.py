@@ -1,19 +1,24 @@
-"""Interval patterns in process: an IntervalMatcher over events that arrive in the order of their ends, or out of order.
+"""Interval patterns in process: `detect` over tables, and an IntervalMatcher over events that arrive in the order of
+their ends, or out of order. Lifting and rows are included.
 
 python benchmarks/intervals.py [--rows 1000000]
 
-There are four types; an event comes every half second on average and lasts 1 to 4 seconds. Seconds are the processor
-time of the matcher's thread; DuckDB lifts the conditions in other threads, whose time is not included.
+The first table has the same events in both forms, with few matches; the second one has more matches than events, for
+matches per second. Times are processor time of all threads, the smallest of three rounds.
 
-The second table compares `detect` over a table with the same in SQL. Each window is ten times as long as the one
-before, and the share of B is chosen so that the number of matches is similar. The third table has the same window with
+In the third table an event comes every half second on average, lasts 1 to 4 seconds, and is of one of four types. The
+fourth table joins by equal values, of which there are more and more.
+
+The fifth table compares `detect` over a table with the same in SQL. Each window is ten times as long as the one
+before, and the share of B is chosen so that the number of matches is similar. The sixth table has the same window with
 more and more keys, whose events alternate.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +34,12 @@ NEGATED = "EVENT PAL((A a overlap B b) (!D d) before C c) WITHIN 20 seconds"
 LASTING = "EVENT PAL(A a, (!D d intersects_gap WHERE d.user = a.user), C c) RELATE a before c WITHIN 50 seconds"
 """The window has a hundred events, a quarter of them negated: many matches are open, and any may be forbidden."""
 EQUAL = "EVENT PAL((A a overlap B b) before C c) WHERE a.user = b.user WITHIN 20 seconds"
+FEW = "EVENT PAL((A a overlap B b) before C c) WITHIN 100 seconds"
+JOINED = "EVENT PAL((A a before B b) before C c) WHERE a.user = b.user AND b.user = c.user WITHIN {window} seconds"
 PIECE = 1 << 17
+ROUNDS = 3
+VALUES = (100, 1_000, 10_000)
+"""The values of an equality. Each window is as long as there are values, so the number of matches is similar."""
 WINDOWS = (10, 100, 1_000, 10_000)
 """In seconds, which is also the number of events in the window."""
 LONG = 20_000
@@ -57,30 +67,79 @@ def events(rows: int, *, disordered: float) -> pa.Table:
     )
 
 
-def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
-    """Million events per second, the number of rows, and the number of events held at the end."""
+Work: TypeAlias = Callable[[], int]
+"""Something measured; it returns a number of rows."""
+
+
+def live(query: str, table: pa.Table) -> Callable[[], Work]:
+    """Makes a matcher, which then processes the table in pieces."""
     pattern = interval_pattern(query).taxonomy("type")
-    # Lateness is by start: an event is at most 4 seconds long and arrives at most 4 seconds late.
-    warm, matcher = (
-        IntervalMatcher(pattern, table.schema, time=("start", "end"), lateness="8 seconds") for _ in range(2)
-    )
-    warm.process(table.slice(0, 1000))
-    pieces = [table.slice(start, PIECE) for start in range(0, len(table), PIECE)]
 
-    def work() -> int:
-        return sum(len(rows) for rows in [*map(matcher.process, pieces), matcher.finish()])
+    def made() -> Work:
+        # Lateness is by start: an event is at most 4 seconds long and arrives at most 4 seconds late.
+        matcher = IntervalMatcher(pattern, table.schema, time=("start", "end"), lateness="8 seconds")
+        pieces = [table.slice(start, PIECE) for start in range(0, len(table), PIECE)]
+        return lambda: sum(len(rows) for rows in [*map(matcher.process, pieces), matcher.finish()])
 
-    seconds, rows = timed(work, clock=time.thread_time)
-    return len(table) / seconds / 1e6, rows, matcher.counts.held
+    return made
 
 
-def with_few_b(rows: int, window: int) -> pa.Table:
-    """Events in the order of their ends, one per second on average, each 1 to 3 seconds long."""
+def tables(query: str, table: pa.Table) -> Callable[[], Work]:
+    """The same by `detect`."""
+    pattern = interval_pattern(query).taxonomy("type")
+    return lambda: lambda: len(detect(table, pattern, time=("start", "end")))
+
+
+def fastest(made: Callable[[], Work]) -> tuple[float, int]:
+    """The least seconds of processor time of several rounds, and the number of rows."""
+    made()()
+    return min(timed(made(), clock=time.process_time) for _ in range(ROUNDS))
+
+
+def both_forms(query: str, table: pa.Table, share: float) -> Iterator[tuple[Any, ...]]:
+    """A line for each form: million events and matches per second."""
+    forms = {"table": tables(query, table)} if not share else {}
+    forms |= {how: live(f"{query} CONSISTENCY {how}", table) for how in ("conservative", "earliest", "realtime")}
+    for form, made in forms.items():
+        seconds, rows = fastest(made)
+        yield f"{share:.0%}", form, len(table) / seconds / 1e6, rows / seconds / 1e6, rows
+
+
+def measured(query: str, table: pa.Table) -> tuple[Any, ...]:
+    """Million events per second, and the number of rows."""
+    seconds, rows = fastest(live(query, table))
+    return len(table) / seconds / 1e6, rows
+
+
+def by_values(rows: int, values: int) -> tuple[Any, ...]:
+    """Million events per second of a table and a matcher, and the number of matches."""
+    table = with_few_b(rows, values, b=1 / 3)
+    table = table.append_column("user", pa.array(np.random.default_rng(3).integers(0, values, rows)))
+    query = JOINED.format(window=values)
+    found, seconds = [], []
+    for made in (tables(query, table), live(query, table)):
+        spent, matches = fastest(made)
+        seconds.append(len(table) / spent / 1e6)
+        found.append(matches)
+    assert found[0] == found[1], found
+    return values, *seconds, found[0]
+
+
+def shared_events(rows: int, *, disordered: float) -> pa.Table:
+    """The events of the first table: about one match for every twelve."""
+    return with_few_b(rows, 100, disordered=disordered)
+
+
+def with_few_b(rows: int, window: int, *, b: float | None = None, disordered: float = 0.0) -> pa.Table:
+    """Events in the order of their ends, one per second on average, each 1 to 3 seconds long. The share `disordered` of
+    them arrives up to 4 seconds late. The share of B is `b`, or such that the number of matches is similar.
+    """
     random = np.random.default_rng(1)
     start = np.cumsum(random.exponential(SECOND, rows)).astype(np.int64)
     end = start + random.integers(SECOND, 3 * SECOND, rows)
-    order = np.argsort(end, kind="stable")
-    b = min(2 * MATCHES / window, 1 / 3)
+    late = np.where(random.random(rows) < disordered, random.integers(0, 4 * SECOND, rows), 0) if disordered else 0
+    order = np.argsort(end + late, kind="stable")
+    b = min(2 * MATCHES / window, 1 / 3) if b is None else b
     times = pa.timestamp("us", "UTC")
     return pa.table(
         {
@@ -119,20 +178,22 @@ def of_keys(table: pa.Table, keys: int) -> float:
 def main() -> None:
     rows = rows_wanted("Interval patterns in process", default=1_000_000)
     print(machine())
-    lines: list[tuple[Any, ...]] = []
-    for share in (0.0, 0.45):
+    forms = ("out of order", "form", "M events/s", "M matches/s", "rows")
+    shares = (0.0, 0.45)
+    lines = [line for share in shares for line in both_forms(FEW, shared_events(rows, disordered=share), share)]
+    print_table(f"A overlap B before C, {rows:,} events with few matches", forms, lines)
+    lines = [line for share in shares for line in both_forms(QUERY, events(rows, disordered=share), share)]
+    print_table(f"A overlap B before C, {rows:,} events with many matches", forms, lines)
+    lines = []
+    for share in shares:
         table = events(rows, disordered=share)
-        for what, query in (
-            ("overlap, before", QUERY),
-            ("with a negation", NEGATED),
-            ("with one of many open", LASTING),
-            ("with an equality", EQUAL),
-        ):
-            for consistency in ("conservative", "earliest", "realtime"):
+        for what, query in (("with a negation", NEGATED), ("with one of many open", LASTING), ("five values", EQUAL)):
+            for consistency in ("conservative", "realtime"):
                 found = measured(f"{query} CONSISTENCY {consistency}", table)
                 lines.append((what, f"{share:.0%}", consistency, *found))
-    head = ("pattern", "out of order", "consistency", "M events/s", "rows emitted", "held in the end")
-    print_table(f"{rows:,} events", head, lines)
+    print_table(f"{rows:,} events", ("pattern", "out of order", "consistency", "M events/s", "rows"), lines)
+    lines = [by_values(rows, values) for values in VALUES]
+    print_table("A before B before C of one user", ("users", "table, M events/s", "live", "matches"), lines)
     beside = [(window, *beside_sql(with_few_b(rows, window), window)) for window in WINDOWS]
     title = f"A overlap B before C in a table of {rows:,} events, M events/s"
     print_table(title, ("events in the window", "detect", "SQL in DuckDB", "matches"), beside)

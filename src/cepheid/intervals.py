@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, cast
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from cepheid.matchers.counts import IntervalMatcherCounts
     from cepheid.matchers.intervals.service import IntervalServiceMatcher
     from cepheid.plan.intervals.plan import IntervalPlan
+
+MOST_BUFFERED = 100_000_000
+"""The most events of a lateness; each takes eight bytes."""
 
 __all__ = [
     "IntervalMatcher",
@@ -59,6 +63,7 @@ class IntervalMatcher:
         lateness: str | timedelta | None,
         late_by: Literal["start", "end"] = "start",
         key: str | Sequence[str] | None = None,
+        sequence: str | Sequence[str] | None = None,
         columns: str | Sequence[str] | None = None,
         measures: Mapping[str, str] | Mapping[str, Mapping[str, str]] | None = None,
         limits: Limits | None = None,
@@ -73,8 +78,9 @@ class IntervalMatcher:
                 are given by name, as in `detect`. Each has its own consistency.
             schema: The events' columns: a pyarrow schema, or a table of any kind that `process` takes.
             time: The columns in which events start and end, as in ("start", "end").
-            lateness: How far before the clock an event may be without being late. None: no event is late, and nothing
-                is final or forgotten before `finish`.
+            lateness: How far before the clock an event may be without being late. As "500 events": so many of the
+                latest events are not late; an event is if more than 500 that were not late start (with `late_by="end"`
+                end) after it. None: no event is late, and nothing is final or forgotten before `finish`.
             late_by: The time of an event that is compared with the clock.
             event_id: The column that identifies an event. Then a row whose end is NULL opens an event, and a later row
                 with the same id closes it. An opening row is late by its start, a closing row by its end.
@@ -102,6 +108,7 @@ class IntervalMatcher:
             time=time,
             event_id=event_id,
             key=key,
+            sequence=sequence,
             columns=columns,
             measures=measures,
             limits=limits,
@@ -113,17 +120,19 @@ class IntervalMatcher:
         known = schema if isinstance(schema, pa.Schema) else arrow_table(schema).schema
         if late_by not in ("start", "end"):
             raise SchemaError(f"late_by is 'start' or 'end', got {late_by!r}")
-        length = None if lateness is None else _length(lateness)
+        buffer = _number_of_events(lateness)
+        length = None if lateness is None or buffer is not None else _length(lateness)
+        if buffer is not None and event_id is not None:
+            raise SchemaError("lateness: with event_id it is a length of time")
         if open_for is not None and event_id is None:
             raise SchemaError("open_for: events are open only where rows open them: name their id with event_id=…")
-        if event_id is not None and len(request.patterns) > 1:
-            raise SchemaError("event_id: it is for one pattern; make a matcher for each of several")
         if event_id is not None and limits is not None and limits.on_limit == "drop":
             raise SchemaError("limits: on_limit='drop' is not possible with event_id; a limit is an error there")
         options = ServiceOptions(
             known,
             length,
             late_by,
+            buffer=buffer,
             open_for=None if open_for is None else _length(open_for, "open_for"),
             changes=None if changes is None else _changes(changes, event_id, known),
             drops=nulls == "drop",
@@ -231,6 +240,17 @@ def _changes(changes: object, event_id: str | None, columns: pa.Schema) -> str:
     if not is_string(columns.field(changes).type):
         raise SchemaError(f"changes: the column {changes!r} is of texts, not {columns.field(changes).type}")
     return changes
+
+
+def _number_of_events(lateness: object) -> int | None:
+    """The number in a text such as "500 events"; None if it is something else."""
+    found = re.fullmatch(r"\s*([\d_,]+)\s*events?\s*", lateness) if isinstance(lateness, str) else None
+    if found is None:
+        return None
+    count = int(found[1].replace(",", "").replace("_", "") or -1)
+    if not 0 <= count <= MOST_BUFFERED:
+        raise SchemaError(f"lateness: a number of events is at most {MOST_BUFFERED:,}, got {shown(lateness)}")
+    return count
 
 
 def _length(length: str | timedelta, argument: str = "lateness") -> timedelta:

@@ -111,11 +111,11 @@ def test_contexts_of_occurrences_take_the_order_of_rows() -> None:
 
 
 def test_where_there_is_no_order_of_rows() -> None:
-    """A matcher gets events in calls, and intervals have no sequence."""
+    """A matcher gets events in calls, and the order of rows does not identify intervals."""
     events = table([(0, 0, 1)])
     with pytest.raises(SchemaError, match="sequence: ROW_ORDER is for whole tables; a matcher gets events in calls"):
         Matcher(PAIR, events, time="at", sequence=ROW_ORDER)  # type: ignore[arg-type]
-    with pytest.raises(SchemaError, match="sequence: intervals have no sequence"):
+    with pytest.raises(SchemaError, match="sequence: the order of rows does not identify intervals"):
         detect(events, interval_pattern("EVENT PAL(A a)").taxonomy("k"), time=("at", "at"), sequence=ROW_ORDER)
 
 

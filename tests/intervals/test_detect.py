@@ -33,13 +33,11 @@ OF_OTHERS: list[tuple[dict[str, Any], str]] = [
     ({"time": ("begins", "ends", "ends")}, MISSING + "('begins', 'ends', 'ends')"),
     ({"time": ("begins", 5)}, MISSING + "('begins', 5)"),
     ({"time": ("begins", "over")}, "time: no column named 'over'"),
-    ({"sequence": "id"}, "sequence: intervals have no sequence, as their times and contents order intervals; leave"),
     (
         {"measures": {"n": "sum(a.id)"}},
         "sum(…) looks over several events, and here each variable is one (measure 'n', column 1)",
     ),
     ({"outputs": "timeouts"}, "outputs: intervals have no timeouts; ask for 'matches', 'late' or both"),
-    ({"as_of": "2024-01-01"}, "as_of: intervals have no as_of, as matches in finite input are those of all events"),
     (
         {"limits": Limits(max_partial_matches=5)},
         "limits: intervals have no max_partial_matches, as matches are joined anew with each event; leave it out",
@@ -56,7 +54,7 @@ def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> Non
 
 def test_all_that_does_not_fit_is_reported_at_once() -> None:
     """All problems are reported together, also for other patterns that are given arguments of intervals."""
-    assert len(refused(time="at", sequence="id", outputs="timeouts").splitlines()) == 3
+    assert len(refused(time="at", limits=Limits(max_partial_matches=5), outputs="timeouts").splitlines()) == 3
     assert refused(STAGE, **NAMES) == (
         "time: events of a Pattern have one time: name its column, got ('begins', 'ends')"
     )

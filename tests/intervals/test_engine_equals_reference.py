@@ -44,6 +44,7 @@ def planned(pattern: IntervalPattern, events: pa.Table) -> IntervalPlan:
     switches=st.dictionaries(st.integers(0, 8), st.sampled_from(Consistency), max_size=2),
     cuts=st.lists(st.integers(1, 8), max_size=2),
     restoring=st.booleans(),
+    buffer=st.sampled_from([None, None, 0, 1, 2, 5]),
 )
 def test_logs_are_those_of_the_definition(  # noqa: PLR0917 - drawn by Hypothesis
     pattern: IntervalPattern,
@@ -53,10 +54,14 @@ def test_logs_are_those_of_the_definition(  # noqa: PLR0917 - drawn by Hypothesi
     switches: dict[int, Consistency],
     cuts: list[int],
     restoring: bool,  # noqa: FBT001
+    buffer: int | None,
 ) -> None:
-    """Each step of the log is the same, also when the matcher forgets or is restored in between."""
+    """Each step of the log is the same, also when the matcher forgets or is restored in between, and if lateness is a
+    number of events.
+    """
     plan = planned(pattern, events)
-    compiled = compile_intervals(plan, delay=None if delay is None else delay * SECOND, lateness=lateness)
+    most = None if delay is None or buffer is not None else delay * SECOND
+    compiled = compile_intervals(plan, delay=most, lateness=lateness, buffer=buffer)
     got = log_of(
         compiled,
         batch_of(plan, events),
@@ -74,6 +79,7 @@ def test_logs_are_those_of_the_definition(  # noqa: PLR0917 - drawn by Hypothesi
             lateness=lateness,
             consistency=pattern.consistency,
             switches=switches,
+            buffer=buffer,
         )
     )
     assert same_steps(got, expected), f"{pattern}\n{events.to_pylist()}\ngot {got}\nexpected {expected}"

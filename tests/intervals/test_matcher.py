@@ -340,3 +340,30 @@ def test_variables_of_any_name() -> None:
     again.restore(live.snapshot())
     (row,) = again.process(table([("B", 5, 6, "b1", "u")])).to_pylist()
     assert (row["order"]["id"], row["end"]["id"]) == ("a1", "b1")
+
+
+def test_lateness_as_a_number_of_events() -> None:
+    """Events that more events have overtaken are late, and are counted; a snapshot continues with the same."""
+    rows = [("A", i, i, f"a{i}") for i in (1, 5, 3, 7, 2, 6, 4)]
+    pattern = "EVENT PAL(A a) WITHIN 1 hour CONSISTENCY conservative"
+    live = matcher(pattern, "2 events")
+    found = [one for row in rows[:4] for one in shown(live.process(table([row])))]
+    restored = matcher(pattern, "2 events")
+    restored.restore(live.snapshot())
+    found += [one for row in rows[4:] for one in shown(restored.process(table([row])))]
+    assert found == ["+a1", "a2 late", "+a3", "a4 late"]
+    assert restored.counts.late == 2
+    assert shown(restored.finish()) == ["+a5", "+a6", "+a7"]
+
+
+def test_a_number_of_events_is_not_a_length_of_time() -> None:
+    """Time makes nothing certain there, a number has its limit, and the state of another lateness is refused."""
+    live = matcher(lateness="3 events")
+    with pytest.raises(SchemaError, match="lateness is a number of events, so only events make something certain"):
+        live.advance_time("2024-01-01T00:00:00+00:00")
+    with pytest.raises(SchemaError, match=r"lateness: a number of events is at most 100,000,000, got str"):
+        matcher(lateness="1,000,000,000 events")
+    with pytest.raises(SchemaError, match="lateness: with event_id it is a length of time"):
+        matcher(lateness="3 events", event_id="id")
+    with pytest.raises(SnapshotError):
+        matcher(lateness="4 events").restore(live.snapshot())

@@ -50,7 +50,7 @@ def drawn(count: int) -> tuple[st.SearchStrategy[list[float]], st.SearchStrategy
 @given(*drawn(5))
 def test_no_order_of_few_variables_is_cheaper(rates: list[float], equalities: Equalities) -> None:
     """With few variables, all orders that begin with a given variable are compared."""
-    found = join_order(chain(5, equalities), {f"T{i}": rate for i, rate in enumerate(rates)})
+    found = join_order(chain(5, equalities), rates)
     for first, (order, reported) in enumerate(zip(found.orders, found.costs, strict=True)):
         assert order[0] == first
         assert reported == pytest.approx(cost(order, rates, equalities))
@@ -63,7 +63,7 @@ def test_no_order_of_few_variables_is_cheaper(rates: list[float], equalities: Eq
 def test_each_next_one_of_many_variables_is_the_cheapest(rates: list[float], equalities: Equalities) -> None:
     """With many variables, comparing all orders would take too long."""
     count = len(rates)
-    found = join_order(chain(count, equalities), {f"T{i}": rate for i, rate in enumerate(rates)})
+    found = join_order(chain(count, equalities), rates)
     for order, reported in zip(found.orders, found.costs, strict=True):
         assert sorted(order) == list(range(count))
         assert reported == pytest.approx(cost(order, rates, equalities))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.intervals.events import EVENTS, NAMES, PAPER, interval_pattern, table
+from tests.intervals.events import EVENTS, NAMES, PAPER, Row, interval_pattern, table
 
 from cepheid.errors import CepheidWarning, PatternError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher
@@ -107,5 +110,56 @@ def test_faults_and_warnings_name_the_pattern() -> None:
         IntervalMatcher(
             {"long": interval_pattern("EVENT PAL(A a overlap B b)")}, table(EVENTS), lateness="1 s", **NAMES
         )
-    with pytest.raises(SchemaError, match="event_id: it is for one pattern; make a matcher for each of several"):
-        several(event_id="id")
+    with pytest.raises(SchemaError, match="event_id: no column named 'number'"):
+        several(event_id="number")
+
+
+CHANGES: list[tuple[str, Row]] = [
+    ("insertion", ("A", 0, None, "a1")),
+    ("insertion", ("B", 3, 8, "b1")),
+    ("insertion", (None, None, 5, "a1")),
+    ("insertion", ("C", 9, None, "c1")),
+    ("insertion", ("B", None, 4, "b1")),
+    ("retraction", (None, None, None, "c1")),
+    ("insertion", ("A", 20, 21, "a2")),
+    ("insertion", ("A", 6, 7, "a3")),
+]
+
+
+def test_patterns_read_opened_and_revised_events_alike() -> None:
+    """Each pattern emits what it emits alone; rows are counted once, and an id is in use as long as one needs it."""
+    starts = interval_pattern("EVENT PAL((A a overlap B b) before C c) WITHIN 10 seconds OF STARTS REALTIME 1")
+    patterns = {"starts": starts, "pair": PATTERNS["pair"]}
+    schema = table(EVENTS).append_column("change", pa.array(["insertion"] * len(EVENTS))).schema
+    options = NAMES | {"event_id": "id", "changes": "change", "open_for": "1 hour", "lateness": "8 seconds"}
+    together = IntervalMatcher(patterns, schema, **options)
+    alone = {name: IntervalMatcher(one.named(name), schema, **options) for name, one in patterns.items()}
+    made: list[Any] = []
+    for number, (change, row) in enumerate(CHANGES):
+        if number == 4:
+            other = IntervalMatcher(patterns, schema, **options)
+            other.restore(together.snapshot())
+            together = other
+        given = table([row]).append_column("change", pa.array([change]))
+        rows = together.process(given).to_pylist()
+        for name, one in alone.items():
+            own = one.process(given)
+            assert [
+                {key: row[key] for key in own.schema.names} for row in rows if row["pattern"] == name
+            ] == own.to_pylist()
+        made += rows
+    assert {"insertion", "retraction", "late"} <= {row["kind"] for row in made}
+    assert together.counts.events == len(CHANGES)
+    assert together.counts.late == 2
+    reusing = IntervalMatcher(
+        {
+            "one": interval_pattern("EVENT PAL(B b) WITHIN 1 second"),
+            "both": interval_pattern("EVENT PAL(A a before B b) WITHIN 1 hour"),
+        },
+        table(EVENTS),
+        **(options | {"changes": None, "nulls": "drop"}),
+    )
+    reusing.process(table([("A", 0, 1, "x"), ("C", 100, 101, "y")]))
+    reusing.snapshot()
+    assert reusing.process(table([("B", 102, 103, "x"), ("B", 102, 103, "z")]))["pattern"].to_pylist() == []
+    assert reusing.counts.repeated == 1

@@ -46,6 +46,11 @@ def test_matches_are_those_in_process(spark: SparkSession) -> None:
     assert found.columns == expected.schema.names
     by_id = [("match_id", "ascending")]
     assert found.toArrow().sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
+    ended = interval_pattern("EVENT PAL(A a overlap B b, !D d) WITHIN 20 seconds")
+    options: dict[str, Any] = {"key": "user", "as_of": "1970-01-01T00:00:50Z", "sequence": "id DESC"} | NAMES
+    expected = detect(events(), ended, **options)
+    assert 0 < len(expected) < len(detect(events(), ended, key="user", **NAMES))
+    assert detect(frame, ended, **options).toArrow().sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
     with pytest.warns(CepheidWarning, match="no key: all events are one sequence"):
         detect(frame, IntervalPattern.pal(a="A").taxonomy("kind"), **NAMES)
 

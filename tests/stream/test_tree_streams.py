@@ -68,7 +68,7 @@ def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
     ]
     given = [*shuffled(rows, 4, 8, 5, 5), [(-1, "Z", "end", 900, 900)]]
     patterns = {"sure": PAIR, "now": PAIR.emitting("realtime")}
-    options = INTERVALS
+    options = INTERVALS | {"sequence": "id"}
     found = detected(streams, [spans(batch) for batch in given], tmp_path, patterns, lateness="12 seconds", **options)
     net: dict[str, Counter[str]] = {"sure": Counter(), "now": Counter()}
     so_far: list[Any] = []
@@ -145,8 +145,7 @@ def test_problems(streams: SparkSession, tmp_path: Path) -> None:
             detect(events, pattern, **options)
         return str(caught.value)
 
-    assert message(SchemaError, PAIR, **INTERVALS | {"time": "id"}, outputs=["timeouts"], sequence="id") == (
-        "sequence: intervals have no sequence, as their times and contents order intervals; leave it out\n"
+    assert message(SchemaError, PAIR, **INTERVALS | {"time": "id"}, outputs=["timeouts"]) == (
         "outputs: intervals have no timeouts; ask for 'matches', 'late' or both\n"
         "time: name the columns in which events start and end, as in time=('start', 'end'), got 'id'"
     )

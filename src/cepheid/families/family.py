@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
@@ -88,10 +88,14 @@ class ServiceOptions:
     """The column that says what rows do, where they revise and withdraw events."""
     drops: bool = False
     """Whether rows and events that cannot be used are dropped there and counted; otherwise they are an error."""
+    is_held: Callable[[bytes], bool] | None = None
+    """With several patterns, where rows open and close events: whether one of them needs the event with this id."""
     frequencies: Mapping[str, float] | None = None
     """Event type → the number of its events, in any unit."""
     time_resolution: str | None = None
     """How event times are cut. A snapshot fits only where they are cut in the same way."""
+    buffer: int | None = None
+    """For intervals: how many of the latest events are not late, in place of a lateness."""
 
 
 class Family(Protocol):
@@ -182,6 +186,10 @@ class Family(Protocol):
 
     def never_certain(self, plan: Any, late_by: LateBy) -> list[Problem]:  # noqa: ARG002
         """Why no match would ever be certain on unbounded input; empty if matches may be."""
+        return []
+
+    def never_certain_as_of(self, plan: Any) -> list[Problem]:  # noqa: ARG002
+        """Why no match would be certain at any time at which finite input ends; empty if matches may be."""
         return []
 
     def document(self, pattern: Any) -> dict[str, Value]:

@@ -48,8 +48,6 @@ class Intervals(Family):
     last_columns = ("event",)
     lacks: Mapping[str, str] = MappingProxyType(
         {
-            "sequence": "their times and contents order intervals",
-            "as_of": "matches in finite input are those of all events",
             "max_partial_matches": "matches are joined anew with each event",
         }
     )
@@ -102,6 +100,11 @@ class Intervals(Family):
 
         return never_certain(plan.pattern, End(late_by), f"give {plan.schema.time!r} the watermark")
 
+    def never_certain_as_of(self, plan: IntervalPlan) -> list[Problem]:
+        from cepheid.plan.intervals.growth import never_certain
+
+        return never_certain(plan.pattern, End.END, None)
+
     def explain(self, pattern: IntervalPattern, plan: IntervalPlan | None) -> Explanation:
         from cepheid.plan.intervals.explain import explain_interval_pattern, explain_intervals, join_diagram
         from cepheid.plan.intervals.slices import slices_text
@@ -136,8 +139,7 @@ class Intervals(Family):
     def finite(self, compiled: CompiledIntervalPlans, until: int | None) -> FiniteMatcher:
         from cepheid.matchers.gathered import GatheredMatcher
 
-        assert until is None, "as_of is refused"
-        return GatheredMatcher(self.parts(compiled))
+        return GatheredMatcher(self.parts(compiled), until=until)
 
     def parts(self, compiled: CompiledIntervalPlans) -> Sequence[GatheredPart]:
         from cepheid.matchers.intervals.finite import parts_of_intervals
@@ -147,8 +149,7 @@ class Intervals(Family):
     def sliced(self, compiled: CompiledIntervalPlans, width: int, until: int | None) -> FiniteMatcher:
         from cepheid.matchers.gathered import GatheredMatcher
 
-        assert until is None, "as_of is refused"
-        return GatheredMatcher(self.parts(compiled), width=width)
+        return GatheredMatcher(self.parts(compiled), width=width, until=until)
 
     def time_slices(self, plans: IntervalPlans, *, settled: bool = False) -> TimeSlices | str:
         from cepheid.plan.intervals.slices import slices_of_all
@@ -203,6 +204,7 @@ class Intervals(Family):
                 open_for=options.open_for,
                 changes=options.changes,
                 drops=options.drops,
+                is_held=options.is_held,
                 frequencies=options.frequencies,
                 columns=options.columns,
                 zone=zone,
@@ -212,6 +214,7 @@ class Intervals(Family):
             plan,
             options.lateness,
             End(options.late_by),
+            buffer=options.buffer,
             frequencies=options.frequencies,
             columns=options.columns,
             zone=zone,

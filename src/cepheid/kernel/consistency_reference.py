@@ -4,7 +4,8 @@ It only needs a function `matches`, which returns all matches of the events acce
 match. So it serves every kind of pattern whose events are accepted one by one.
 
 The lateness time of an event is its start or its end, as `lateness` says. An event is late if its lateness time is more
-than the delay before the clock.
+than the delay before the clock. With a buffer it is late if it is before those of so many accepted events, and of one
+more.
 """
 
 from __future__ import annotations
@@ -56,15 +57,17 @@ def emission_log(
     lateness: End,
     consistency: Consistency,
     switches: Mapping[int, Consistency] | None = None,
+    buffer: int | None = None,
 ) -> Iterator[LogEntry]:
     """Yields what is emitted, in order.
 
     `matches` is called with the positions of the accepted events and the clock. The clock is the latest end of an
     accepted event; at the end of the stream it is NEVER. `switches` maps the position of an arrival to the consistency
-    that holds from this arrival on.
+    that holds from this arrival on. With a `buffer`, the delay has no meaning.
     """
     accepted: list[int] = []
-    clock = ALWAYS
+    clock = horizon = ALWAYS
+    times: list[int] = []
     now: Mapping[M, Life] = {}
     out: dict[M, None] = {}
     for position, arrival in enumerate(arrivals):
@@ -73,16 +76,18 @@ def emission_log(
             if consistency is Consistency.REALTIME:
                 yield from _inserted("switch", position, now, out)
         lateness_time = arrival.start if lateness is End.START else arrival.end
-        if lateness_time + delay < clock:
+        if lateness_time < horizon:
             yield LogEntry("arrive", position, "late", position)
             continue
         accepted.append(position)
         clock = max(clock, arrival.end)
+        times = sorted([*times, lateness_time])
+        horizon = clock - delay if buffer is None else times[-buffer - 1] if len(times) > buffer else ALWAYS
         now = matches(accepted, clock)
         for match in [match for match in out if match not in now]:
             del out[match]
             yield LogEntry("arrive", position, "-", match)
-        certain = {m: life for m, life in now.items() if may_be_emitted(life, clock - delay, consistency)}
+        certain = {m: life for m, life in now.items() if may_be_emitted(life, horizon, consistency)}
         yield from _inserted("arrive", position, certain, out)
     now = matches(accepted, NEVER)
     for match in [match for match in out if match not in now]:

@@ -20,6 +20,9 @@ MATCHER_COUNTS = (
 LIVE_COUNTS = (*MATCHER_COUNTS, "late")
 """The counts of a matcher for unbounded input."""
 
+READ_COUNTS = frozenset({"events", "null_keys", "null_times", "null_ids", "reversed", "repeated", "unclosed"})
+"""The counts of events read, which matchers of the same events have alike."""
+
 C = TypeVar("C", bound="ReadCounts")
 
 

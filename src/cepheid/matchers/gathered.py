@@ -19,9 +19,11 @@ from cepheid.matchers.sliced import owned
 class GatheredMatcher:
     """A FiniteMatcher that stores the events of all keys, and finds the patterns when the input ends."""
 
-    def __init__(self, parts: Sequence[GatheredPart], *, width: int | None = None) -> None:
-        """`width`: keys are divided into time slices of this width in microseconds, as in a SlicedMatcher."""
-        self._parts, self._width = parts, width
+    def __init__(self, parts: Sequence[GatheredPart], *, width: int | None = None, until: int | None = None) -> None:
+        """`width`: keys are divided into time slices of this width in microseconds, as in a SlicedMatcher. `until`: the
+        time, in microseconds, at which the input ends; None: it is complete.
+        """
+        self._parts, self._width, self._until = parts, width, until
         self._batches: list[Batch] = []
         self._counts = Counter(dict.fromkeys(MATCHER_COUNTS, 0))
 
@@ -52,7 +54,9 @@ class GatheredMatcher:
         return rows
 
     def _found_by(self, part: GatheredPart, events: Batch) -> GatheredRows:
-        return part.in_all(events) if self._width is None else part.in_slice(events, owned(events, self._width))
+        if self._width is None:
+            return part.in_all(events, self._until)
+        return part.in_slice(events, owned(events, self._width), self._until)
 
     @property
     def counts(self) -> dict[str, int]:

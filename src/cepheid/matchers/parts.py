@@ -76,15 +76,17 @@ class GatheredPart:
     """How keys are divided into time slices; None: not at all."""
     may_start: int
     """The bit that marks the events of a slice that may be first in a match."""
-    find: Callable[[Batch, int], GatheredRows]
-    """The rows in these events. If a bit is given, only those whose first event has it."""
+    find: Callable[[Batch, int, int | None], GatheredRows]
+    """The rows in these events. If a bit is given, only those whose first event has it. If a time is given, in
+    microseconds, the input ends then, and only those that no later event could forbid.
+    """
 
-    def in_all(self, events: Batch) -> GatheredRows:
-        return self.find(events, 0)
+    def in_all(self, events: Batch, until: int | None = None) -> GatheredRows:
+        return self.find(events, 0, until)
 
-    def in_slice(self, events: Batch, may_start: Flags) -> GatheredRows:
+    def in_slice(self, events: Batch, may_start: Flags, until: int | None = None) -> GatheredRows:
         """The rows in the events of a slice and its neighbours, that start with one of these."""
-        return self.find(with_bits(events, np.where(may_start, self.may_start, 0)), self.may_start)
+        return self.find(with_bits(events, np.where(may_start, self.may_start, 0)), self.may_start, until)
 
 
 Part: TypeAlias = OrderedPart | GatheredPart

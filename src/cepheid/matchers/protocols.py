@@ -357,6 +357,9 @@ class RowsMatcher(Protocol):
             EventError: a row cannot be used, or an event is open for too long.
         """
 
+    def holds(self, name: bytes) -> bool:
+        """Whether the event with this id is needed."""
+
 
 class ServiceMatcher(Protocol):
     """Finds one pattern in tables of events that the user's own service passes. Only the caller has a clock.

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, VALUE_PREFIX, Batch
+from cepheid.events.direction import SEQUENCE_PREFIX, Direction
 from cepheid.events.identity import DIGEST_SIZE, canonical_parts
+from cepheid.events.order import ranked
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.intervals.layout import (
@@ -25,7 +27,7 @@ from cepheid.kernel.intervals.layout import (
 from cepheid.output import common
 from cepheid.output.common import MATCH, event_structs, event_type
 from cepheid.output.events import Taken, events_column, events_field
-from cepheid.output.ids import Identities, Ids, Members, hex_ids, identified, purpose
+from cepheid.output.ids import Hashes, Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.output.typed import as_typed
 from cepheid.plan.conditions.script import StageValue
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -33,11 +35,12 @@ from cepheid.plan.lifted import Slot
 from cepheid.plan.reserved import LEADING, PATTERN
 
 KINDS = {
+    RETRACTION: common.RETRACTION,
     LATE: common.LATE,
     INSERTION: common.INSERTION,
-    RETRACTION: common.RETRACTION,
     COMPLETION: common.COMPLETION,
 }
+"""Their numbers ascend."""
 
 
 def row_schema(plan: IntervalPlan) -> pa.Schema:
@@ -79,7 +82,7 @@ def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.
     """
     at = insertions.schema.names.index("detected_at")
     known = insertions.set_column(at, insertions.schema.field(at), insertions.column("match_end"))
-    known = known.set_column(0, known.schema.field(0), pa.array([MATCH] * len(known), pa.string()))
+    known = known.set_column(0, known.schema.field(0), pa.repeat(pa.scalar(MATCH, pa.string()), len(known)))
     if plan.outputs is not None and "matches" not in plan.outputs:
         known = known.slice(0, 0)
     return known.select([*_finite_columns(plan, named=named)])
@@ -91,12 +94,15 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
     """
     schema, count = row_schema(plan), len(emitted.event)
     late = emitted.sign == LATE
-    variables = [place[np.where(late, emitted.event, emitted.match[:, v])] for v in range(plan.positives)]
-    first = place[np.where(late, emitted.event, emitted.match[:, 0])]
+    positions = emitted.match.T
+    if late.any():
+        positions = np.where(late, emitted.event, positions)
+    variables = [place[one] for one in positions]
+    first = variables[0]
     known = identified(ids, canonical_parts([*identity(plan, events), events.column(ORDINAL)], len(events)))
     columns = [
-        pa.array([KINDS[sign] for sign in emitted.sign.tolist()], pa.string()),
-        pa.array([plan.pattern.name] * count, pa.string()),
+        _kinds(emitted.sign),
+        pa.repeat(pa.scalar(plan.pattern.name, pa.string()), count),
         _match_ids(plan, known, late, first, variables),
         *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
         _times(emitted.start, late),
@@ -113,6 +119,13 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(typed, schema=schema)])
 
 
+def _kinds(signs: npt.NDArray[np.int64]) -> pa.Array:
+    if (signs == INSERTION).all():
+        return pa.repeat(pa.scalar(common.INSERTION, pa.string()), len(signs))
+    names = pa.array(KINDS.values(), pa.string())
+    return names.take(pa.array(np.searchsorted([*KINDS], signs)))
+
+
 def _variables(plan: IntervalPlan) -> list[str]:
     """The variables of a match."""
     return [positive.variable for positive in plan.pattern.positives]
@@ -127,9 +140,9 @@ def _slot(slot: Slot, variables: Sequence[Int32s], events: Batch, absent: npt.ND
 def _taken(
     plan: IntervalPlan, late: npt.NDArray[np.bool_], first: Int32s, variables: npt.NDArray[np.int32], events: Batch
 ) -> Taken:
-    """The events of the matches, in the order of their starts and ends; of a late event itself."""
-    starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
-    order = np.lexsort((ends[variables], starts[variables]), axis=0)
+    """The events of the matches, in the order of their starts, their ends and the sequence; of a late event itself."""
+    times = [events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END)]
+    order = np.lexsort([rank[variables] for rank in (*reversed(_ranks(events)), *reversed(times))], axis=0)
     places = np.where(late, first, np.take_along_axis(variables, order, axis=0)).T
     there = ~late[:, None] | (np.arange(plan.positives) == 0)
     stage = pa.array(order.T[there], mask=np.broadcast_to(late[:, None], there.shape)[there])
@@ -138,23 +151,33 @@ def _taken(
     return Taken(np.cumsum(there.sum(axis=1)), places[there].astype(np.int32), names, only)
 
 
+def _ranks(events: Batch) -> list[npt.NDArray[np.int64]]:
+    """For each column of the sequence, numbers that sort as it does."""
+    names = [name for name in events.data.schema.names if name.startswith(SEQUENCE_PREFIX)]
+    leaves = [leaf for name in names for leaf in ranked(events.column(name), Direction.of(name))]
+    return [pc.rank(leaf, tiebreaker="dense").to_numpy().astype(np.int64) for leaf in leaves]
+
+
 def _times(times: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
     return pa.array(times, pa.int64(), mask=absent).cast(TIME_TYPE)
 
 
 def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArray[np.bool_]) -> pa.Array:
-    return event_structs(event_type(plan), plan.columns, events, rows, absent=absent)
+    type_ = event_type(plan)
+    if absent.all():
+        return pa.nulls(len(rows), type_)
+    return event_structs(type_, plan.columns, events, rows, absent=absent)
 
 
 def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
     """The columns that identify an event, together with an ordinal among equal events: its key, its times and its
-    chosen columns. If a column identifies events, it alone does.
+    sequence or, without one, its chosen columns. If a column identifies events, it alone does.
     """
     if plan.schema.event_id is not None:
         return [events.column(EVENT_ID)]
     known = *plan.schema.key, *plan.schema.times
     chosen = [events.column(EVENT_PREFIX + name) for name in plan.columns if name not in known]
-    return [*events.keys, events.column(TIME), events.column(END), *chosen]
+    return [*events.keys, events.column(TIME), events.column(END), *(events.sequence or chosen)]
 
 
 def _match_ids(
@@ -163,9 +186,16 @@ def _match_ids(
     """The ids of matches and late events. That of a match is a hash of the pattern's name and each variable's event,
     that of a late event a hash of the name and the event. An insertion and its retraction have the same id.
     """
+    if not late.any():
+        return hex_ids(_hashes(plan, known, "interval", variables))
     found = np.zeros((len(late), DIGEST_SIZE), np.uint8)
-    for what, about, positions in (("late interval", late, [first]), ("interval", ~late, variables)):
-        events = np.stack([position[about] for position in positions], axis=1)
-        ends = np.arange(1, len(events) + 1) * events.shape[1]
-        found[about] = known.hashes(Members(events.ravel(), ends), purpose(plan.pattern.name, what))
+    found[late] = _hashes(plan, known, "late interval", [first[late]])
+    found[~late] = _hashes(plan, known, "interval", [position[~late] for position in variables])
     return hex_ids(found)
+
+
+def _hashes(plan: IntervalPlan, known: Identities, what: str, positions: list[Int32s]) -> Hashes:
+    """The ids of rows of a kind; `positions` has each row's first event, each row's second event, and so on."""
+    events = np.stack(positions, axis=1)
+    ends = np.arange(1, len(events) + 1) * events.shape[1]
+    return known.hashes(Members(events.ravel(), ends), purpose(plan.pattern.name, what))

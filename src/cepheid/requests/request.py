@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
-from cepheid.errors import SchemaError
+from cepheid.errors import PatternError, Problem, SchemaError
 from cepheid.events.batch import Schema
 from cepheid.families import known_family_of
 from cepheid.families.family import Family
@@ -140,7 +140,7 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
         tuple(item.direction for item in items),
         event_id=request.event_id,
     )
-    return request.family.build(
+    plans = request.family.build(
         request.patterns,
         schema,
         engine,
@@ -155,6 +155,15 @@ def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[
             time_zone=request.time_zone,
         ),
     )
+    if request.as_of is not None and (problems := _never_certain(plans, request)):
+        raise PatternError(problems)
+    return plans
+
+
+def _never_certain(plans: PlanSet[Any], request: Request) -> list[Problem]:
+    """Why patterns have no match that is certain at `as_of`."""
+    found = [(plan.pattern.name, one) for plan in plans.each for one in request.family.never_certain_as_of(plan)]
+    return [problem.of_pattern(name) if plans.named else problem for name, problem in found]
 
 
 def instant_of(as_of: datetime, zone: str, *, argument: str = "as_of") -> datetime:

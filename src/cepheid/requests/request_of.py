@@ -126,6 +126,12 @@ def request_of(
         faults.append(
             f"event_id: it joins the rows in which an interval opens and closes; leave it out of {family.kind}"
         )
+    if sequence is ROW_ORDER and family.has_ends:
+        faults.append(f"sequence: the order of rows does not identify {family.kind}; name a column that does")
+    if event_id is not None and sequence is not None:
+        faults.append("sequence: with event_id the id identifies events; leave sequence out")
+    if event_id is not None and as_of is not None:
+        faults.append("as_of: with event_id events end when a row closes them; give the rows up to then, without as_of")
     if event_id is not None and rows_per == "event":
         faults.append("rows_per: 'event' gives the rows of the table, and with event_id an event may have two")
     if unmatched and rows_per != "event":

@@ -62,10 +62,46 @@ NEGATION = np.dtype(
 DIFFERENCE = np.dtype([("left", np.int64), ("right", np.int64), ("most", np.int64)])
 """Endpoint left - endpoint right <= most; 2 v is the start of variable v, 2 v + 1 its end."""
 
+NARROWING = np.dtype(
+    [
+        ("endpoint", np.int64),  # of an event that is bound; 2 v is the start of variable v, 2 v + 1 its end
+        ("bound", np.int64),  # a NarrowedBound
+        ("difference", np.int64),
+    ]
+)
+"""The bound is not before (for the least start and end), or not after, the endpoint plus the difference."""
+
+
+class NarrowedBound(IntEnum):
+    """What is narrowed of the event that is looked for; the numbers are columns of `Scratch.levels`."""
+
+    LEAST_START = 3
+    GREATEST_START = 4
+    LEAST_END = 5
+    GREATEST_END = 6
+
+
+INDEX = np.dtype(
+    [
+        ("variable", np.int64),
+        ("column", np.int64),  # the lifted column
+        ("is_double", np.int64),
+    ]
+)
+"""The events of a variable are found by their value in a column."""
+LOOKUP = np.dtype(
+    [
+        ("index", np.int64),  # of IntervalTables.indexes; -1: there is no equality
+        ("variable", np.int64),  # the bound variable whose value is looked up
+        ("column", np.int64),
+    ]
+)
+
 JOIN_SETTINGS = np.dtype(
     [
         ("positives", np.int64),
         ("delay", np.int64),  # microseconds
+        ("buffer", np.int64),  # so many of the latest events are not late, in place of the delay; -1: the delay decides
         ("external_clock", np.int64),  # 1: it is set from outside; 0: it is the latest end of an event
         ("by_end", np.int64),  # 1: lateness is measured at ends
         ("window", np.int64),  # microseconds; FREE: none
@@ -93,6 +129,18 @@ class IntervalTables(NamedTuple):
     """(any,) CHECK."""
     check_at: Ints
     """(n * n + 1,) once d events of row v are bound, checks[check_at[n v + d - 1]:check_at[n v + d]] must hold."""
+    narrowings: Records
+    """(any,) NARROWING."""
+    narrow_at: Ints
+    """(n * n + 1,) once d events of row v are bound, narrowings[narrow_at[n v + d]:narrow_at[n v + d + 1]] bound the
+    next one.
+    """
+    lookups: Records
+    """(n * n + t - n,) LOOKUP: n v + d is for the next event once d events of row v are bound; the last ones are for
+    the events of negations.
+    """
+    indexes: Records
+    """(any,) INDEX."""
     negations: Records
     """(t - n,) NEGATION."""
     differences: Records

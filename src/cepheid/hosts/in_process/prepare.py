@@ -117,7 +117,7 @@ def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None 
         EventError: there are other events, and `nulls` makes them an error.
     """
     if until is not None:
-        reached = pc.less_equal(events.times[0], pa.scalar(until, pa.int64()).cast(TIME_TYPE))
+        reached = pc.less_equal(events.times[-1], pa.scalar(until, pa.int64()).cast(TIME_TYPE))
         events = events.filter(reached.fill_null(fill_value=True))
     no_key = _any_null([events.events.column(name) for name in schema.key], len(events))
     no_time = _any_null(events.times, len(events)) & ~no_key

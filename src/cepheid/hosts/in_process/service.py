@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import cast
@@ -30,7 +30,7 @@ from cepheid.hosts.in_process.prepare import (
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.consistency import Consistency
-from cepheid.matchers.counts import ReadCounts, sum_of
+from cepheid.matchers.counts import READ_COUNTS, ReadCounts, sum_of
 from cepheid.matchers.pattern_events import events_of_each
 from cepheid.matchers.protocols import RowsMatcher, ServiceMatcher
 from cepheid.matchers.service import ARRIVES
@@ -73,14 +73,24 @@ class TableMatcher(FailureGuard):
         self._sources = sources(self.plans)
         self._ordered_by = columns_of(request.sequence, columns)
         self._options = replace(options, columns=self._columns)
+        if request.event_id is not None and len(self.plans.each) > 1:
+            self._options = replace(self._options, is_held=self._is_held)
         self._own = events_of_each(self.plans, [None] * len(self.plans.each))
         self.matchers = self._new_matchers()
         grows = {plan.pattern.name: one.warnings for plan, one in zip(self.plans.each, self.matchers, strict=True)}
         growth = with_names(self.plans, lambda plan: of_growth("a matcher", grows[plan.pattern.name]))
         for warning in (*with_names(self.plans, request.family.warnings), *growth):
             warn(warning)
-        empty = self._batch(pa.Table.from_batches([], self._columns))[0]
-        self._batch_columns = [own.of(empty).data.schema for own in self._own]
+        self._batch_columns = [batch.data.schema for batch in self._empty_batches()]
+
+    def _empty_batches(self) -> list[Batch]:
+        """What each matcher gets, without events."""
+        nothing = pa.Table.from_batches([], self._columns)
+        if self._request.event_id is None:
+            batch, _ = self._batch(nothing)
+            return [own.of(batch) for own in self._own]
+        read = timed(fitted(nothing, self._used), self._request)
+        return [lifted(read, plan, self._engine) for plan in self.plans.each]
 
     @property
     def plan(self) -> PatternPlan:
@@ -116,19 +126,26 @@ class TableMatcher(FailureGuard):
         batch, read = self._batch(events)
         with self._changing():
             self._read, self._least = _sum(self._read, read), arrived
-            rows = self._output([one.process(own.of(batch)) for one, own in zip(self.matchers, self._own, strict=True)])
+            rows = self._from_each(lambda number: self.matchers[number].process(self._own[number].of(batch)))
         return self._warned(rows)
 
     def _process_rows(self, events: pa.Table) -> pa.Table:
-        """Processes rows that open and close events."""
+        """Processes rows that open and close events. Each pattern reads them alike, and holds those that it needs."""
         given = timed(fitted(events, self._used), self._request)
         with self._changing():
             self._read["events"] += len(given)
-            found = TimedEvents(*cast("RowsMatcher", self.matcher).read(given.events, given.times))
-            batch = lifted(found, self.plan, self._engine)
-            check_times(batch, TIME, END)
-            rows = self._output([self.matcher.process(batch)])
+            read = [TimedEvents(*cast("RowsMatcher", one).read(given.events, given.times)) for one in self.matchers]
+            rows = self._from_each(lambda number: self._matched(number, read[number]))
         return self._warned(rows)
+
+    def _matched(self, number: int, found: TimedEvents) -> pa.Table:
+        """The rows that the pattern with this number makes of events that its matcher has read."""
+        batch = lifted(found, self.plans.each[number], self._engine)
+        check_times(batch, TIME, END)
+        return self.matchers[number].process(batch)
+
+    def _is_held(self, name: bytes) -> bool:
+        return any(cast("RowsMatcher", matcher).holds(name) for matcher in self.matchers)
 
     def advance_time(self, time: datetime | None) -> pa.Table:
         """Advances time and returns the rows that become certain. Events up to `time` that come afterwards are late.
@@ -141,7 +158,7 @@ class TableMatcher(FailureGuard):
         reached = arrival_time(None, self._least) if time is None else self._instant(time, "time")
         with self._changing():
             self._least = max(self._least, reached + 1)
-            rows = self._output([matcher.advance_time(reached) for matcher in self.matchers])
+            rows = self._from_each(lambda number: self.matchers[number].advance_time(reached))
         return self._warned(rows)
 
     def _instant(self, time: datetime, argument: str) -> int:
@@ -154,7 +171,7 @@ class TableMatcher(FailureGuard):
     def finish(self) -> pa.Table:
         """Ends the input and returns the remaining rows. Later events are late."""
         with self._changing():
-            rows = self._output([matcher.finish() for matcher in self.matchers])
+            rows = self._from_each(lambda number: self.matchers[number].finish())
         return self._warned(rows)
 
     def switch(self, consistency: Consistency, pattern: str | None = None) -> pa.Table:
@@ -164,7 +181,7 @@ class TableMatcher(FailureGuard):
         chosen = self.number_of(pattern)
         with self._changing():
             made = self.matchers[chosen].switch(consistency)
-            return self._output([made if one == chosen else self._no_rows(one) for one in range(len(self.matchers))])
+            return self._from_each(lambda number: made if number == chosen else self._no_rows(number))
 
     def number_of(self, pattern: str | None) -> int:
         """The number of the pattern with this name; None: of the only pattern."""
@@ -214,7 +231,7 @@ class TableMatcher(FailureGuard):
 
     @property
     def counts(self) -> ReadCounts:
-        return sum_of([matcher.counts(self._read) for matcher in self.matchers], once=self._read)
+        return sum_of([matcher.counts(self._read) for matcher in self.matchers], once=READ_COUNTS)
 
     def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
         """The usable events as a matcher takes them, and the counts of all events."""
@@ -237,8 +254,14 @@ class TableMatcher(FailureGuard):
         warn_of_repeated_hours(rows, self._zone)
         return rows
 
-    def _output(self, each: Sequence[pa.Table]) -> pa.Table:
-        """The rows of all matchers in one table."""
+    def _from_each(self, rows_of: Callable[[int], pa.Table]) -> pa.Table:
+        """The rows of all patterns in one table; `rows_of` gives those of the pattern with a number. Errors name their
+        pattern.
+        """
+        each = []
+        for number, name in enumerate(self._names):
+            with in_pattern(name, named=self.plans.named):
+                each.append(rows_of(number))
         rows = in_one_table(self.plans, self._request.family, each, self._engine)
         return in_types_of(self._columns, rows, self._sources)
 

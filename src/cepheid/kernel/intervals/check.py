@@ -34,7 +34,7 @@ def relation_number(start: int, end: int, other_start: int, other_end: int) -> i
     return DURING if end < other_end else OVERLAPPED_BY
 
 
-@kernel
+@inlined
 def span(events: IntervalEvents, scratch: Scratch, variables: int) -> tuple[int, int]:
     """The earliest start and the latest end among the events of a set of variables."""
     start, end, v = FREE, -FREE, 0
@@ -46,7 +46,7 @@ def span(events: IntervalEvents, scratch: Scratch, variables: int) -> tuple[int,
     return start, end
 
 
-@kernel
+@inlined
 def checks_hold(
     tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, first: int, bound: int
 ) -> bool:

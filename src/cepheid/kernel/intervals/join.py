@@ -1,43 +1,36 @@
 """Finds the matches that an event completes.
 
 The event is bound to each variable that it may be, one after the other. The other variables are then bound in the
-plan's order. Their candidates are found by binary search over starts or over ends, whichever leaves fewer.
+plan's order. Their candidates are found by binary search over starts, over ends, or among the events that have a value,
+whichever leaves the fewest.
+
+Functions that an event calls once are inlined: a call passes each array as seven words, and there are twenty.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cepheid.compile.arrays import Ints
-from cepheid.compile.intervals.tables import IntervalTables
+from cepheid.compile.intervals.tables import IntervalTables, NarrowedBound
 from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.intervals.check import checks_hold, span
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.intervals.lists import doubled, move_entries
-from cepheid.kernel.jit import kernel
+from cepheid.kernel.intervals.values import bucket_of, search, store_values, word_of
+from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.plan.intervals.constants import FREE
 
 NO_ROOM = -1
 EARLIEST, LATEST = -FREE, FREE
+_FEW = 4
+"""So many candidates are checked without a search for fewer."""
 
 
-@kernel
-def search(order: Int32s, low: int, high: int, times: Ints, time: int) -> int:
-    """The first place from `low` to `high` whose time is not before `time`. The positions at these places are ordered
-    by time.
-    """
-    while low < high:
-        middle = (low + high) // 2
-        if times[order[middle]] < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: int, position: int) -> None:
+@inlined
+def store(
+    tables: IntervalTables, events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: int, position: int
+) -> None:
     """Adds an event to the stores of a variable."""
     list_ = stores.lists[events.key[position], variable]
     if list_.count == list_.room:
@@ -59,9 +52,11 @@ def store(events: IntervalEvents, stores: Stores, cursor: JoinCursor, variable: 
         rows[i] = rows[i - 1]
     rows[place] = position
     list_.count += 1
+    if len(tables.indexes):
+        store_values(tables, events, stores, cursor, variable, position)
 
 
-@kernel
+@inlined
 def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, position: int) -> None:
     """Sets `twin` if an event before `place` has the same start and end. Only events with the same end are compared."""
     at = place - 1
@@ -72,53 +67,99 @@ def mark_twin(events: IntervalEvents, by_end: Int32s, first: int, place: int, po
         at -= 1
 
 
-@kernel
-def candidates(events: IntervalEvents, stores: Stores, levels: Ints, level: int, variable: int, key: int) -> None:
-    """Sets the candidates of a level from its bounds: a range of the list by start or by end, whichever is shorter."""
-    row = levels[level]
+BY_START, BY_END, BY_VALUE = range(3)
+
+
+@inlined
+def candidates(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    stores: Stores,
+    scratch: Scratch,
+    level: int,
+    variable: int,
+    key: int,
+    number: int,
+) -> None:
+    """Sets the candidates of a level from its bounds, and from the equality of lookup `number`: a range of a list by
+    value, by start or by end, whichever is shortest.
+    """
+    row = scratch.levels[level]
+    lookup = tables.lookups[number]
+    if lookup.index >= 0:
+        with_value(tables, events, stores, scratch, level, key, number)
+        if row[1] - row[0] <= _FEW:
+            return
     list_ = stores.lists[key, variable]
     first, stop = list_.first, list_.first + list_.count
-    row[0] = search(stores.by_start, first, stop, events.start, row[3])
-    row[1] = search(stores.by_start, row[0], stop, events.start, row[4] + 1)
-    row[2] = 0
-    if row[1] - row[0] > 4:
-        low = search(stores.by_end, first, stop, events.end, row[5])
-        high = search(stores.by_end, low, stop, events.end, row[6] + 1)
-        if high - low < row[1] - row[0]:
-            row[0], row[1], row[2] = low, high, 1
+    if lookup.index < 0:
+        row[1] = search(stores.by_start, first, stop, events.start, row[4] + 1)
+        row[0] = search(stores.by_start, first, row[1], events.start, row[3])
+        row[2] = BY_START
+        if row[1] - row[0] <= _FEW:
+            return
+    high = search(stores.by_end, first, stop, events.end, row[6] + 1)
+    low = search(stores.by_end, first, high, events.end, row[5])
+    if high - low < row[1] - row[0]:
+        row[0], row[1], row[2] = low, high, BY_END
+
+
+@inlined
+def candidate(stores: Stores, kind: int, place: int) -> int:
+    if kind == BY_START:
+        return int(stores.by_start[place])
+    return int(stores.by_end[place]) if kind == BY_END else int(stores.by_value[place])
 
 
 @kernel
+def with_value(
+    tables: IntervalTables,
+    events: IntervalEvents,
+    stores: Stores,
+    scratch: Scratch,
+    level: int,
+    key: int,
+    number: int,
+) -> None:
+    """Sets the candidates of a level to the events with the value of lookup `number`, within the bounds of the start.
+    NULL equals nothing.
+    """
+    row, lookup = scratch.levels[level], tables.lookups[number]
+    row[0], row[1], row[2] = 0, 0, BY_VALUE
+    position = scratch.slots[0, lookup.variable]
+    if events.missing[lookup.column, position]:
+        return
+    word = word_of(events, lookup.column, tables.indexes[lookup.index].is_double, position)
+    found = stores.buckets[bucket_of(stores, lookup.index, key, word)]
+    if found:
+        list_ = stores.value_lists[found - 1]
+        first = list_.first
+        row[1] = search(stores.by_value, first, first + list_.count, events.start, row[4] + 1)
+        row[0] = search(stores.by_value, first, row[1], events.start, row[3])
+
+
+@inlined
 def bind_level(
     tables: IntervalTables, events: IntervalEvents, stores: Stores, scratch: Scratch, first: int, level: int
 ) -> None:
     """Sets the bounds and the candidates of the variable that is bound at `level`."""
-    variable = tables.order[first, level]
-    start_low, start_high, end_low, end_high = EARLIEST, LATEST, EARLIEST, LATEST
-    for before in range(level):
-        u = tables.order[first, before]
-        position = scratch.slots[0, u]
-        for end in range(2):
-            time = events.end[position] if end else events.start[position]
-            other = 2 * u + end
-            bound = tables.bounds[other, 2 * variable]
-            if bound < FREE and time - bound > start_low:
-                start_low = time - bound
-            bound = tables.bounds[2 * variable, other]
-            if bound < FREE and time + bound < start_high:
-                start_high = time + bound
-            bound = tables.bounds[other, 2 * variable + 1]
-            if bound < FREE and time - bound > end_low:
-                end_low = time - bound
-            bound = tables.bounds[2 * variable + 1, other]
-            if bound < FREE and time + bound < end_high:
-                end_high = time + bound
     row = scratch.levels[level]
-    row[3], row[4], row[5], row[6] = start_low, start_high, end_low, end_high
-    candidates(events, stores, scratch.levels, level, variable, events.key[scratch.slots[0, first]])
+    row[3], row[4], row[5], row[6] = EARLIEST, LATEST, EARLIEST, LATEST
+    number = first * tables.settings[0].positives + level
+    for i in range(tables.narrow_at[number], tables.narrow_at[number + 1]):
+        narrowing = tables.narrowings[i]
+        position = scratch.slots[0, narrowing.endpoint // 2]
+        time = events.end[position] if narrowing.endpoint & 1 else events.start[position]
+        time += narrowing.difference
+        if narrowing.bound == NarrowedBound.LEAST_START or narrowing.bound == NarrowedBound.LEAST_END:
+            row[narrowing.bound] = max(row[narrowing.bound], time)
+        else:
+            row[narrowing.bound] = min(row[narrowing.bound], time)
+    key = events.key[scratch.slots[0, first]]
+    candidates(tables, events, stores, scratch, level, tables.order[first, level], key, number)
 
 
-@kernel
+@inlined
 def is_sound(tables: IntervalTables, events: IntervalEvents, variable: int, position: int) -> bool:
     """Whether the event's duration suits the variable, which may require a proper interval or an instant."""
     length = events.end[position] - events.start[position]
@@ -126,7 +167,7 @@ def is_sound(tables: IntervalTables, events: IntervalEvents, variable: int, posi
     return shortest <= length <= longest
 
 
-@kernel
+@inlined
 def join(
     tables: IntervalTables,
     events: IntervalEvents,
@@ -161,7 +202,7 @@ def join(
     return found
 
 
-@kernel
+@inlined
 def join_from(
     tables: IntervalTables,
     events: IntervalEvents,
@@ -184,16 +225,16 @@ def join_from(
             level -= 1
             continue
         variable = tables.order[first, level]
-        candidate = stores.by_end[row[0]] if row[2] else stores.by_start[row[0]]
+        position = candidate(stores, row[2], row[0])
         row[0] += 1
-        start, end = events.start[candidate], events.end[candidate]
+        start, end = events.start[position], events.end[position]
         if start < row[3] or start > row[4] or end < row[5] or end > row[6]:
             continue
-        if not is_sound(tables, events, variable, candidate):
+        if not is_sound(tables, events, variable, position):
             continue
-        if is_bound(tables, scratch, first, level, candidate):
+        if is_bound(tables, scratch, first, level, position):
             continue
-        scratch.slots[0, variable] = candidate
+        scratch.slots[0, variable] = position
         if not checks_hold(tables, events, scratch, cursor, first, level + 1):
             if cursor.failure != NO_FAILURE:
                 return 0
@@ -208,23 +249,23 @@ def join_from(
     return found
 
 
-@kernel
-def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, candidate: int) -> bool:
+@inlined
+def is_bound(tables: IntervalTables, scratch: Scratch, first: int, level: int, position: int) -> bool:
     """Whether the event is already bound to a variable."""
     for before in range(level):
-        if scratch.slots[0, tables.order[first, before]] == candidate:
+        if scratch.slots[0, tables.order[first, before]] == position:
             return True
     return False
 
 
-@kernel
+@inlined
 def is_over(tables: IntervalTables, found: int) -> bool:
     """Whether the search can stop: there is no room, or too many matches are an error."""
     settings = tables.settings[0]
     return found == NO_ROOM or (found > settings.most_matches and not settings.drops)
 
 
-@kernel
+@inlined
 def write(
     tables: IntervalTables,
     events: IntervalEvents,
@@ -251,10 +292,35 @@ def write(
         if found == count:
             for place in range(count // 2 - 1, -1, -1):
                 sift_down(open_, first, count, place)
-        if start > open_.rows[first].start:
+        if is_later(open_, scratch, first, start):
             put(open_, scratch, first, start)
             sift_down(open_, first, count, 0)
     return found + 1
+
+
+@kernel
+def is_later(open_: OpenMatches, scratch: Scratch, row: int, start: int) -> bool:
+    """Whether the bound match, which starts at `start`, is preferred to that in `row`: it starts later or, if they
+    start together, the first event in which they differ came later. So it does not depend on the order in which matches
+    are found.
+    """
+    if start != open_.rows[row].start:
+        return start > int(open_.rows[row].start)
+    for v in range(open_.events.shape[1]):
+        if scratch.slots[0, v] != open_.events[row, v]:
+            return scratch.slots[0, v] > int(open_.events[row, v])
+    return False
+
+
+@kernel
+def is_before(open_: OpenMatches, row: int, other: int) -> bool:
+    """The order of `is_later`, of two rows."""
+    if open_.rows[row].start != open_.rows[other].start:
+        return open_.rows[row].start < int(open_.rows[other].start)
+    for v in range(open_.events.shape[1]):
+        if open_.events[row, v] != open_.events[other, v]:
+            return open_.events[row, v] < int(open_.events[other, v])
+    return False
 
 
 @kernel
@@ -284,10 +350,10 @@ def sift_down(open_: OpenMatches, first: int, count: int, place: int) -> None:
     """
     while 2 * place + 1 < count:
         child = 2 * place + 1
-        if child + 1 < count and open_.rows[first + child + 1].start < open_.rows[first + child].start:
+        if child + 1 < count and is_before(open_, first + child + 1, first + child):
             child += 1
         here, below = first + place, first + child
-        if open_.rows[below].start >= open_.rows[here].start:
+        if not is_before(open_, below, here):
             return
         start = open_.rows[here].start
         open_.rows[here].start = open_.rows[below].start

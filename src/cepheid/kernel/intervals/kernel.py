@@ -20,13 +20,15 @@ from cepheid.kernel.intervals.layout import (
     EmittedIntervals,
     IntervalEvents,
     Scratch,
-    Stores,
+    new_emitted,
     new_join_cursor,
     new_open_matches,
+    new_stores,
 )
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, lay_out
 from cepheid.kernel.intervals.negation import set_all_scopes
-from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release
+from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release_until
+from cepheid.kernel.intervals.values import fill_buckets, store_all_values
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.values import Window
 from cepheid.plan.intervals.constants import FREE
@@ -34,6 +36,8 @@ from cepheid.plan.intervals.growth import Purge
 from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 10
+_FEW = 2
+"""Up to so many times the first room, finished matches are not removed."""
 
 
 class IntervalKernel:
@@ -44,11 +48,10 @@ class IntervalKernel:
         self.pattern = pattern
         self.cursor = new_join_cursor()
         variables, positives = len(tables.bits), len(tables.order)
-        row = np.zeros(_ROOM, np.int32)
-        self.stores = Stores(row, row.copy(), np.zeros((1, variables), LIST))
-        self._most_stored = 0
+        self.stores = new_stores(variables, _ROOM, int(tables.settings["buffer"][0]))
+        self._most_stored = self._most_valued = 0
         self.open = new_open_matches(_ROOM, positives, len(tables.negations), keys=1)
-        self._rows = np.zeros(8 * _ROOM, EMITTED)
+        self._rows = new_emitted(8 * _ROOM, positives)
         levels = np.zeros((max(positives, 1), 7), np.int64)
         self._scratch = Scratch(np.zeros((1, variables), np.int64), new_stack(tables.scripts), levels)
         self._taken: list[EmittedIntervals] = []
@@ -81,8 +84,8 @@ class IntervalKernel:
                     self._make_room_for_matches(events)
                 case JoinStatus.MORE_EMITTED:
                     self._take_rows()
-                    if len(self._rows) < 4 * len(self.open.rows):
-                        self._rows = np.zeros(8 * len(self.open.rows), EMITTED)
+                    if len(self._rows.rows) < 4 * len(self.open.rows):
+                        self._make_rows()
                 case JoinStatus.TOO_MANY:
                     most = int(self.pattern.tables.settings["most_matches"][0])
                     what = f"an event completes more than {most:,} matches (max_matches_per_event)"
@@ -99,24 +102,32 @@ class IntervalKernel:
         return self._emit_open() if consistency is Consistency.REALTIME else self._all_emitted()
 
     def advance(self, clock: int) -> EmittedIntervals:
-        """Sets the clock to `clock`, as if an event had ended then, and returns what this makes certain."""
+        """Sets the clock to `clock`, as if an event had ended then, and returns what this makes certain: with a buffer,
+        nothing.
+        """
         if clock > self.cursor.clock:
             self.cursor.clock = clock
             self._make_room_to_emit()
-            release(self.open, self._rows, self.cursor, clock - int(self.pattern.tables.settings["delay"][0]))
+            release_until(self.open, self._rows, self.cursor, self.horizon)
         return self._all_emitted()
 
     def finish(self) -> EmittedIntervals:
         """Ends the input and returns the remaining matches. Later events are late."""
         emitted = self._emit_open()
         self.open.rows["alive"][: self.cursor.matches] = 0
-        self.cursor.clock = FOREVER
+        self.cursor.clock = self.cursor.horizon = FOREVER
         return emitted
 
     def limit(self, limits: Limits) -> None:
         """Applies these limits from now on. No other kernel shares the settings of these tables."""
         for name, value in join_limits(limits).items():
             self.pattern.tables.settings[name] = value
+
+    @property
+    def horizon(self) -> int:
+        """Events with a lateness time before this one are late."""
+        settings = self.pattern.tables.settings[0]
+        return int(self.cursor.horizon if settings["buffer"] >= 0 else self.cursor.clock - settings["delay"])
 
     @property
     def next_due(self) -> int:
@@ -165,26 +176,24 @@ class IntervalKernel:
         rows = self.open.rows[: self.cursor.matches]
         chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
         rows["out"][chosen] = 1
-        self._taken.append(
-            self._as_emitted(chosen, np.full(len(chosen), INSERTION), self.cursor.event, self.cursor.clock)
-        )
+        event, sign, clock = (np.full(len(chosen), one) for one in (self.cursor.event, INSERTION, self.cursor.clock))
+        starts, ends = rows["start"][chosen], rows["end"][chosen]
+        self._taken.append(EmittedIntervals(event, sign, clock, starts, ends, self.open.events[chosen]))
         return self._all_emitted()
 
     def _make_room_to_emit(self) -> None:
-        if len(self._rows) < int(self.cursor.emitted) + int(self.cursor.matches):
+        if len(self._rows.rows) < int(self.cursor.emitted) + int(self.cursor.matches):
             self._take_rows()
-            self._rows = np.zeros(8 * len(self.open.rows), EMITTED)
+            self._make_rows()
+
+    def _make_rows(self) -> None:
+        self._rows = new_emitted(8 * len(self.open.rows), len(self.pattern.tables.order))
 
     def _take_rows(self) -> None:
-        rows = self._rows[: self.cursor.emitted]
-        self._taken.append(self._as_emitted(*(rows[name].copy() for name in ("row", "sign", "event", "clock"))))
+        count = int(self.cursor.emitted)
+        columns = {name: self._rows.rows[name][:count].copy() for name in EMITTED.names or ()}
+        self._taken.append(EmittedIntervals(**columns, match=self._rows.match[:count].copy()))
         self.cursor.emitted = 0
-
-    def _as_emitted(self, rows: Ints, sign: Ints, event: Ints | int, clock: Ints | int) -> EmittedIntervals:
-        shape = rows.shape
-        matches = self.open.rows[rows]
-        events, clocks = np.broadcast_to(event, shape), np.broadcast_to(clock, shape)
-        return EmittedIntervals(events, sign, clocks, matches["start"], matches["end"], self.open.events[rows])
 
     def _all_emitted(self) -> EmittedIntervals:
         self._take_rows()
@@ -202,23 +211,38 @@ class IntervalKernel:
 
     def _make_room_for_events(self, events: IntervalEvents, stop: int) -> None:
         """Makes room to store the events from Cursor.event up to `stop`, and for the lists of their keys."""
-        more = slice(int(self.cursor.event), stop)
-        self._most_stored += sum(int((events.mask[more] >> bit & 1).sum()) for bit in self.pattern.tables.bits.tolist())
-        by_start, by_end, lists = self.stores
+        tables, more = self.pattern.tables, slice(int(self.cursor.event), stop)
+        counts = [int((events.mask[more] >> bit & 1).sum()) for bit in tables.bits.tolist()]
+        self._most_stored += sum(counts)
+        by_start, by_end, lists = self.stores.by_start, self.stores.by_end, self.stores.lists
         if (needed := PLACES_PER_ENTRY * self._most_stored) > len(by_start):
             by_start, by_end = grown(by_start, 2 * needed), grown(by_end, 2 * needed)
         if (keys := int(events.key[more].max(initial=0)) + 1) > len(lists):
             lists = grown(lists, 2 * keys)
             self.open = self.open._replace(lists=grown(self.open.lists, 2 * keys))
-        self.stores = Stores(by_start, by_end, lists)
+        self.stores = self.stores._replace(by_start=by_start, by_end=by_end, lists=lists)
+        self._make_room_for_values(sum(counts[variable] for variable in tables.indexes["variable"].tolist()))
+
+    def _make_room_for_values(self, more: int) -> None:
+        """Makes room for `more` entries in lists by value."""
+        self._most_valued += more
+        if self._most_valued <= len(self.stores.value_lists):
+            return
+        room = 2 * self._most_valued
+        self.stores = self.stores._replace(
+            by_value=grown(self.stores.by_value, PLACES_PER_ENTRY * room),
+            value_lists=grown(self.stores.value_lists, room),
+            values=grown(self.stores.values, room),
+            buckets=np.zeros(1 << (2 * room - 1).bit_length(), np.int32),
+        )
+        fill_buckets(self.stores, self.cursor.value_lists)
 
     def _make_room_for_matches(self, events: IntervalEvents) -> None:
-        """Removes finished matches if they are more than half of all, so that the work on the others is amortized.
-        Otherwise doubles the room.
+        """Removes finished matches if they are many and more than half of all, so that the work on the others is
+        amortized. Otherwise doubles the room.
         """
         count = int(self.cursor.matches)
-        if count and 2 * int(self._alive.sum()) < count:
-            self._take_rows()  # it refers to rows, which are about to move
+        if len(self.open.rows) >= _FEW * _ROOM and 2 * int(self._alive.sum()) < count:
             # Only the keys of these matches have lists. Clearing all lists would take time for every key.
             self.open.lists[events.key[self.open.events[:count, 0]]] = 0
             self._keep_alive()
@@ -237,7 +261,7 @@ class IntervalKernel:
 
     def needed(self, events: IntervalEvents) -> Int32s:
         """The positions of the events that an open or later match may contain, or that may forbid such a match."""
-        horizon = self.cursor.clock - int(self.pattern.tables.settings["delay"][0])
+        horizon = self.horizon
         found = [self.open.events[: self.cursor.matches][self._alive].ravel()]
         for variable in self._variables:
             positions = self._stored(variable)
@@ -308,8 +332,10 @@ class IntervalKernel:
         """Replaces the stored events by the first `count` events, all of which were processed."""
         tables = self.pattern.tables
         self.stores = self.stores._replace(lists=np.zeros((1, len(tables.bits)), LIST))
+        self.stores.buckets[:] = 0
         self.open = self.open._replace(lists=np.zeros((1, len(tables.negations)), LIST))
         self.cursor.event = self.cursor.stored = self._most_stored = 0
+        self.cursor.valued = self.cursor.value_lists = self._most_valued = 0
         self._make_room_for_events(events, count)
         self.cursor.event = count
         for variable, bit in enumerate(tables.bits.tolist()):
@@ -320,6 +346,8 @@ class IntervalKernel:
             lists, keys = self.stores.lists[:, variable], events.key[by_start]
             places, self.cursor.stored = lay_out(lists, keys, int(self.cursor.stored))
             self.stores.by_start[places], self.stores.by_end[places] = by_start, by_end
+            if len(tables.indexes):
+                store_all_values(tables, events, self.stores, self.cursor, variable, by_start)
 
     def _order_scopes(self, events: IntervalEvents) -> None:
         """Rebuilds the lists of open matches, which are ordered by the scopes of negations. All matches must be alive,

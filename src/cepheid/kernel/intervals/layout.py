@@ -46,6 +46,41 @@ class Stores(NamedTuple):
     """(capacity,) the same lists, ordered by end."""
     lists: Records
     """(keys, t) LIST."""
+    by_value: Int32s
+    """(capacity,) positions; within a list they have one value and are ordered by start. The first JoinCursor.valued
+    places are used.
+    """
+    value_lists: Records
+    """(capacity,) LIST; JoinCursor.value_lists of them."""
+    values: Records
+    """(capacity,) VALUE: what each of these lists is of."""
+    recent: Ints
+    """(settings.buffer,) the greatest lateness times as a heap with the least on top; JoinCursor.recent of them."""
+    buckets: Int32s
+    """(a power of two,) a hash table: the number of a value's list plus 1, or 0. At most half of it is used."""
+
+
+VALUE = np.dtype(
+    [
+        ("index", np.int64),  # of IntervalTables.indexes
+        ("key", np.int64),
+        ("word", np.int64),  # the value
+    ]
+)
+
+
+def new_stores(variables: int, capacity: int, buffer: int) -> Stores:
+    """Arrays with room for `capacity` places, for one key, and for the lateness times of `buffer` events."""
+    return Stores(
+        by_start=np.zeros(capacity, np.int32),
+        by_end=np.zeros(capacity, np.int32),
+        lists=np.zeros((1, variables), LIST),
+        by_value=np.zeros(0, np.int32),
+        value_lists=np.zeros(0, LIST),
+        values=np.zeros(0, VALUE),
+        recent=np.zeros(max(buffer, 0), np.int64),
+        buckets=np.zeros(1, np.int32),
+    )
 
 
 OPEN = np.dtype(
@@ -98,10 +133,24 @@ EMITTED = np.dtype(
     [
         ("event", np.int64),  # position of the arrival
         ("sign", np.int64),  # LATE, INSERTION or RETRACTION
-        ("row", np.int64),  # of OpenMatches; -1 for a late event
         ("clock", np.int64),  # the clock at that time
+        ("start", np.int64),  # of the match; without meaning for a late event
+        ("end", np.int64),
     ]
 )
+
+
+class Emitted(NamedTuple):
+    """Rows that are emitted and not returned yet; JoinCursor.emitted of them."""
+
+    rows: Records
+    """(capacity,) EMITTED."""
+    match: Int32s
+    """(capacity, n) the position of each variable's event."""
+
+
+def new_emitted(capacity: int, positives: int) -> Emitted:
+    return Emitted(np.zeros(capacity, EMITTED), np.zeros((capacity, positives), np.int32))
 
 
 class EmittedIntervals(NamedTuple):
@@ -128,18 +177,22 @@ class Scratch(NamedTuple):
     stack: Stack
     levels: Ints
     """(n, 7) for each level of the join: the next candidate, the end of the candidates, 1 if they are in the list by
-    end, the least and greatest start, and the least and greatest end.
+    end or 2 if they are in a list by value, the least and greatest start, and the least and greatest end.
     """
 
 
 JOIN_CURSOR = integers(
     "event",  # the next event
     "clock",  # the latest end of an accepted event
+    "horizon",  # with a buffer: events before this lateness time are late
+    "recent",  # in Stores.recent
     "realtime",  # 1: matches are emitted at once
     "k_slack",  # 1: matches wait until the clock is after their end plus the delay; 0: until they are certain
     "matches",  # in OpenMatches
     "heap",
-    "stored",  # used places of Stores
+    "stored",  # used places of Stores.by_start and by_end
+    "valued",  # used places of Stores.by_value
+    "value_lists",  # in Stores
     "scoped",  # used places of OpenMatches.by_scope
     "emitted",  # emitted rows that are not returned yet
     "late",  # events that were late so far
@@ -152,5 +205,5 @@ JOIN_CURSOR = integers(
 def new_join_cursor() -> JoinCursor:
     """A cursor before the first event."""
     cursor = np.zeros(1, JOIN_CURSOR).view(np.recarray)[0]
-    cursor.clock = BEGINNING
+    cursor.clock = cursor.horizon = BEGINNING
     return cursor

@@ -8,7 +8,7 @@ import numpy as np
 
 from cepheid.compile.intervals.tables import IntervalTables, ScopeNumber
 from cepheid.kernel.intervals.check import script_true, span
-from cepheid.kernel.intervals.join import EARLIEST, LATEST, candidates
+from cepheid.kernel.intervals.join import EARLIEST, LATEST, candidate, candidates
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, OpenMatches, Scratch, Stores
 from cepheid.kernel.intervals.lists import List, doubled, move_entries
 from cepheid.kernel.jit import inlined, kernel
@@ -27,12 +27,12 @@ def is_forbidden(
     """Whether an accepted event forbids the bound match by negation `number`; sets the cursor's failure."""
     if not set_scope(tables, events, scratch, number):
         return False
-    variable = tables.settings[0].positives + number
-    row = scratch.levels[0]
-    candidates(events, stores, scratch.levels, 0, variable, events.key[scratch.slots[0, 0]])
+    positives = tables.settings[0].positives
+    variable, row = positives + number, scratch.levels[0]
+    key = events.key[scratch.slots[0, 0]]
+    candidates(tables, events, stores, scratch, 0, variable, key, positives * positives + number)
     for place in range(row[0], row[1]):
-        candidate = stores.by_end[place] if row[2] else stores.by_start[place]
-        if forbids(tables, events, scratch, cursor, number, candidate):
+        if forbids(tables, events, scratch, cursor, number, candidate(stores, row[2], place)):
             return True
         if cursor.failure != NO_FAILURE:
             return False
@@ -41,19 +41,19 @@ def is_forbidden(
 
 @kernel
 def forbids(
-    tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, number: int, candidate: int
+    tables: IntervalTables, events: IntervalEvents, scratch: Scratch, cursor: JoinCursor, number: int, position: int
 ) -> bool:
-    """Whether the event `candidate` forbids the bound match, whose scope is set; sets the cursor's failure."""
+    """Whether the event at `position` forbids the bound match, whose scope is set; sets the cursor's failure."""
     positives = tables.settings[0].positives
     row = scratch.levels[0]
-    start, end = events.start[candidate], events.end[candidate]
+    start, end = events.start[position], events.end[position]
     if start < row[3] or start > row[4] or end < row[5] or end > row[6]:
         return False
     for v in range(positives):
-        if scratch.slots[0, v] == candidate:
+        if scratch.slots[0, v] == position:
             return False
     negation = tables.negations[number]
-    scratch.slots[0, positives + number] = candidate
+    scratch.slots[0, positives + number] = position
     for i in range(negation.order, negation.order_end):
         difference = tables.differences[i]
         if endpoint(events, scratch, difference.left) - endpoint(events, scratch, difference.right) > difference.most:

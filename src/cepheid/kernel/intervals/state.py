@@ -23,7 +23,13 @@ def kernel_state(kernel: IntervalKernel) -> Mapping[str, npt.NDArray[Any]]:
         **{name: np.array(kernel.open.rows[name][:matches]) for name in STORED_FIELDS},
         "matches": kernel.open.events[:matches].copy(),
         "cursor": np.array([cursor.clock, cursor.late, cursor.dropped]),
+        **({"recent": _recent(kernel)} if kernel.pattern.tables.settings["buffer"][0] >= 0 else {}),
     }
+
+
+def _recent(kernel: IntervalKernel) -> npt.NDArray[np.int64]:
+    """The horizon, then the greatest lateness times, which ascend."""
+    return np.array([kernel.cursor.horizon, *np.sort(kernel.stores.recent[: kernel.cursor.recent])], np.int64)
 
 
 def restore_kernel(
@@ -43,4 +49,14 @@ def restore_kernel(
     if ((matches < 0) | (matches >= count)).any():
         raise SnapshotError("the snapshot's matches refer to events that it does not contain")
     kernel.cursor.clock, kernel.cursor.late, kernel.cursor.dropped = cursor.tolist()
+    if len(kernel.stores.recent) or "recent" in arrays:
+        _restore_recent(kernel, arrays.get("recent", np.zeros(0)))
     kernel.restore_open(matches, {name: arrays[name] for name in STORED_FIELDS}, events, count)
+
+
+def _restore_recent(kernel: IntervalKernel, recent: npt.NDArray[Any]) -> None:
+    count = recent.size - 1
+    if recent.dtype.kind != "i" or recent.ndim != 1 or not 0 <= count <= len(kernel.stores.recent):
+        raise SnapshotError("the snapshot's latest times are not those of this lateness")
+    kernel.cursor.horizon, kernel.cursor.recent = int(recent[0]), count
+    kernel.stores.recent[:count] = np.sort(recent[1:])  # what ascends is a heap

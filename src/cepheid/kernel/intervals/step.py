@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from cepheid.compile.arrays import Ints, Records
+from cepheid.compile.arrays import Ints
 from cepheid.compile.intervals.tables import IntervalTables
-from cepheid.kernel.intervals.check import span
 from cepheid.kernel.intervals.join import NO_ROOM, join, store
 from cepheid.kernel.intervals.layout import (
     INSERTION,
     LATE,
     RETRACTION,
+    Emitted,
     IntervalEvents,
     JoinCursor,
     OpenMatches,
@@ -29,7 +29,6 @@ from cepheid.kernel.intervals.layout import (
 )
 from cepheid.kernel.intervals.negation import (
     bind,
-    everyone,
     first_in_scope,
     forbidden_until,
     forbids,
@@ -37,7 +36,7 @@ from cepheid.kernel.intervals.negation import (
     place_in_scopes,
     set_scopes,
 )
-from cepheid.kernel.jit import kernel
+from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.scripts.interpreter import NO_FAILURE
 
 
@@ -57,7 +56,7 @@ def arrive(
     events: IntervalEvents,
     stores: Stores,
     open_: OpenMatches,
-    emitted: Records,
+    emitted: Emitted,
     scratch: Scratch,
     cursor: JoinCursor,
     stop: int,
@@ -67,10 +66,10 @@ def arrive(
     while cursor.event < stop:
         position = cursor.event
         lateness_time = events.end[position] if settings.by_end else events.start[position]
-        if cursor.emitted >= len(emitted):
+        if cursor.emitted >= len(emitted.rows):
             return JoinStatus.MORE_EMITTED
-        if lateness_time + settings.delay < cursor.clock:
-            emit(emitted, cursor, LATE, -1)
+        if lateness_time < horizon_of(tables, cursor):
+            emit_late(emitted, cursor)
             cursor.late += 1
             cursor.event += 1
             continue
@@ -82,36 +81,86 @@ def arrive(
         if found > settings.most_matches and not settings.drops:
             return JoinStatus.TOO_MANY
         kept = min(found, settings.most_matches)
-        if cursor.emitted + 2 * (cursor.matches + kept) > len(emitted):
+        if cursor.emitted + 2 * (cursor.matches + kept) > len(emitted.rows):
             return JoinStatus.MORE_EMITTED
         cursor.dropped += found - kept
         # From here on the event cannot be processed again: its own end may have moved the clock and made it late.
         if events.end[position] > cursor.clock and not settings.external_clock:
             cursor.clock = events.end[position]
+        if settings.buffer >= 0:
+            note_recent(stores, cursor, lateness_time, settings.buffer)
         if not add_matches(tables, events, stores, open_, emitted, scratch, cursor, kept):
             return JoinStatus.FAILED
         accept(tables, events, stores, open_, emitted, scratch, cursor, position)
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
-        release(open_, emitted, cursor, cursor.clock - settings.delay)
+        release(open_, emitted, cursor, horizon_of(tables, cursor))
         cursor.event += 1
     return JoinStatus.DONE
 
 
+@inlined
+def horizon_of(tables: IntervalTables, cursor: JoinCursor) -> int:
+    """Events with a lateness time before this one are late."""
+    settings = tables.settings[0]
+    return int(cursor.horizon if settings.buffer >= 0 else cursor.clock - settings.delay)
+
+
 @kernel
-def emit(emitted: Records, cursor: JoinCursor, sign: int, row: int) -> None:
-    entry = emitted[cursor.emitted]
-    entry.event, entry.sign, entry.row, entry.clock = cursor.event, sign, row, cursor.clock
+def note_recent(stores: Stores, cursor: JoinCursor, time: int, most: int) -> None:
+    """Notes the lateness time of an accepted event among the `most` greatest. One that is not among them any more is
+    the horizon, unless that is later.
+    """
+    heap, at = stores.recent, cursor.recent
+    if at < most:
+        cursor.recent += 1
+        while at > 0 and heap[(at - 1) // 2] > time:
+            heap[at] = heap[(at - 1) // 2]
+            at = (at - 1) // 2
+        heap[at] = time
+        return
+    if most == 0 or time <= heap[0]:
+        cursor.horizon = max(cursor.horizon, time)
+        return
+    cursor.horizon = max(cursor.horizon, heap[0])
+    at = 0
+    while 2 * at + 1 < most:
+        child = 2 * at + 1
+        if child + 1 < most and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= time:
+            break
+        heap[at] = heap[child]
+        at = child
+    heap[at] = time
+
+
+@inlined
+def emit(emitted: Emitted, open_: OpenMatches, cursor: JoinCursor, sign: int, row: int) -> None:
+    entry, match = emitted.rows[cursor.emitted], open_.rows[row]
+    entry.event, entry.sign, entry.clock = cursor.event, sign, cursor.clock
+    entry.start, entry.end = match.start, match.end
+    for v in range(open_.events.shape[1]):
+        emitted.match[cursor.emitted, v] = open_.events[row, v]
     cursor.emitted += 1
 
 
-@kernel
+@inlined
+def emit_late(emitted: Emitted, cursor: JoinCursor) -> None:
+    entry = emitted.rows[cursor.emitted]
+    entry.event, entry.sign, entry.clock, entry.start, entry.end = cursor.event, LATE, cursor.clock, 0, 0
+    for v in range(emitted.match.shape[1]):
+        emitted.match[cursor.emitted, v] = 0
+    cursor.emitted += 1
+
+
+@inlined
 def add_matches(
     tables: IntervalTables,
     events: IntervalEvents,
     stores: Stores,
     open_: OpenMatches,
-    emitted: Records,
+    emitted: Emitted,
     scratch: Scratch,
     cursor: JoinCursor,
     found: int,
@@ -119,6 +168,11 @@ def add_matches(
     """Opens the found matches that no event forbids. False if a condition failed."""
     positives = tables.settings[0].positives
     first = cursor.matches
+    if not len(tables.negations) and not cursor.k_slack:  # they are final, so they are only emitted
+        for row in range(first, first + found):
+            set_span(events, open_, row)
+            emit(emitted, open_, cursor, INSERTION, row)
+        return True
     for candidate in range(first, first + found):
         bind(open_, scratch, candidate)
         forbidden = False
@@ -132,25 +186,37 @@ def add_matches(
         for v in range(positives):
             open_.events[row, v] = open_.events[candidate, v]
         match = open_.rows[row]
-        match.start, match.end = span(events, scratch, everyone(positives))
+        set_span(events, open_, row)
         match.until = forbidden_until(tables, events, scratch, match.end)
         match.alive, match.out = 1, cursor.realtime
         if cursor.realtime:
-            emit(emitted, cursor, INSERTION, row)
+            emit(emitted, open_, cursor, INSERTION, row)
         cursor.matches += 1
         push(open_, cursor, row)
-        set_scopes(tables, events, open_, scratch, row)
-        place_in_scopes(events, open_, cursor, row)
+        if len(tables.negations):
+            set_scopes(tables, events, open_, scratch, row)
+            place_in_scopes(events, open_, cursor, row)
     return True
 
 
-@kernel
+@inlined
+def set_span(events: IntervalEvents, open_: OpenMatches, row: int) -> None:
+    """Sets the start and the end of a match from its events."""
+    position = open_.events[row, 0]
+    start, end = events.start[position], events.end[position]
+    for v in range(1, open_.events.shape[1]):
+        position = open_.events[row, v]
+        start, end = min(start, events.start[position]), max(end, events.end[position])
+    open_.rows[row].start, open_.rows[row].end = start, end
+
+
+@inlined
 def accept(
     tables: IntervalTables,
     events: IntervalEvents,
     stores: Stores,
     open_: OpenMatches,
-    emitted: Records,
+    emitted: Emitted,
     scratch: Scratch,
     cursor: JoinCursor,
     position: int,
@@ -160,7 +226,7 @@ def accept(
     for variable in range(len(tables.bits)):
         if not events.mask[position] >> tables.bits[variable] & 1:
             continue
-        store(events, stores, cursor, variable, position)
+        store(tables, events, stores, cursor, variable, position)
         if variable >= positives:
             end_forbidden(tables, events, open_, emitted, scratch, cursor, variable - positives, position)
 
@@ -170,7 +236,7 @@ def end_forbidden(
     tables: IntervalTables,
     events: IntervalEvents,
     open_: OpenMatches,
-    emitted: Records,
+    emitted: Emitted,
     scratch: Scratch,
     cursor: JoinCursor,
     number: int,
@@ -191,7 +257,7 @@ def end_forbidden(
         if forbids(tables, events, scratch, cursor, number, position):
             match.alive = 0
             if match.out:
-                emit(emitted, cursor, RETRACTION, row)
+                emit(emitted, open_, cursor, RETRACTION, row)
         if cursor.failure != NO_FAILURE:
             return
 
@@ -199,26 +265,32 @@ def end_forbidden(
 # Matches that become final
 
 
-@kernel
+@inlined
 def due(open_: OpenMatches, cursor: JoinCursor, row: int) -> int:
     """The match is final once no event with this lateness time, or an earlier one, can come."""
     match = open_.rows[row]
     return max(match.end, match.until) if cursor.k_slack else match.until
 
 
-@kernel
-def release(open_: OpenMatches, emitted: Records, cursor: JoinCursor, horizon: int) -> None:
+@inlined
+def release(open_: OpenMatches, emitted: Emitted, cursor: JoinCursor, horizon: int) -> None:
     """Emits the matches that are certain, and ends them: no event with a lateness time before `horizon` can come."""
     while cursor.heap > 0 and due(open_, cursor, open_.heap[0]) < horizon:
         row = pop(open_, cursor)
         match = open_.rows[row]
         if match.alive and not match.out:
             match.out = 1
-            emit(emitted, cursor, INSERTION, row)
+            emit(emitted, open_, cursor, INSERTION, row)
         match.alive = 0
 
 
 @kernel
+def release_until(open_: OpenMatches, emitted: Emitted, cursor: JoinCursor, horizon: int) -> None:
+    """`release`, for callers that are not compiled."""
+    release(open_, emitted, cursor, horizon)
+
+
+@inlined
 def push(open_: OpenMatches, cursor: JoinCursor, row: int) -> None:
     heap = open_.heap
     at = cursor.heap
@@ -238,7 +310,7 @@ def rebuild_heap(open_: OpenMatches, cursor: JoinCursor) -> None:
             push(open_, cursor, row)
 
 
-@kernel
+@inlined
 def pop(open_: OpenMatches, cursor: JoinCursor) -> int:
     heap: Ints = open_.heap
     top = heap[0]

@@ -8,18 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.compile.intervals.compiled import CompiledIntervalPlans, compile_intervals
 from cepheid.events.batch import END, TIME, Batch
+from cepheid.events.time import TIME_TYPE
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import Found
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
+from cepheid.matchers.intervals.rates import rates_in
 from cepheid.matchers.parts import GatheredPart, GatheredRows
 from cepheid.matchers.pattern_events import OwnEvents, events_of_each
 from cepheid.matchers.working_set import mask_of
 from cepheid.output.intervals import finite_rows
 from cepheid.plan.condition_bits import MAX_CONDITIONS
-from cepheid.plan.intervals.constants import FREE
+from cepheid.plan.intervals.constants import FREE, Guard
+from cepheid.plan.intervals.growth import guard_of
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.intervals.slices import slices_of
 from cepheid.plan.reserved import BY_END
@@ -44,11 +48,35 @@ def _part(plan: IntervalPlan, own: OwnEvents, *, named: bool) -> GatheredPart:
     )
 
 
-def _rows_in(plan: IntervalPlan, named: bool, events: Batch, may_start: int) -> GatheredRows:  # noqa: FBT001
+def _rows_in(
+    plan: IntervalPlan,
+    named: bool,  # noqa: FBT001
+    events: Batch,
+    may_start: int,
+    until: int | None,
+) -> GatheredRows:
     """As GatheredPart.find. The rows are in the order of match_end, match_start and match_id."""
     result = all_matches(plan, events, may_start)
-    rows = finite_rows(plan, result.rows, named=named).sort_by([(name, "ascending") for name in BY_END])
-    return GatheredRows(rows, Found(matches=len(result.rows), dropped_matches=result.dropped))
+    certain = result.rows if until is None else certain_rows(plan, result.rows, until)
+    rows = finite_rows(plan, certain, named=named).sort_by([(name, "ascending") for name in BY_END])
+    return GatheredRows(rows, Found(matches=len(certain), dropped_matches=result.dropped))
+
+
+def certain_rows(plan: IntervalPlan, rows: pa.Table, until: int) -> pa.Table:
+    """The rows of matches that no event could forbid which ends after `until` (microseconds), as all events of the
+    match do not. In real time, all of them.
+
+    Only a negation after the last event of the match looks at events that end later: up to the window after its start.
+    """
+    pattern = plan.pattern
+    if pattern.consistency is Consistency.REALTIME:
+        return rows
+    guards = {guard_of(negation, End.END) for negation in pattern.negations}
+    assert Guard.FOREVER not in guards, "the request is refused"
+    if Guard.WINDOW not in guards:
+        return rows
+    least = pa.scalar(until - (plan.window or 0), pa.int64()).cast(TIME_TYPE)
+    return rows.filter(pc.less_equal(rows.column("match_start"), least))
 
 
 class AllMatches(NamedTuple):
@@ -67,20 +95,12 @@ def all_matches(plan: IntervalPlan, batch: Batch, may_start: int = 0) -> AllMatc
     """
     starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
     # In the order of their ends and with the longest duration as the delay, no event is late, and old events are
-    # forgotten soon.
-    batch = batch.take(pa.array(np.lexsort((starts, ends))))
+    # forgotten soon. Events that are equal in times and sequence are numbered in the order of their content.
+    batch = in_order_of_content(batch) if batch.sequence else batch.take(pa.array(np.lexsort((starts, ends))))
     longest = min(int((ends - starts).max(initial=0)), FREE)
-    pattern = compile_intervals(
-        plan, delay=longest, lateness=End.START, frequencies=_frequencies(plan, batch), may_start=may_start
-    )
+    rates = rates_in(plan.variable_bits[: plan.positives], mask_of(batch))
+    pattern = compile_intervals(plan, delay=longest, lateness=End.START, rates=rates, may_start=may_start)
     matcher = LiveIntervalMatcher(pattern)
     matcher.kernel.consistency = Consistency.EARLIEST
     rows = pa.concat_tables([matcher.process(batch), matcher.finish()])
     return AllMatches(rows, matcher.dropped)
-
-
-def _frequencies(plan: IntervalPlan, batch: Batch) -> dict[str, float]:
-    """The number of events of each type in the pattern."""
-    mask = mask_of(batch)
-    bits = zip(plan.pattern.positives, plan.variable_bits, strict=False)
-    return {positive.type: float((mask >> bit & 1).sum()) for positive, bit in bits}

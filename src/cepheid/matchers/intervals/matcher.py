@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.arrays import Ints
-from cepheid.compile.intervals.compiled import CompiledIntervals
+from cepheid.compile.intervals.compiled import CompiledIntervals, reordered
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import END, NUMBER, ORDINAL, TIME, Batch
 from cepheid.events.identity import canonical_bytes
@@ -27,9 +27,10 @@ from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.layout import LATE, RETRACTION, EmittedIntervals, IntervalEvents
 from cepheid.kernel.intervals.state import kernel_state, restore_kernel
 from cepheid.lang.consistency import Consistency
+from cepheid.matchers.intervals.rates import Rates
 from cepheid.matchers.key_numbers import KeyNumbers
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
-from cepheid.matchers.working_set import WorkingSet, joint_error
+from cepheid.matchers.working_set import WorkingSet, joint_error, mask_of
 from cepheid.output.ids import Ids
 from cepheid.output.intervals import identity, row_schema, rows_of
 
@@ -62,6 +63,7 @@ class LiveIntervalMatcher:
         """
         self._duplicate = np.zeros(0, np.bool_)
         self._late = LateOrdinals()
+        self._rates = Rates(self.pattern)
         self._most_held = _LEAST_HELD
 
     def process(self, batch: Batch) -> pa.Table:
@@ -74,6 +76,7 @@ class LiveIntervalMatcher:
         for start in range(0, len(batch), _PIECE):
             piece = batch.slice(start, min(start + _PIECE, len(batch)))
             self._add(piece)
+            self._choose_order()
             try:
                 emitted = self.kernel.run(self._events, len(self.working_set))
             except JointConditionFailed as failed:
@@ -188,10 +191,16 @@ class LiveIntervalMatcher:
         is_keyed = batch.keys or batch.sub_keys
         numbers = self.keys.numbers(batch) if is_keyed else np.zeros(len(batch), np.int64)
         self.working_set.add(batch)
+        self._rates.add(mask_of(batch))
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
         self._key = np.concatenate([self._key, numbers.astype(np.int64)])
         self._ordinal = np.concatenate([self._ordinal, np.zeros(len(batch), np.int32)])
         self._duplicate = np.concatenate([self._duplicate, np.zeros(len(batch), np.bool_)])
+
+    def _choose_order(self) -> None:
+        """Chooses the order of joins by the rates of events, which does not change what is found."""
+        if not self.pattern.has_rates and (rates := self._rates.looked_at()) is not None:
+            self.pattern = self.kernel.pattern = reordered(self.pattern, rates)
 
     def _number_duplicates(self, added: int) -> None:
         """Gives the last `added` events their ordinals. Only events with equal times and keys are compared."""
@@ -235,8 +244,9 @@ class LiveIntervalMatcher:
         return self._placed_rows(emitted)
 
     def _placed_rows(self, emitted: EmittedIntervals) -> pa.Table:
-        late = emitted.sign == LATE
-        involved = np.concatenate([emitted.event[late].astype(np.int32), emitted.match[~late].ravel()])
+        late, involved = emitted.sign == LATE, emitted.match.ravel()
+        if late.any():
+            involved = np.concatenate([emitted.event[late].astype(np.int32), emitted.match[~late].ravel()])
         positions = distinct(involved, len(self.working_set))
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -41,14 +41,16 @@ class OpenIntervalServiceMatcher:
         open_for: timedelta | None,
         changes: str | None = None,
         drops: bool,
+        is_held: Callable[[bytes], bool] | None = None,
         frequencies: Mapping[str, float] | None,
         columns: pa.Schema,
         zone: str,
         parts: Mapping[str, str],
     ) -> None:
         """`open_for` is how long an event may be open; with `drops`, longer ones and rows that cannot be used are
-        dropped and counted. With `changes`, the column that says what rows do, they revise and withdraw events. `parts`
-        are further values on which it depends whether a snapshot fits.
+        dropped and counted. With `changes`, the column that says what rows do, they revise and withdraw events.
+        `is_held` says whether an event is needed here or by other matchers of the same rows; None: there are none.
+        `parts` are further values on which it depends whether a snapshot fits.
 
         Raises:
             PatternError: no match would be certain before the end, or a negation reads an end in SQL.
@@ -60,6 +62,7 @@ class OpenIntervalServiceMatcher:
         self._delay = None if lateness is None else microseconds(lateness)
         self._open_for = None if open_for is None else microseconds(open_for)
         self._changes, self._drops, self._frequencies = changes, drops, frequencies
+        self._is_held = is_held
         self._reader, self._rows, self._matcher = self._new_parts()
         self._matches = 0
         self._steps: list[Step] = []
@@ -79,9 +82,13 @@ class OpenIntervalServiceMatcher:
             self._open_for,
             drops=self._drops,
             revises=revises,
-            is_held=matcher.holds,
+            is_held=self._is_held or matcher.holds,
         )
         return reader, OpenRows(self._plan.schema.end, reader.may_change), matcher
+
+    def holds(self, name: bytes) -> bool:
+        """Whether the event with this id is needed."""
+        return self._matcher.holds(name)
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -8,9 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.compile.intervals.compiled import compile_intervals
-from cepheid.errors import PatternError
+from cepheid.errors import PatternError, SchemaError
 from cepheid.events.batch import Batch
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.document.knowledge import knowledge_digest, mapping_document
@@ -37,24 +38,28 @@ class IntervalServiceMatcher:
         lateness: timedelta | None,
         late_by: End,
         *,
+        buffer: int | None = None,
         frequencies: Mapping[str, float] | None,
         columns: pa.Schema,
         zone: str,
         parts: Mapping[str, str],
     ) -> None:
-        """Without a lateness, nothing is certain and nothing is forgotten before the input ends. `parts` are further
-        values on which it depends whether a snapshot fits.
+        """Without a lateness or a buffer, nothing is certain and nothing is forgotten before the input ends. With a
+        `buffer` so many of the latest events are not late. `parts` are further values on which it depends whether a
+        snapshot fits.
 
         Raises:
             PatternError: a lateness is given, but no match would be certain before the end.
         """
-        self._plan, self._late_by, self._ends = plan, late_by, lateness is None
+        self._plan, self._late_by, self._ends = plan, late_by, lateness is None and buffer is None
+        self._buffer = buffer
         self._check_certain(plan.pattern)
         delay = None if lateness is None else microseconds(lateness)
-        self._compiled = compile_intervals(plan, delay=delay, lateness=late_by, frequencies=frequencies)
+        self._compiled = compile_intervals(plan, delay=delay, lateness=late_by, frequencies=frequencies, buffer=buffer)
         self._matcher = LiveIntervalMatcher(self._compiled)
         self._matches = 0
-        self._made_for = made_for(plan, columns, delay, late_by, {"time_zone": zone, **parts})
+        counted = {} if buffer is None else {"buffer": buffer}
+        self._made_for = made_for(plan, columns, delay, late_by, {"time_zone": zone, **counted, **parts})
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -70,6 +75,8 @@ class IntervalServiceMatcher:
         return self._counted(self._matcher.process(in_order_of_content(batch)))
 
     def advance_time(self, time: int) -> pa.Table:
+        if self._buffer is not None:
+            raise SchemaError("time: lateness is a number of events, so only events make something certain")
         return self._counted(self._matcher.advance_time(time))
 
     def finish(self) -> pa.Table:
@@ -109,8 +116,9 @@ class IntervalServiceMatcher:
             raise PatternError(problems)
 
     def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind").to_pylist()
-        self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
+        kinds = rows.column("kind")
+        inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
+        self._matches += inserted - taken_back
         return rows
 
 
@@ -138,6 +146,7 @@ def pattern_parts(plan: IntervalPlan) -> dict[str, Any]:
         "taxonomy": None if pattern.types is None else taxonomy_document(pattern.types),
         "key": list(schema.key),
         "times": list(schema.times),
+        **({"sequence": list(schema.order_by)} if schema.sequence else {}),
         "chosen": list(plan.columns),
         **({} if plan.measures is None else _measured(plan, plan.measures)),
         **parameters_document(pattern.parameters),

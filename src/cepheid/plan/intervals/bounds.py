@@ -180,6 +180,13 @@ def bounds_of(pattern: IntervalPattern) -> Bounds:
     return closed(bounds)
 
 
+def excludes(bounds: Bounds, left: int, right: int, relation: Relation) -> bool:
+    """Whether events that satisfy the bounds cannot have the relation; `left` and `right` are numbers of events."""
+    ends = [2 * left, 2 * left + 1, 2 * right, 2 * right + 1]
+    both = closed(np.minimum(bounds[np.ix_(ends, ends)], _bounds_of(relation)))
+    return bool((np.diagonal(both) < 0).any())
+
+
 def contradiction(pattern: IntervalPattern) -> list[str]:
     """The reasons around a cycle in which an endpoint would be before itself; empty if there is no contradiction."""
     found = list(differences(pattern))

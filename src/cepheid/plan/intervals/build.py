@@ -68,7 +68,7 @@ def build_interval_plans(
         PatternError: lists the faults of the schema, if any, then all problems of all patterns.
         LimitExceeded: more than MAX_CONDITIONS conditions on single events.
     """
-    faults = [*schema_faults(Schema(schema.columns, schema.key, None), options), *_time_faults(schema)]
+    faults = [*schema_faults(Schema(schema.columns, schema.key, None, schema.sequence), options), *_time_faults(schema)]
     plans, problems = plans_or_problems(
         patterns,
         lambda one, first_slot: _plan_or_problems(

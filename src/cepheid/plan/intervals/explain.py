@@ -9,7 +9,7 @@ from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.pictures.mermaid import label
 from cepheid.plan.conditions.parameters import described
 from cepheid.plan.intervals.growth import interval_warnings
-from cepheid.plan.intervals.join_order import join_order
+from cepheid.plan.intervals.join_order import join_order, rates_of
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.semantics.explain import lifted_text, shortened
 from cepheid.plan.undivided import division_lines
@@ -30,7 +30,7 @@ def explain_intervals(
     """The plan as text: what the pattern looks for, what is evaluated for each event, in which order events are looked
     up, the ways to divide a key, and warnings.
     """
-    pattern, order = plan.pattern, join_order(plan, frequencies)
+    pattern, order = plan.pattern, join_order(plan, rates_of(plan, frequencies))
     lines = [*_query(pattern), *lifted_text(pattern.knowledge, plan.answers), "Events:"]
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
@@ -56,7 +56,7 @@ def _warnings(warnings: Sequence[str]) -> list[str]:
 
 def join_diagram(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> str:
     """The joins as a Mermaid flowchart: one tree for each variable that may come last, with the negations above it."""
-    names, orders = [label(v) for v in plan.pattern.variables], join_order(plan, frequencies).orders
+    names, orders = [label(v) for v in plan.pattern.variables], join_order(plan, rates_of(plan, frequencies)).orders
     lines = ["flowchart BT"]
     for order in orders:
         tree = f"v{order[0]}"

@@ -68,13 +68,13 @@ def _differences(negation: Negation) -> list[tuple[Endpoint, Endpoint]]:
 _BOUNDING = "choose a scope that bounds them (gap, seq_between or during_span)"
 
 
-def never_certain(pattern: IntervalPattern, lateness: End, by_start: str = "lateness='start'") -> list[Problem]:
+def never_certain(pattern: IntervalPattern, lateness: End, by_start: str | None = "lateness='start'") -> list[Problem]:
     """The problems of negations that hold back every match until the input ends. `lateness` is the time by which events
-    are late; `by_start` is the argument that makes events late by their starts.
+    are late; `by_start` is the argument that makes events late by their starts, if there is one.
     """
     if pattern.consistency is Consistency.REALTIME:
         return []
-    ways = [f"measure lateness at starts ({by_start})"] * (lateness is End.END)
+    ways = [f"measure lateness at starts ({by_start})"] * (lateness is End.END and by_start is not None)
     hint = f"Either {', or '.join([*ways, _BOUNDING])}, or let the pattern emit in real time."
     found = _unbounded(pattern, lateness)
     return [Problem(f"{what}, so that no match is ever certain", hint=hint) for what in found]

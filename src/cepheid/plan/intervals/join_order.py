@@ -38,10 +38,14 @@ class JoinOrder:
     """Expected partial results per event of the variable, if each type has as many events as its frequency says."""
 
 
-def join_order(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> JoinOrder:
-    """The cheapest orders; `frequencies` gives the number of events for types, 1 where a type is missing."""
+def rates_of(plan: IntervalPlan, frequencies: Mapping[str, float] | None = None) -> list[float]:
+    """One number of events per event of a match: that of its type, 1 where `frequencies` lacks it."""
     known = frequencies or {}
-    rates = [known.get(positive.type, 1.0) for positive in plan.pattern.positives]
+    return [known.get(positive.type, 1.0) for positive in plan.pattern.positives]
+
+
+def join_order(plan: IntervalPlan, rates: Sequence[float]) -> JoinOrder:
+    """The cheapest orders; `rates` has the number of events for each event of a match, in any unit."""
     selectivity = _selectivities(plan, bounds_of(plan.pattern))
     found = [_cheapest(first, rates, selectivity) for first in range(plan.positives)]
     return JoinOrder(tuple(order for order, _ in found), tuple(cost for _, cost in found))

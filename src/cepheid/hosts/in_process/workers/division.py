@@ -61,6 +61,8 @@ class Task(NamedTuple):
     """Microseconds: how far time advances at the end of each key, or of the slice; None: the input is complete."""
     slice: Slice | None = None
     """None: these are whole keys."""
+    as_of: int | None = None
+    """Microseconds: the end of time in all tasks; None: the input is complete."""
 
     @property
     def size(self) -> int:
@@ -121,7 +123,7 @@ def divided(events: PartEvents, division: Division) -> list[Task]:
     borders = np.unique(np.concatenate([even, key_starts[large], key_starts[large] + sizes[large], [0, count]]))
     tasks, alone = list[Task](), set(key_starts[large].tolist())
     for first, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-        task = Task(part, first, end, division.until)
+        task = Task(part, first, end, division.until, as_of=division.until)
         if slices is not None and first in alone:
             tasks += _sliced(task, times[first:end], target, slices, division)
         else:

@@ -15,11 +15,11 @@ def find_gathered(part: GatheredPart, task: Task, events: Spooled) -> GatheredRo
     """The rows of a task: all of its keys', or those that start in its slice."""
     together = join([ordered.batch for ordered in events.read(task.first, task.end)])
     if task.slice is None:
-        return part.in_all(together)
+        return part.in_all(together, task.as_of)
     rows = task.first + np.arange(len(together))
     starts, ends = (together.column(name).view(pa.int64()).to_numpy() for name in (TIME, END))
     assert part.slices is not None
     begin = task.slice.begin
     needed = np.flatnonzero((rows >= begin) | (ends >= starts[begin - task.first] - part.slices.before))
     may_start = (rows >= begin) & (rows < task.slice.end)
-    return part.in_slice(together.take(pa.array(needed)), may_start[needed])
+    return part.in_slice(together.take(pa.array(needed)), may_start[needed], task.as_of)
