@@ -109,7 +109,7 @@ def detect(
         rows_per: "match": one row per match. "event": one row per event of each match, with its stage, its position in
             the match and among the events of the stage, its columns, and the measures, which are running unless FINAL
             comes before them. In process it has the number of its row in the table; in pandas, its index.
-        unmatched: With rows_per="event", for a table in process: events that are in no row have one, too, in which the
+        unmatched: With rows_per="event", for finite input: events that are in no row have one, too, in which the
             columns about a match and the measures are NULL.
         limits: Bounds on what one key may have open and on what one event may complete.
         as_of: Only events up to this instant count, and time stops there: matches that may still grow are not emitted.
@@ -463,16 +463,16 @@ def _run(events: object, request: Request) -> object:
                 "event_id: tables in process and an IntervalMatcher take opening and closing rows. On Spark join the "
                 "two rows of an event first, and leave event_id out"
             )
-        if request.unmatched:
-            raise SchemaError(
-                "unmatched: it is for tables in process. On Spark join the events with the rows (left_anti) by what "
-                "identifies them"
-            )
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
             if request.slices:
                 raise SchemaError("slices: they divide finite input; standbys=… divide the hot keys of a stream")
+            if request.unmatched:
+                raise SchemaError(
+                    "unmatched: on a stream a later match may still take an event. Store the events and the rows, and "
+                    "join them (left_anti) by what identifies an event"
+                )
             from cepheid.hosts.spark.stream.detect import detect_on_stream
 
             return detect_on_stream(events, request)

@@ -11,6 +11,8 @@ from typing import Any
 from cepheid.output.values import plain_value, shown_value
 
 _DAY = timedelta(days=1)
+EQUALITIES = ("=", "<=>", "!=")
+"""Comparisons whose sides are equal or not: how far they are from each other does not matter."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,12 @@ class Operand:
     """Whether the text is the value."""
 
     def __str__(self) -> str:
-        return f"{self.text} is NULL" if self.value is None else f"{self.text} = {shown_value(self.value)}"
+        return value_text(self.text, self.value)
+
+
+def value_text(text: str, value: Any) -> str:
+    """The value of what is written as `text`, in words."""
+    return f"{text} is NULL" if value is None else f"{text} = {shown_value(value)}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Evaluated:
         distance, and where values have to be equal: those of names, for example, are neither near nor far.
         """
         gap, sides = self._gap, [one.value for one in self.operands]
-        if gap is None or self.operator in ("=", "<=>", "!="):
+        if gap is None or self.operator in EQUALITIES:
             return 0.5
         if isinstance(gap, timedelta):
             return gap / (gap + _DAY)

@@ -157,6 +157,11 @@ def _backwards(times: Sequence[Times]) -> Column:
     return end.instants < start.instants
 
 
+def missing(key: tuple[str, ...], times: Sequence[Times]) -> list[Column]:
+    """Whether an event has no key, no time, or ends before it starts."""
+    return [*(named(name).isNull() for name in key), *(time.missing for time in times), _backwards(times)]
+
+
 def usable(events: DataFrame, key: tuple[str, ...], times: Sequence[Times], nulls: Nulls) -> DataFrame:
     """The events that have a key and unambiguous times, and do not end before they start. Other events are an error or
     are dropped, as `nulls` says. A local time that is ambiguous or does not exist is always an error.

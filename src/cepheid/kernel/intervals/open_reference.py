@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Known:
+class _Accepted:
     """What the accepted rows say."""
 
     plan: IntervalPlan
@@ -119,7 +119,7 @@ def open_log(
     """Yields what is emitted, in order. The signs are those of `emission_log`, and = for an end of an emitted match
     that has become known or was revised. Matches are those of the first rows of their events.
     """
-    known = _Known(plan, events, frozenset(), frozenset(), lateness)
+    known = _Accepted(plan, events, frozenset(), frozenset(), lateness)
     first = {row.event: row.first for row in rows}
     clock: float = ALWAYS
     out: dict[Match, None] = {}
@@ -166,7 +166,7 @@ def open_log(
     yield from _inserted("eos", len(rows), now, out)
 
 
-def _lateness_time(row: Row, known: _Known, former: int | None, lateness: End) -> float:
+def _lateness_time(row: Row, known: _Accepted, former: int | None, lateness: End) -> float:
     """The time by which the row is late; `former` is the event as it is known."""
     event = known.events[row.event]
     if former is None:
@@ -179,7 +179,7 @@ def _lateness_time(row: Row, known: _Known, former: int | None, lateness: End) -
 
 
 def _emitted(
-    known: _Known, clock: float, delay: float, consistency: Consistency, *, revises: bool = False
+    known: _Accepted, clock: float, delay: float, consistency: Consistency, *, revises: bool = False
 ) -> list[Match]:
     """The matches that the consistency lets be emitted."""
     if consistency is Consistency.REALTIME:
@@ -191,15 +191,15 @@ def _emitted(
     return [match for match in whole if may_be_emitted(found[match], clock - delay, consistency)]
 
 
-def _with_row(known: _Known, row: Row) -> _Known:
+def _with_row(known: _Accepted, row: Row) -> _Accepted:
     number = frozenset({row.event})
     if not row.has_end:
-        return _Known(known.plan, known.events, known.opened | number, known.closed, known.lateness)
-    return _Known(known.plan, known.events, known.opened - number, known.closed | number, known.lateness)
+        return _Accepted(known.plan, known.events, known.opened | number, known.closed, known.lateness)
+    return _Accepted(known.plan, known.events, known.opened - number, known.closed | number, known.lateness)
 
 
-def _without(known: _Known, numbers: set[int]) -> _Known:
-    return _Known(known.plan, known.events, known.opened - numbers, known.closed - numbers, known.lateness)
+def _without(known: _Accepted, numbers: set[int]) -> _Accepted:
+    return _Accepted(known.plan, known.events, known.opened - numbers, known.closed - numbers, known.lateness)
 
 
 def _inserted(

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from cepheid.kernel.arrays import FOREVER
 from cepheid.lang.consistency import Consistency
 
-Names: TypeAlias = tuple[bytes, ...]
+EventNames: TypeAlias = tuple[bytes, ...]
 """The ids of a match's events, one for each variable."""
 
 
@@ -18,7 +18,7 @@ Names: TypeAlias = tuple[bytes, ...]
 class UncertainMatch:
     """A match that a row may still change, whether or not it is emitted."""
 
-    names: Names
+    names: EventNames
     positions: tuple[int, ...]
     """The positions of its events."""
     key: int
@@ -49,9 +49,9 @@ class UncertainMatches:
     def __init__(self, consistency: Consistency, *, revises: bool = False) -> None:
         """With `revises`, an event may change until its end is the delay before the clock."""
         self._consistency, self._revises = consistency, revises
-        self.all: dict[Names, UncertainMatch] = {}
-        self._of_event: dict[bytes, dict[Names, None]] = defaultdict(dict)
-        self._of_key: dict[int, dict[Names, None]] = defaultdict(dict)
+        self.all: dict[EventNames, UncertainMatch] = {}
+        self._of_event: dict[bytes, dict[EventNames, None]] = defaultdict(dict)
+        self._of_key: dict[int, dict[EventNames, None]] = defaultdict(dict)
         self._waiting: list[tuple[int, int, UncertainMatch]] = []
         """Some of them are outdated."""
         self._pushed = 0
@@ -123,7 +123,7 @@ class UncertainMatches:
 
 
 def _discard(
-    index: dict[bytes, dict[Names, None]] | dict[int, dict[Names, None]], at: bytes | int, names: Names
+    index: dict[bytes, dict[EventNames, None]] | dict[int, dict[EventNames, None]], at: bytes | int, names: EventNames
 ) -> None:
     found = index[at]  # type: ignore[index]
     del found[names]

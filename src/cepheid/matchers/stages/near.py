@@ -24,7 +24,7 @@ from cepheid.output.stages.near.reasons import Known
 from cepheid.output.stages.near.rows import near_misses_of
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.near.changes import Change, may_lose_starts, without_error, without_skipping
+from cepheid.plan.stages.near.changes import Change, loses_overlapping, may_lose_starts, without_error, without_skipping
 from cepheid.plan.stages.near.probes import Probes, probes_of
 from cepheid.plan.stages.plans import Plans
 
@@ -33,11 +33,11 @@ MOST_OPEN = 10_000
 
 
 def near_patterns(pattern: Pattern, changes: Sequence[Change], *, complete: bool) -> list[Pattern]:
-    """The patterns to run: the pattern and its changes without skipping, then the changes with it if it may lose a
-    start. Their names are their numbers.
+    """The patterns to run: the pattern and its changes without skipping, then the changes with it if only a run says
+    which starts it loses. Their names are their numbers.
     """
     each = [without_skipping(one, complete=complete) for one in (pattern, *(change.pattern for change in changes))]
-    if may_lose_starts(pattern, complete=complete):
+    if may_lose_starts(pattern, complete=complete) and not loses_overlapping(pattern, complete=complete):
         each += [without_error(change.pattern) for change in changes]
     return [one.named(str(number)) for number, one in enumerate(each)]
 
@@ -52,14 +52,16 @@ class NearMatcher:
         self._pattern = patterns.each[0]
         self._plan = self._pattern.plan
         self._changes = changes
+        self._is_complete = until is None
         self._shared = SharedEvents(plans)
         self._first = OrderedNearDetector(self._pattern)
-        detectors = [self._first, *map(NearDetector, patterns.each[1:])]
-        own = map(OwnEvents, projections(plans, patterns.relevant_to))
-        self._unchanged, *runs = [NearRun(*each, until) for each in zip(detectors, own, strict=True)]
-        skipping: Sequence[NearRun | None] = runs[len(changes) :] or [None] * len(changes)
-        self._attempts = [Attempt(*each) for each in zip(runs[: len(changes)], skipping, strict=True)]
-        self._runs: Sequence[NearRun | Attempt] = [self._unchanged, *self._attempts]
+        self._unchanged = NearRun(self._first, until)
+        count = len(changes)
+        whole = [NearRun(NearDetector(one), until) for one in patterns.each[1 : 1 + count]]
+        skipping = [NearRun(NearDetector(one, starts_only=True), until) for one in patterns.each[1 + count :]]
+        self._own, *own = map(OwnEvents, projections(plans, patterns.relevant_to)[: 1 + count])
+        starts: Sequence[NearRun | None] = skipping or [None] * count
+        self._attempts = [Attempt(*each) for each in zip(own, whole, starts, strict=True)]
 
     def process(self, batch: Batch) -> None:
         """Takes events in the order of key, time and sequence; raises as a SortedMatcher."""
@@ -68,13 +70,15 @@ class NearMatcher:
     def finish(self) -> None:
         """Ends the input; raises as `process`."""
         self._run(self._shared.finish())
-        for run in self._runs:
-            run.end()
+        self._unchanged.end()
+        for attempt in self._attempts:
+            attempt.end()
 
     def _run(self, parts: Iterable[Batch]) -> None:
         for part in parts:
-            for run in self._runs:
-                run.run(part)
+            self._unchanged.run(self._own.of(part))
+            for attempt in self._attempts:
+                attempt.run(part)
 
     @cached_property
     def found(self) -> list[NearMatches]:
@@ -85,16 +89,25 @@ class NearMatcher:
     def _found(self, change: Change, attempt: Attempt) -> NearMatches:
         taken = _of_other_starts(attempt.without_skipping.taken, self._is_matched)
         lost = np.zeros(len(self._is_matched), np.bool_)
-        if attempt.skipping is not None:
+        if (remaining := self._after_skipping(change.pattern, attempt)) is not None:
             lost[taken.starts] = True
-            lost[attempt.skipping.taken.starts] = False
+            lost[remaining] = False
         stage = _numbers_of(change, self._plan.pattern)[taken.stage]
         return NearMatches(change, replace(taken, stage=stage), lost[taken.starts], attempt.without_skipping.dropped)
+
+    def _after_skipping(self, changed: Pattern, attempt: Attempt) -> Ints | None:
+        """The starts that the skip strategy of the changed pattern does not lose; None if it loses none."""
+        if attempt.skipping is not None:
+            return attempt.skipping.taken.starts
+        if not loses_overlapping(changed, complete=self._is_complete):
+            return None
+        taken, place = attempt.without_skipping.taken, self._shared.places
+        return taken.starts[apart(place[taken.starts], place[taken.event[taken.end - 1]])]
 
     @cached_property
     def _is_matched(self) -> Flags:
         """For each number of an event, whether a match of the unchanged pattern starts with it."""
-        flags = np.zeros(self._shared.most + 1, np.bool_)
+        flags = np.zeros(len(self._shared.places), np.bool_)
         flags[self._unchanged.taken.starts] = True
         return flags
 
@@ -133,6 +146,18 @@ def _of_other_starts(taken: Taken, is_matched: Flags) -> Taken:
     first = np.zeros(len(is_matched), np.int64)
     first[starts[::-1]] = numbers[::-1]  # the last value that is given to a start stays
     return taken.only((first[starts] == numbers) & ~is_matched[starts])
+
+
+def apart(first: Ints, last: Ints) -> Ints:
+    """The numbers of the matches that begin after the end of the one before, from matches in the order of their starts;
+    `first` and `last` are the places of their first and last events.
+    """
+    following = np.searchsorted(first, last, side="right").tolist()
+    found, number = list[int](), 0
+    while number < len(following):
+        found.append(number)
+        number = following[number]
+    return np.array(found, np.int64)
 
 
 def _numbers_of(change: Change, pattern: Pattern) -> Int32s:

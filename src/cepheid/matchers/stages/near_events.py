@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -29,8 +30,7 @@ class SharedEvents:
         self._first = PatternEvents(plans.places[0], None, with_rows=False)
         self._ordering = ordering_of(plans.schema)
         self._keys = 0
-        self.most = -1
-        """The greatest number of an event so far."""
+        self._numbers = [np.empty(0, np.int64)]
 
     def process(self, batch: Batch) -> Iterator[Batch]:
         """The events whose order is certain now; raises as an Ordering."""
@@ -39,6 +39,14 @@ class SharedEvents:
     def finish(self) -> Iterator[Batch]:
         """The events that are still held back."""
         return map(self._finished, self._ordering.finish())
+
+    @cached_property
+    def places(self) -> Ints:
+        """For each number of an event its place in the order, after all events; -1 for numbers without an event."""
+        numbers = np.concatenate(self._numbers)
+        places = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+        places[numbers] = np.arange(len(numbers))
+        return places
 
     def _as_first(self, batch: Batch) -> Batch:
         """The events with what the first pattern has lifted. What all patterns have is put aside."""
@@ -56,7 +64,7 @@ class SharedEvents:
             for name, column in zip(data.schema.names, data.columns, strict=True)
             if not name.startswith(_LIFTED)
         }
-        self.most = max(self.most, int(columns[NUMBER].to_numpy().max()))
+        self._numbers.append(columns[NUMBER].to_numpy())
         keys = np.cumsum(part.key_start, dtype=np.int64) + self._keys
         self._keys = int(keys[-1])
         columns |= {SOURCE_NUMBER: columns[NUMBER], _KEY_NUMBER: pa.array(keys)}

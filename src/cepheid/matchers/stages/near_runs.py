@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.errors import ConditionError, LimitExceeded
 from cepheid.events.batch import MASK, TIME, Batch
+from cepheid.events.order import Ordered
 from cepheid.kernel.arrays import Visits
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED
@@ -25,7 +26,11 @@ _MATCHES = pa.schema([("events", pa.list_(pa.int64())), ("stages", pa.list_(pa.i
 
 
 class NearDetector(Detector):
-    """A Detector whose rows are the numbers and the stages of the events of each match."""
+    """A Detector whose rows are the numbers and the stages of the events of each match, or of its first event only."""
+
+    def __init__(self, pattern: CompiledPattern, *, starts_only: bool = False) -> None:
+        super().__init__(pattern)
+        self._starts_only = starts_only
 
     @cached_property
     def schemas(self) -> list[pa.Schema]:
@@ -33,6 +38,8 @@ class NearDetector(Detector):
 
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         matched, _ = emitted.only(emitted.outcome == MATCHED)
+        if self._starts_only:
+            matched = _only_starts(matched)
         used, position = places(matched.event, len(self.working_set))
         numbers = self.working_set.take(used).column(SOURCE_NUMBER).to_numpy()[position]
         ends = pa.array(np.append(0, matched.end).astype(np.int32))
@@ -41,10 +48,10 @@ class NearDetector(Detector):
 
 
 class OrderedNearDetector(NearDetector):
-    """Also records the order of its events."""
+    """Finds the first events of the matches, and records the order of its events."""
 
     def __init__(self, pattern: CompiledPattern) -> None:
-        super().__init__(pattern)
+        super().__init__(pattern, starts_only=True)
         self._seen: list[EventOrder] = []
         self._count = 0
 
@@ -64,20 +71,25 @@ class OrderedNearDetector(NearDetector):
         return EventOrder(*columns)
 
 
-class NearRun:
-    """Finds the matches of one pattern. Give it the events of SharedEvents, then call `end`."""
+def _only_starts(matches: Emitted) -> Emitted:
+    """The matches, as if each had its first event only."""
+    begin = np.append(0, matches.end)[:-1]
+    end = np.arange(1, len(begin) + 1)
+    return Emitted(end, matches.detected_at, matches.outcome, matches.event[begin], matches.stage[begin])
 
-    def __init__(self, detector: NearDetector, own: OwnEvents, until: int | None) -> None:
+
+class NearRun:
+    """Finds the matches of one pattern. Give it the pattern's events in order, then call `end`."""
+
+    def __init__(self, detector: NearDetector, until: int | None) -> None:
         self._detector = detector
-        self._own = own
         self._matcher = OrderedMatcher(detector, until=until)
         self._parts: list[pa.Table] = []
 
-    def run(self, shared: Batch) -> None:
+    def run(self, events: Ordered) -> None:
         """Takes events; raises as an OrderedMatcher."""
-        own = self._own.of(shared)
-        if len(own.batch):
-            self._parts += self._matcher.run([own])
+        if len(events.batch):
+            self._parts += self._matcher.run([events])
 
     def end(self) -> None:
         """Ends the input; raises as `run`."""
@@ -98,19 +110,23 @@ class NearRun:
 
 
 class Attempt:
-    """The runs of a pattern with one change: without skipping and, if the skip strategy may lose starts, with it.
+    """The runs of a pattern with one change: without skipping and, if the skip strategy may lose starts, with it. Both
+    have the same conditions, and so the same events.
 
     They end where a condition fails on an event, or a limit is passed: `failure` then says why.
     """
 
-    def __init__(self, run: NearRun, skipping: NearRun | None) -> None:
+    def __init__(self, own: OwnEvents, run: NearRun, skipping: NearRun | None) -> None:
+        self._own = own
         self.without_skipping = run
         self.skipping = skipping
         self.failure: str | None = None
 
     def run(self, shared: Batch) -> None:
         """Takes events of SharedEvents."""
-        self._each(lambda run: run.run(shared))
+        if self.failure is None:
+            own = self._own.of(shared)
+            self._each(lambda run: run.run(own))
 
     def end(self) -> None:
         """Ends the input."""

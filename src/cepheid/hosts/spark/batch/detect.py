@@ -11,7 +11,7 @@ partitions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -27,6 +27,9 @@ from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.spark.batch.slices import asked_slices, in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
+from cepheid.hosts.spark.batch.unmatched import WORK as WORK_WITH_UNMATCHED
+from cepheid.hosts.spark.batch.unmatched import check_undivided, unread, with_unmatched
+from cepheid.hosts.spark.batch.unmatched_worker import rows_of_events
 from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
 from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
 from cepheid.hosts.spark.lift import (
@@ -64,16 +67,21 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     An action on the result raises Spark's exceptions, with our message first: events without key or time
     (`nulls="error"`), a local time that is ambiguous or does not exist, a condition that fails on an event.
     """
+    if request.unmatched:
+        check_undivided(request)
+        request = replace(request, numbered=True)
     family, matcher_counts = request.family, Observation()
     ready = prepared_on_spark(events, request)
     plans, lift = ready.plans, ready.lift
     if request.report is not None:
         request.report.set(lambda: counts_of(family.counts, ready.read.get | matcher_counts.get), waits=True)
-    tiers = () if plans.schema.key else family.tiers(plans)
+    tiers = () if plans.schema.key or request.unmatched else family.tiers(plans)
     lift.add_sub_keys(plans, [link.value for link in tiers[0].links] if tiers else family.sub_keys(plans))
-    shipped, width = ready.shipped(), None
-    rows = rows_of_all(family, plans)
-    divided = bool(plans.schema.key or tiers or lift.sub_keys)
+    shipped, width = ready.shipped(every=request.unmatched), None
+    work, rows = WORK, rows_of_all(family, plans)
+    if request.unmatched:
+        work, rows = WORK_WITH_UNMATCHED, rows_of_events(family, plans)
+    divided = bool(plans.schema.key or tiers or lift.sub_keys or request.unmatched)
     if not tiers and (slices := asked_slices(request, plans, divided=divided)) is not None:
         shipped, width = in_slices(shipped, ready.times[0], slices, lift)
     task = ready.task(width)
@@ -82,10 +90,11 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     else:
         shipped, spark_rows = with_sub_keys(shipped, lift) if tiers else shipped, row_type(rows)
         by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
-        from_workers = by_key.mapInArrow(mapped(WORK, tuple(task), spark_rows), spark_rows)
-    return without_worker_messages(from_workers, matcher_counts).select(
-        *output_columns(plans, rows.names, family.last_columns)
-    )
+        from_workers = by_key.mapInArrow(mapped(work, tuple(task), spark_rows), spark_rows)
+    columns = output_columns(plans, rows.names, family.last_columns, all_matched=not request.unmatched)
+    found = without_worker_messages(from_workers, matcher_counts).select(*columns)
+    others = unread(events, request, ready.times, ready.zone) if request.unmatched else None
+    return found if others is None else with_unmatched(found, others, plans)
 
 
 @dataclass(frozen=True)
@@ -103,9 +112,9 @@ class PreparedOnSpark:
     read: Observation
     """The counts of the events read, once an action has read them."""
 
-    def shipped(self) -> DataFrame:
-        """The lifted columns, without the events that matter to no pattern."""
-        relevant = relevant_to_any(self.family.compile(self.plans).relevant_to)
+    def shipped(self, *, every: bool = False) -> DataFrame:
+        """The lifted columns of `every` event, or without the events that matter to no pattern."""
+        relevant = None if every else relevant_to_any(self.family.compile(self.plans).relevant_to)
         return with_any(self.lift.select(self.events), self.lift, relevant)
 
     def task(self, width: int | None = None) -> Task:
@@ -250,19 +259,23 @@ def without_worker_messages(rows: DataFrame, matcher_counts: Observation) -> Dat
     return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
 
 
-def output_columns(plans: PlanSet[Any], names: Sequence[str], last: Sequence[str]) -> Iterator[Column]:
-    """The output's columns, made from the matchers' rows: measures replace the columns that they are computed from."""
+def output_columns(
+    plans: PlanSet[Any], names: Sequence[str], last: Sequence[str], *, all_matched: bool = True
+) -> Iterator[Column]:
+    """The output's columns, made from the matchers' rows: measures replace the columns that they are computed from.
+    Unless rows are `all_matched`, those without a pattern have no measures.
+    """
     slots = {name for plan in plans.each for name in plan.slots}
     yield from (named(name) for name in names if name not in slots and name not in last)
-    yield from measure_columns(plans.each)
+    yield from measure_columns(plans.each, all_matched=all_matched)
     yield from (named(name) for name in last if name in names)
 
 
-def measure_columns(plans: Sequence[PatternPlan]) -> Iterator[Column]:
-    """The measures. With several patterns, each pattern's measures are computed only for its own rows: on the NULLs of
-    other rows an expression might fail.
+def measure_columns(plans: Sequence[PatternPlan], *, all_matched: bool = True) -> Iterator[Column]:
+    """The measures. With several patterns, or rows without a pattern, each pattern's measures are computed only for its
+    own rows: on the NULLs of other rows an expression might fail.
     """
-    if len(plans) == 1:
+    if len(plans) == 1 and all_matched:
         yield from (_measured(measure).alias(measure.name) for measure in plans[0].measures or ())
         return
     columns: dict[str, Column] = {}

@@ -86,8 +86,8 @@ def found_in(
     """What the matcher finds in the batches as rows of `schema`, and the worker's messages."""
     try:
         for events in coalesced(batches):
-            yield from _rows(rows_of(matcher.process(batch_of(events))), schema)
-        yield from _rows(rows_of(matcher.finish()), schema)
+            yield from rows_in_parts(rows_of(matcher.process(batch_of(events))), schema)
+        yield from rows_in_parts(rows_of(matcher.finish()), schema)
     except CAUSED_BY_EVENTS as error:
         yield message(schema, ERROR, str(error))
         return
@@ -116,7 +116,8 @@ def batch_of_layout(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...])
     return Batch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)))
 
 
-def _rows(found: list[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def rows_in_parts(found: list[pa.Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The tables as batches of `schema`; columns that a table lacks are NULL."""
     if rows := [filled(matches, schema) for matches in found]:
         yield from pa.concat_tables(rows).combine_chunks().to_batches(max_chunksize=_OUTPUT_ROWS)
 

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.arrays import NONE, Ints
-from cepheid.kernel.arrays import Flags, Int32s
+from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.reference_events import Event
 from cepheid.output.conditions import Evaluated
 from cepheid.output.stages.conditions import evaluated
 from cepheid.output.stages.near.found import NearMatches, Taken
-from cepheid.output.stages.near.reasons import Floats, Known, Reasons
+from cepheid.output.stages.near.reasons import Known, Reasons
+from cepheid.output.stages.near.rows_of_matches import MatchRows
 from cepheid.output.stages.near.starts import starting_stage
+from cepheid.output.stages.near.unmet import Unmet, both, evaluation, unmet_of
 from cepheid.plan.stages.near.probes import Probe
-
-
-class _Unmet(NamedTuple):
-    """Why events do not meet a condition. Row by row: (unmet,)."""
-
-    text: pa.Array
-    off_by: Floats
-    far: Floats
-    is_null: Flags
-
-    def take(self, rows: Ints) -> _Unmet:
-        return _Unmet(self.text.take(pa.array(rows)), self.off_by[rows], self.far[rows], self.is_null[rows])
 
 
 def of_condition(near: NearMatches, known: Known) -> Reasons:
@@ -37,15 +26,33 @@ def of_condition(near: NearMatches, known: Known) -> Reasons:
     assert change.conjunct is not None
     (stage,) = change.stages
     probe = known.events.probes.each[stage][change.conjunct]
-    first = _first_of_groups if probe.is_of_one_event else _first_one_by_one
-    places, unmet = first(probe, taken, np.flatnonzero(taken.stage == stage), known)
+    places, unmet = _first(probe, taken, np.flatnonzero(taken.stage == stage), known)
     reached = _reached(taken, places, known)
     return Reasons(
         unmet.text, taken.match[places], reached, taken.event[places], unmet.off_by, unmet.far, unmet.is_null
     )
 
 
-def _first_of_groups(probe: Probe, taken: Taken, places: Ints, known: Known) -> tuple[Ints, _Unmet]:
+def _first(probe: Probe, taken: Taken, places: Ints, known: Known) -> tuple[Ints, Unmet]:
+    """The first of the places in each match where the probe is not true, and why. It is evaluated for whole columns,
+    and one by one for the matches in which these are not sure.
+    """
+    if probe.is_of_one_event and not any(pa.types.is_floating(side.script.type) for side in probe.sides):
+        return _first_of_groups(probe, taken, places, known)  # doubles are rarely alike
+    found = evaluation(probe, MatchRows(taken, taken.match[places], places, taken.event[places], known.events))
+    if found is None:
+        return _first_one_by_one(probe, taken, places, known)
+    flags = np.zeros(len(taken.event), np.bool_)
+    flags[places] = ~(found.result.is_true & found.sure)
+    first = taken.first_with(flags)
+    rows = np.searchsorted(places, first)
+    sure = found.sure[rows]
+    unsure = np.isin(taken.match[places], taken.match[first[~sure]])
+    others, why = _first_one_by_one(probe, taken, places[unsure], known)
+    return np.append(first[sure], others), both(found.take(rows[sure]).unmet, why)
+
+
+def _first_of_groups(probe: Probe, taken: Taken, places: Ints, known: Known) -> tuple[Ints, Unmet]:
     """The first of the places in each match where the probe is not true; it is evaluated once for all events that are
     alike to it.
     """
@@ -55,13 +62,13 @@ def _first_of_groups(probe: Probe, taken: Taken, places: Ints, known: Known) -> 
     flags = np.zeros(len(taken.event), np.bool_)
     flags[places] = ~met[group]
     first = taken.first_with(flags)
-    return first, _unmet(each).take(group[np.searchsorted(places, first)])
+    return first, unmet_of(each).take(group[np.searchsorted(places, first)])
 
 
-def _first_one_by_one(probe: Probe, taken: Taken, places: Ints, known: Known) -> tuple[Ints, _Unmet]:
+def _first_one_by_one(probe: Probe, taken: Taken, places: Ints, known: Known) -> tuple[Ints, Unmet]:
     """The same for a probe that reads the events that the match has taken before."""
     first, each, last_match = list[int](), list[Evaluated | None](), NONE
-    events = known.events.with_stages(taken)
+    events = known.events.with_stages(taken) if len(places) else ()
     matches, begins = taken.match[places].tolist(), taken.begin[taken.match[places]].tolist()
     for place, match, begin in zip(places.tolist(), matches, begins, strict=True):
         if match == last_match:
@@ -71,22 +78,11 @@ def _first_one_by_one(probe: Probe, taken: Taken, places: Ints, known: Known) ->
             first.append(place)
             each.append(found)
             last_match = match
-    return np.array(first, np.int64), _unmet(each)
+    return np.array(first, np.int64), unmet_of(each)
 
 
 def _is_met(found: Evaluated | None) -> bool:
     return found is not None and found.result is True
-
-
-def _unmet(each: Sequence[Evaluated | None]) -> _Unmet:
-    """The parts of the reasons; None: it cannot be evaluated on its own."""
-    texts = ["" if one is None else one.values_text for one in each]
-    return _Unmet(
-        pa.array([text or "it is not met" for text in texts], pa.string()),
-        np.array([None if one is None else one.distance for one in each], np.float64),
-        np.array([0.5 if one is None else one.relative_distance for one in each], np.float64),
-        np.array([one is not None and one.result is None for one in each], np.bool_),
-    )
 
 
 def _reached(taken: Taken, places: Ints, known: Known) -> Int32s:

@@ -34,7 +34,9 @@ def reasons_for(near: NearMatches, known: Known) -> Reasons:
 
 def _of_others(taken: Taken, found: Reasons) -> Reasons:
     """The reasons where no single event needs the change, as when another loop takes fewer events with it."""
-    match = np.setdiff1d(np.arange(len(taken.end)), found.match)
+    has_reason = np.zeros(len(taken.end), np.bool_)
+    has_reason[found.match] = True
+    match = np.flatnonzero(~has_reason)
     last, count = taken.end[match] - 1, len(match)
     before = np.maximum(last - 1, taken.begin[match])
     text = pa.repeat(pa.scalar("the match needs it"), count)

@@ -12,6 +12,11 @@ from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.plan.stages.near.changes import Change
 
 
+def first_of_each(ascending: Ints) -> Ints:
+    """The index of the first of each run of equal numbers."""
+    return np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])) if len(ascending) else ascending
+
+
 @dataclass(frozen=True)
 class Taken:
     """The events of matches."""
@@ -49,7 +54,7 @@ class Taken:
     def first_with(self, flags: Flags) -> Ints:
         """The place of the first event of each match that has the flag; none for a match without such an event."""
         places = np.flatnonzero(flags)
-        return places[np.unique(self.match[places], return_index=True)[1]]
+        return places[first_of_each(self.match[places])]
 
     def only(self, chosen: Flags) -> Taken:
         """The `chosen` matches."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.events.batch import Batch
 from cepheid.kernel.reference_events import Event, TakenEvents
+from cepheid.kernel.scripts.columns import Column, column_of
 from cepheid.output.stages.conditions import probed_events
 from cepheid.output.stages.near.candidates import may_be_forbidden
 from cepheid.output.stages.near.found import EventOrder, NearMatches, Taken
@@ -27,6 +28,7 @@ class LookedAt:
         self._numbers = numbers
         self._batch = batch
         self._events: dict[int, Event] = {}
+        self._columns: dict[int, Column | None] = {}
 
     def events(self, numbers: Ints) -> list[Event]:
         """The events with these numbers."""
@@ -34,6 +36,15 @@ class LookedAt:
         if new := sorted({*wanted}.difference(self._events)):
             self._events.update(zip(new, self._made(self._rows(np.array(new))), strict=True))
         return [self._events[number] for number in wanted]
+
+    def column(self, number: int, events: Ints) -> Column | None:
+        """The values that the events with these numbers have in the lifted column `number`; None if scripts for many
+        rows have no such values.
+        """
+        if number not in self._columns:
+            self._columns[number] = column_of(self._batch.values[number])
+        found = self._columns[number]
+        return None if found is None else found.take(self._rows(events))
 
     def with_stages(self, matches: Taken) -> TakenEvents:
         """All events of the matches, with their stages."""
@@ -47,8 +58,9 @@ class LookedAt:
             encoded = values[column].take(pa.array(rows)).dictionary_encode()
             codes = encoded.indices.fill_null(-1).to_numpy() + 1
             group = np.unique(group * (len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]
-        _, first, group = np.unique(group, return_index=True, return_inverse=True)
-        return group, [*self._made(rows[first])]
+        first = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+        first[group[::-1]] = rows[::-1]  # the last value that is given to a group stays
+        return group, [*self._made(first)]
 
     def _rows(self, numbers: Ints) -> Ints:
         return np.searchsorted(self._numbers, numbers)

@@ -11,7 +11,7 @@ from cepheid.compile.arrays import NONE, Ints
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.output.stages.conditions import evaluated
 from cepheid.output.stages.near.candidates import Candidates, last_before, may_be_forbidden
-from cepheid.output.stages.near.found import NearMatches
+from cepheid.output.stages.near.found import NearMatches, first_of_each
 from cepheid.output.stages.near.reasons import Known, Reasons
 from cepheid.output.stages.near.texts import joined, times_text
 from cepheid.plan.stages.near.probes import Probe
@@ -41,7 +41,7 @@ def _of_groups(probes: Sequence[Probe], _: NearMatches, candidates: Candidates, 
     group, alike = known.events.alike(probes, candidates.number)
     found = [_forbidden(probes, (), event) for event in alike]
     rows = np.flatnonzero(np.array([one is not None for one in found], np.bool_)[group])
-    rows = rows[np.unique(candidates.match[rows], return_index=True)[1]]
+    rows = rows[first_of_each(candidates.match[rows])]
     return rows, pa.array([one or "" for one in found], pa.string()).take(pa.array(group[rows]))
 
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.compile.arrays import Ints
 from cepheid.kernel.arrays import Flags
 from cepheid.output.near_misses import NearMisses, TriedChange
 from cepheid.output.stages.near.find import reasons_for
-from cepheid.output.stages.near.found import NearMatches
+from cepheid.output.stages.near.found import NearMatches, first_of_each
 from cepheid.output.stages.near.reasons import Known, Reasons, all_of
 from cepheid.plan.reserved import ROW_NUMBER
 
@@ -38,7 +39,7 @@ def near_misses_of(
         for near, own in zip(found, each, strict=True)
     )
     table = _table(known, each, [near.change.text for near in found], source)
-    return NearMisses(table, len(np.unique(table.column(ROW_NUMBER))), changes, failed)
+    return NearMisses(table, pc.sum(pc.equal(table.column("rank"), 1), min_count=0).as_py(), changes, failed)
 
 
 def _misses(known: Known, number: int, near: NearMatches) -> _Misses:
@@ -85,7 +86,7 @@ def _ranks(start: Ints) -> Ints:
     """For each near miss its rank among those of its start, from 1."""
     order = np.argsort(start, kind="stable")
     ordered = start[order]
-    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(start) else start
+    begins = first_of_each(ordered)
     ranks = np.empty(len(start), np.int64)
     ranks[order] = np.arange(1, len(start) + 1) - np.repeat(begins, np.diff(begins, append=len(start)))
     return ranks

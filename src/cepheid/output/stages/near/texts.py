@@ -12,6 +12,8 @@ from cepheid.output.values import plain_text
 
 _YEARS = 1000, 9999
 """Years that Python and Arrow write alike."""
+_LAST_IN_ZONES = 2037
+"""The last year whose changes of the clock Arrow knows."""
 
 
 def lengths_text(microseconds: Ints) -> pa.Array:
@@ -46,4 +48,5 @@ def _is_usual(times: pa.ChunkedArray) -> bool:
         return False
     years = pc.min_max(pc.year(times)).as_py()
     first, last = _YEARS
+    last = last if times.type.tz in (None, "UTC") else _LAST_IN_ZONES
     return len(times) > 0 and bool(first < years["min"] and years["max"] < last)

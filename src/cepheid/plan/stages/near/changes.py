@@ -121,6 +121,14 @@ def may_lose_starts(pattern: Pattern, *, complete: bool) -> bool:
     return pattern.skip_strategy.to not in harmless
 
 
+def loses_overlapping(pattern: Pattern, *, complete: bool) -> bool:
+    """Whether the skip strategy drops exactly the starts within the match of an earlier start: those are the first
+    matches that are completed, as without skipping.
+    """
+    grows = any(stage.quantifier.longest for stage in pattern.stages)
+    return complete and pattern.skip_strategy.to is SkipTo.PAST_LAST_EVENT and not grows
+
+
 def without_error(pattern: Pattern) -> Pattern:
     """The pattern with a skip strategy that does not fail where there is nothing to skip to."""
     return replace(pattern, skip_strategy=replace(pattern.skip_strategy, error_on_miss=False))

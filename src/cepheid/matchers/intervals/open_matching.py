@@ -1,0 +1,214 @@
+"""The matches of events that rows open and close: what a row changes about them, and when they are emitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from cepheid.errors import LimitExceeded
+from cepheid.kernel.arrays import FOREVER, NO_TIME
+from cepheid.kernel.intervals.layout import BEGINNING, COMPLETION, INSERTION, LATE, RETRACTION
+from cepheid.kernel.intervals.reference import Interval
+from cepheid.kernel.scripts.reference import evaluate
+from cepheid.lang.consistency import Consistency, End
+from cepheid.matchers.intervals.certain import Certainty
+from cepheid.matchers.intervals.held_events import Changeable, HeldEvent, HeldEvents
+from cepheid.matchers.intervals.open_matches import EventNames, UncertainMatch, UncertainMatches
+from cepheid.plan.intervals.plan import IntervalPlan
+
+
+class Change(NamedTuple):
+    """A row of the output."""
+
+    event: int
+    """The position of a late event; otherwise 0."""
+    sign: int
+    clock: int
+    start: int
+    end: int
+    match: tuple[int, ...]
+
+
+class OpenMatching:
+    """The matches and the events that they are made of, with the clock. It is told of each event, together with the
+    candidates: the events' positions of all matches that may come of it.
+    """
+
+    def __init__(self, plan: IntervalPlan, lateness: End, *, delay: int | None, revises: bool) -> None:
+        self._plan, self._delay, self._revises = plan, delay, revises
+        self._certainty = Certainty(plan, lateness)
+        self.clock = BEGINNING
+        self.events = HeldEvents(plan.variable_bits[plan.positives :])
+        self.matches = UncertainMatches(plan.pattern.consistency, revises=revises)
+        self.changes: list[Change] = []
+        """What was emitted since the caller has taken it."""
+
+    @property
+    def horizon(self) -> int:
+        return BEGINNING if self._delay is None or self.clock == BEGINNING else self.clock - self._delay
+
+    @property
+    def changeable(self) -> Changeable:
+        return Changeable(self.events, self.horizon, self._revises)
+
+    @property
+    def open_matches(self) -> int:
+        """Matches that a row in time may still change."""
+        each, changeable = self.matches.all.values(), self.changeable
+        return sum(not (changeable.is_final(match) or changeable.is_impossible(match)) for match in each)
+
+    def arrive(self, event: HeldEvent, candidates: Sequence[tuple[int, ...]], *, is_known: bool) -> None:
+        """Adds the event. If it `is_known`, it has another end than before."""
+        self.events.add(event)
+        former = self.matches.with_event(event.name) if is_known else []
+        found = self._found(candidates)
+        for match in former:
+            self.matches.remove(match)
+            now = found.get(match.names)
+            if match.is_out and (now is None or self._is_wrong(now)):
+                self._emit(RETRACTION, match)
+            elif match.is_out and now is not None:
+                now.is_out = True
+                self._emit(COMPLETION, now)
+        for match in found.values():
+            self.matches.add(match)
+        if numbers := self.events.negations_of(event):
+            self._forbid(event, numbers)
+
+    def _found(self, candidates: Sequence[tuple[int, ...]]) -> dict[EventNames, UncertainMatch]:
+        """The candidates that are matches at some time, if the events do not change."""
+        most = self._plan.limits.max_matches_per_event
+        found: dict[EventNames, UncertainMatch] = {}
+        for positions in candidates:
+            if all(map(self.events.is_there, positions)) and (match := self.match_of(positions)) is not None:
+                found[match.names] = match
+            if len(found) > most:
+                what = f"an event completes more than {most:,} matches (max_matches_per_event)"
+                raise LimitExceeded(f"{what}. Give the pattern a shorter within, or raise the limit")
+        return found
+
+    def match_of(self, positions: tuple[int, ...]) -> UncertainMatch | None:
+        """The match of these events; None if it is not certain before an event is closed."""
+        events = self.events.at(positions)
+        times = [event.times for event in events]
+        holds_from = self._certainty.holds_from(times)
+        if holds_from == FOREVER:
+            return None
+        match = UncertainMatch(
+            names=tuple(event.name for event in events),
+            positions=positions,
+            key=events[0].key,
+            start=min(one.start for one in times),
+            end=max(one.end for one in times),
+            is_open=any(one.is_open for one in times),
+            holds_from=holds_from,
+            until=self._certainty.forbidden_until(times),
+        )
+        for number in range(len(self._plan.pattern.negations)):
+            for event in self.events.forbidding(match.key, number):
+                if not self._note(match, number, event):
+                    return None
+        return match
+
+    def _note(self, match: UncertainMatch, number: int, event: HeldEvent) -> bool:
+        """Notes from when on the event does not forbid the match. False if it does forever."""
+        if event.name in match.names:
+            return True
+        bound = [self.events[name] for name in match.names]
+        allowed = self._certainty.allowed_from(number, [one.times for one in bound], event.times)
+        if allowed > NO_TIME and not self._satisfies(number, bound, event):
+            allowed = NO_TIME
+        if allowed == NO_TIME:
+            match.forbidding.pop((number, event.name), None)
+            return True
+        match.forbidding[number, event.name] = allowed
+        return allowed < FOREVER or self.changeable.event(event)
+
+    def _satisfies(self, number: int, bound: Sequence[HeldEvent], event: HeldEvent) -> bool:
+        """Whether the event satisfies the SQL of the negation."""
+        taken = [*enumerate(_seen(one) for one in bound), (self._plan.positives + number, _seen(event))]
+        return all(evaluate(one.script, taken, ()) is True for one in self._plan.negated[number])
+
+    def _forbid(self, event: HeldEvent, numbers: Sequence[int]) -> None:
+        """Notes for the matches of its key what a negated event, which has arrived or is closed, forbids."""
+        for match in self.matches.with_key(event.key):
+            known = [number for number in numbers if (number, event.name) in match.forbidding]
+            if event.times.start > match.until and not known:
+                continue
+            possible = all(self._note(match, number, event) for number in numbers)
+            self._reconsider(match, possible=possible)
+
+    def _reconsider(self, match: UncertainMatch, *, possible: bool) -> None:
+        """Retracts the match if it is wrong now, or lets it wait anew."""
+        if match.is_out and (not possible or self._is_wrong(match)):
+            self._emit(RETRACTION, match)
+            match.is_out = False
+        if possible:
+            self.matches.wait(match)
+        else:
+            self.matches.remove(match)
+
+    def _is_wrong(self, match: UncertainMatch) -> bool:
+        """Whether it does not hold for all ends after the clock."""
+        return match.certain_from > self.clock + 1
+
+    def drop(self, name: bytes) -> None:
+        """Drops an event that is open for too long, or is withdrawn."""
+        event = self.events.drop(name)
+        for match in self.matches.with_event(name):
+            self.matches.remove(match)
+            if match.is_out:
+                self._emit(RETRACTION, match)
+        numbers = self.events.negations_of(event)
+        for match in self.matches.with_key(event.key) if numbers else ():
+            for number in numbers:
+                match.forbidding.pop((number, name), None)
+            self.matches.wait(match)
+
+    def emit_ready(self) -> None:
+        self._insert(self.matches.ready(self.clock, self.horizon))
+
+    def _insert(self, matches: Sequence[UncertainMatch]) -> None:
+        for match in matches:
+            match.is_out = True
+            self._emit(INSERTION, match)
+
+    def _emit(self, sign: int, match: UncertainMatch) -> None:
+        self.changes.append(Change(0, sign, self.clock, match.start, match.end, match.positions))
+
+    def late(self, position: int) -> None:
+        """Emits a late row, which is at this position."""
+        self.changes.append(Change(position, LATE, self.clock, 0, 0, (0,) * self._plan.positives))
+
+    def end(self) -> None:
+        """Emits all that holds if nothing more comes."""
+        left = [match for match in self.matches.all.values() if not match.is_out and match.certain_from < FOREVER]
+        self._insert(sorted(left, key=lambda match: (match.end, match.start, match.names)))
+        for match in [*self.matches.all.values()]:
+            self.matches.remove(match)
+
+    def forget(self) -> set[int]:
+        """Forgets the matches that no row in time can change. Returns the positions of the events of all others."""
+        changeable = self.changeable
+        for match in [*self.matches.all.values()]:
+            if (match.is_out and changeable.is_final(match)) or changeable.is_impossible(match):
+                self.matches.remove(match)
+        return {position for match in self.matches.all.values() for position in match.positions}
+
+    def keep(self, place: Mapping[int, int], key_at: Callable[[int], int]) -> None:
+        """As HeldEvents.keep."""
+        self.events.keep(place, key_at)
+        each = [*self.matches.all.values()]
+        self.restart(self.matches.consistency)
+        for match in each:
+            match.positions = tuple(place[position] for position in match.positions)
+            match.key = key_at(match.positions[0])
+            self.matches.add(match)
+
+    def restart(self, consistency: Consistency) -> None:
+        """Forgets all matches."""
+        self.matches = UncertainMatches(consistency, revises=self._revises)
+
+
+def _seen(event: HeldEvent) -> Interval:
+    return Interval(event.times.start, event.times.end, event.mask, event.values)
