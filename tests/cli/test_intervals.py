@@ -48,6 +48,20 @@ def test_detect(cepheid: Cepheid) -> None:
     assert "0 events without key and 0 without time and 1 that end before they start, of 4" in done.stderr
 
 
+def test_rows_that_open_and_close_events(cepheid: Cepheid, folder: Path) -> None:
+    """`--event-id` joins the two rows of an event; messages name the option."""
+    (folder / "works.csv").write_text(
+        "id,kind,begin,end,machine\n"
+        "h,heat,2024-05-01T10:00:00Z,,m1\ns,spin,2024-05-01T10:30:00Z,2024-05-01T10:50:00Z,m1\n"
+        "h,,,2024-05-01T10:40:00Z,\na,alarm,2024-05-01T11:00:00Z,2024-05-01T11:02:00Z,m1\n"
+    )
+    arguments = ("detect", "chain.yaml", "works.csv", *TIMES, "--json")
+    (match,) = json.loads(cepheid(*arguments, "--event-id", "id").stdout)["matches"]
+    assert (match["h"]["machine"], match["h"]["end"]) == ("m1", "2024-05-01T10:40:00+00:00")
+    wrong = cepheid(*arguments, "--event-id", "ids")
+    assert (wrong.returncode, "--event-id: no column named 'ids'" in wrong.stderr + wrong.stdout) == (1, True)
+
+
 def test_wrong_arguments(cepheid: Cepheid) -> None:
     """Messages name wrong arguments by their option."""
     done = cepheid("detect", "chain.yaml", "works.csv", *TIMES, "--type", "kind")

@@ -34,6 +34,7 @@ class _Detection:
     pattern: Path
     parameters: Mapping[str, ParameterValue]
     events: o.EventOptions
+    event_id: str | None
     as_of: str | None
     nulls: Nulls
     rows_per: RowsPer
@@ -56,6 +57,13 @@ def detect(
     wanted: o.Wanted,
     reading: o.Reading,
     bounds: o.Bounds,
+    event_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="For intervals: what identifies an event. A row without an end opens it, a later one closes it.",
+        ),
+    ] = None,
     as_of: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
@@ -82,7 +90,7 @@ def detect(
         )
     options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
-        asked = (as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)
+        asked = (event_id, as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)
         _run(_Detection(pattern, parameters, options, *asked))
 
 
@@ -120,6 +128,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, events: Any, errors: Consol
     report = Report()
     with doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
+        arguments["event_id"] = asked.event_id
         arguments |= {"rows_per": asked.rows_per, "unmatched": asked.unmatched, "workers": asked.workers}
         matches = find(events, pattern, **arguments)
         if asked.events.on == "spark":

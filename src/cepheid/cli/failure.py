@@ -51,7 +51,7 @@ EXIT_CODES = (
 
 
 _PYTHON = re.compile(
-    r"""\A(key|time|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
+    r"""\A(key|time|event_id|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
         |time_resolution|time_format
         |standbys|promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
         :\ |\ needs\ )                                                                # the argument that is wrong
