@@ -19,7 +19,7 @@ CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql chromium ontologies tasks-data conformance functions fuzz soak kafka brick datasets distribution lint bench bench-flinkcep bench-brick docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels postgresql chromium ontologies tasks-data conformance functions fuzz soak kafka brick datasets distribution lint bench bench-intervals bench-flinkcep bench-brick docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +130,11 @@ lint: $(READY) ## style, format and types
 
 bench: $(READY) ## measure throughput, memory and start-up
 	@$(BIN)/python benchmarks/run.py
+
+bench-intervals: $(READY) ## speed of intervals, where their time goes, and the experiments with events out of order, in out/out_of_order
+	@$(BIN)/python benchmarks/intervals.py
+	@$(BIN)/python benchmarks/interval_profile.py
+	@$(BIN)/python benchmarks/out_of_order.py --out out/out_of_order
 
 bench-flinkcep: $(READY) $(FLINKCEP)/.ready ## measure beside FlinkCEP 2.3, which is 330 MB from PyPI and needs a JDK
 	@$(BIN)/python benchmarks/against_flinkcep.py

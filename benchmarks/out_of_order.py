@@ -1,15 +1,18 @@
 """Zhou et al.'s experiments with intervals out of order, on Cepheid's engine and on simpler ones.
 
-python benchmarks/out_of_order.py [--events 1000000] [--quick] [--out out/out_of_order]
+python benchmarks/out_of_order.py [--events 100000] [--seeds 5] [--quick] [--out out/out_of_order]
 
 A thousand generators emit events of four types; some of the events are delayed on their way. The experiments vary the
-share of events that arrive out of order, how long the engines wait for them (K), the number of events of a match, and
-whether events have a duration. The engines are in `out_of_order_engines.py`, their events in `out_of_order_events.py`.
-Measured are the latency of matches, the rate of compensation (insertions that are retracted), the time, and precision
-and recall; these compare with the matches in the same events when they arrive in order. Both consistencies of Cepheid
-must find exactly those matches; otherwise the program fails.
+share of events that arrive out of order, with instants and with events that have a duration, how many events a buffer
+has (K), how long the engines wait for late events, and the number of events of a match. The engines are in
+`out_of_order_engines.py`, their events in `out_of_order_events.py`, the figures of the paper that an experiment repeats
+in `out_of_order_figures.py`.
+Measured are the latency of matches, the rate of compensation (insertions that are retracted), the time, accuracy,
+precision and recall; these compare with the matches in the same events when they arrive in order. Both consistencies of
+Cepheid must find exactly those matches, or those of the events that were not late; otherwise the program fails.
 
-Tables are printed; `--out` is a folder for all measures as CSV and JSON, and for the drawing.
+Each setting is repeated with streams of several seeds. Tables of means and standard deviations are printed; `--out` is
+a folder for all measures as CSV and JSON, and for the drawing.
 """
 
 from __future__ import annotations
@@ -22,16 +25,31 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from measuring import machine, print_table
+from measuring import machine
 from out_of_order_engines import ENGINES, Answer, answer, quality, truth
 from out_of_order_events import LATEST, SECOND, Longs, Query, Stream, make_stream
 
 OURS = ENGINES[:2]
 SHARES = (0.0, 0.05, 0.15, 0.25, 0.35, 0.45)
 SLACKS = (SECOND // 2, SECOND, 2 * SECOND, LATEST, 2 * LATEST)
+BUFFERS = (0, 1, 2, 5, 10, 20, 50, 100, 500, 1_000)
 LENGTHS = range(2, 9)
 SHARE, LENGTH = 0.25, 3
 """The values in the experiments that vary something else."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an experiment varies."""
+
+    experiment: str
+    share: float
+    length: int
+    durations: bool
+    slack: int = LATEST
+    """How many microseconds before the latest end an event may end without being late."""
+    buffer: int | None = None
+    """How many of the latest events are not late, in place of the slack."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +58,14 @@ class Measure:
 
     experiment: str
     engine: str
+    seed: int
     events: int
     out_of_order: float
+    """The share that was asked for; that of a stream differs a little."""
     k: float
     """How many seconds before the latest end an event may end without being late."""
+    buffer: int
+    """How many of the latest events are not late; -1: K decides."""
     length: int
     durations: bool
     matches: int
@@ -53,38 +75,50 @@ class Measure:
     """The number of events that the engine does not match, as they arrive later than K."""
     precision: float
     recall: float
+    accuracy: float
+    """The share of right insertions among all, also those that are retracted."""
     retracted: float
     behind: float
-    """Seconds of event time from the end of a match until it is emitted."""
+    """Seconds of event time from the end of a match until it is emitted, or retracted."""
     waited: float
     """The number of events that arrive between the last event of a match and its emission."""
-    speed: float
-    """Million events per second."""
+    seconds: float
+    """Seconds of processor time per million events."""
     call: float
     """The milliseconds of a call with 1,000 events."""
 
 
-def measured(experiment: str, stream: Stream, query: Query, slack: int) -> Iterator[Measure]:
+def settings() -> Iterator[Setting]:
+    for durations, name in ((False, "instants"), (True, "durations")):
+        yield from (Setting(name, share, LENGTH, durations) for share in SHARES)
+    yield from (Setting("buffer", SHARE, LENGTH, durations=True, buffer=buffer) for buffer in BUFFERS)
+    yield from (Setting("K", SHARE, LENGTH, durations=True, slack=slack) for slack in SLACKS)
+    yield from (Setting("length", SHARE, length, durations=False) for length in LENGTHS)
+
+
+def measured(setting: Setting, stream: Stream, seed: int) -> Iterator[Measure]:
     """One measure for each engine."""
+    query = Query(setting.length, durations=setting.durations)
     expected = truth(stream, query)
     for engine in ENGINES:
-        found = answer(engine, stream, query, slack)
+        found = answer(engine, stream, query, setting.slack, setting.buffer)
         if engine in OURS:
-            check(found, stream, query, slack, expected)
-        good = quality(found, expected, stream)
+            check(found, stream, query, setting.slack if setting.buffer is None else 0, expected)
         yield Measure(
-            experiment=experiment,
+            experiment=setting.experiment,
             engine=engine,
+            seed=seed,
             events=len(stream.events),
-            out_of_order=stream.out_of_order,
-            k=slack / SECOND,
-            length=query.length,
-            durations=query.durations,
+            out_of_order=setting.share,
+            k=setting.slack / SECOND,
+            buffer=-1 if setting.buffer is None else setting.buffer,
+            length=setting.length,
+            durations=setting.durations,
             matches=len(expected),
             emitted=int((found.rows.sign > 0).sum()),
             late=len(found.late),
-            **good._asdict(),
-            speed=len(stream.events) / found.seconds / 1e6,
+            **quality(found, expected, stream)._asdict(),
+            seconds=1e6 * found.seconds / len(stream.events),
             call=found.call * 1e3,
         )
 
@@ -99,42 +133,14 @@ def check(found: Answer, stream: Stream, query: Query, slack: int, expected: Lon
     assert np.array_equal(found.net, expected), "these are not the matches of the events in order"
 
 
-def experiments(events: int) -> Iterator[Measure]:
-    for share in SHARES:
-        stream = make_stream(events, share, durations=True)
-        yield from measured("out of order", stream, Query(LENGTH, durations=True), LATEST)
-    stream = make_stream(events, SHARE, durations=True)
-    for slack in SLACKS:
-        yield from measured("K", stream, Query(LENGTH, durations=True), slack)
-    for length in LENGTHS:
-        yield from measured("length", stream, Query(length, durations=True), LATEST)
-    for share in SHARES:
-        stream = make_stream(events, share, durations=False)
-        yield from measured("instants", stream, Query(LENGTH, durations=False), LATEST)
-
-
-TITLES = {
-    "out of order": ("more and more events out of order", "out_of_order"),
-    "K": ("K, in seconds", "k"),
-    "length": ("the number of events of a match", "length"),
-    "instants": ("more and more out of order, of events that are instants", "out_of_order"),
-}
-"""Experiment → what varies in it, and the field of Measure that has it."""
-
-
-def print_measures(found: Sequence[Measure]) -> None:
-    head = ("", "engine", "precision", "recall", "retracted", "behind, s", "waited, arrivals", "late events")
-    times = ("M events/s", "ms for 1,000 events", "matches emitted")
-    for experiment, (title, field) in TITLES.items():
-        rows = []
-        for one in (one for one in found if one.experiment == experiment):
-            x = getattr(one, field)
-            shares = [f"{100 * part:.1f} %" for part in (one.precision, one.recall, one.retracted)]
-            varied = f"{x:.0%}" if field == "out_of_order" else f"{x:g}"
-            rows.append(
-                (varied, one.engine, *shares, one.behind, one.waited, one.late, one.speed, one.call, one.emitted)
-            )
-        print_table(f"{title[0].upper()}{title[1:]}", (*head, *times), rows)
+def experiments(events: int, seeds: int) -> Iterator[Measure]:
+    for seed in range(1, seeds + 1):
+        streams: dict[tuple[float, bool], Stream] = {}
+        for setting in settings():
+            of = setting.share, setting.durations
+            if of not in streams:
+                streams[of] = make_stream(events, setting.share, durations=setting.durations, seed=seed)
+            yield from measured(setting, streams[of], seed)
 
 
 def save(found: Sequence[Measure], folder: Path) -> None:
@@ -153,13 +159,16 @@ def save(found: Sequence[Measure], folder: Path) -> None:
 
 def main(arguments: Iterable[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Intervals out of order, beside simpler engines")
-    parser.add_argument("--events", "--rows", type=int, default=1_000_000, help="of a stream (default 1,000,000)")
-    parser.add_argument("--quick", action="store_true", help="5,000 events, in less than a minute")
+    parser.add_argument("--events", "--rows", type=int, default=100_000, help="of a stream (default 100,000)")
+    parser.add_argument("--seeds", type=int, default=5, help="streams of each setting (default 5)")
+    parser.add_argument("--quick", action="store_true", help="2,000 events and two seeds, in about a minute")
     parser.add_argument("--out", type=Path, help="a folder for the measures and the drawing")
     asked = parser.parse_args(None if arguments is None else [*arguments])
     print(machine())
-    found = list(experiments(5_000 if asked.quick else asked.events))
-    print_measures(found)
+    found = list(experiments(*((2_000, 2) if asked.quick else (asked.events, asked.seeds))))
+    from out_of_order_figures import print_figures
+
+    print_figures([asdict(one) for one in found])
     if asked.out is not None:
         save(found, asked.out)
 

@@ -81,12 +81,14 @@ class Quality(NamedTuple):
 
     precision: float
     recall: float
+    accuracy: float
+    """The share of the insertions that are right, with those that are retracted later: what was given."""
     retracted: float
     """The share of the insertions that are retracted: the rate of compensation."""
     behind: float
-    """The mean seconds of event time from the end of a match until it is emitted."""
+    """The mean seconds of event time from the end of a match until it is emitted, or retracted."""
     waited: float
-    """The mean number of events that arrive between the last event of a match and its emission."""
+    """The mean number of events that arrive between the last event of a match and the row."""
 
 
 def truth(stream: Stream, query: Query, *, without: Longs | None = None) -> Longs:
@@ -99,12 +101,15 @@ def truth(stream: Stream, query: Query, *, without: Longs | None = None) -> Long
     )
 
 
-def answer(engine: str, stream: Stream, query: Query, slack: int) -> Answer:
+def answer(engine: str, stream: Stream, query: Query, slack: int, buffer: int | None = None) -> Answer:
     """The answer of an engine. `slack` is how many microseconds before the latest end an event may end without being
-    late.
+    late. With a `buffer`, so many of the latest events are not late.
     """
     # Lateness is by start, so the delay includes the longest event.
-    delay = slack + (LONGEST if query.durations else 0)
+    delay = f"{slack + (LONGEST if query.durations else 0)} microseconds"
+    points_delay = f"{slack} microseconds"
+    if buffer is not None:
+        delay = points_delay = f"{buffer} events"
     match engine:
         case "real time":
             return _answered(query, stream.events, delay, "realtime")
@@ -112,14 +117,14 @@ def answer(engine: str, stream: Stream, query: Query, slack: int) -> Answer:
             return _answered(query, stream.events, delay, "conservative")
         case "K-slack on points":
             points = stream.events.set_column(3, "start", stream.events["end"])
-            return _answered(query.of_points, points, slack, "conservative")
+            return _answered(query.of_points, points, points_delay, "conservative")
         case _:
             assert engine == "in order only"
             return _in_order_only(stream, query)
 
 
 def _in_order_only(stream: Stream, query: Query) -> Answer:
-    delay = LATEST + LONGEST
+    delay = f"{LATEST + LONGEST} microseconds"
     found = _answered(query, stream.events, delay, "realtime").rows
     clock = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(stream.end)[:-1])
     # Ends ascend with the variables, as the right part of `overlap` and of `before` ends last.
@@ -129,11 +134,9 @@ def _in_order_only(stream: Stream, query: Query) -> Answer:
     return used_to._replace(rows=found.only(chosen))
 
 
-def _answered(query: Query, events: pa.Table, delay: int, consistency: str) -> Answer:
+def _answered(query: Query, events: pa.Table, delay: str, consistency: str) -> Answer:
     pattern = interval_pattern(f"{query.text} CONSISTENCY {consistency}").taxonomy("type")
-    called, matcher = (
-        IntervalMatcher(pattern, events.schema, lateness=f"{delay} microseconds", **NAMES) for _ in range(2)
-    )
+    called, matcher = (IntervalMatcher(pattern, events.schema, lateness=delay, **NAMES) for _ in range(2))
     calls = [timed(partial(called.process, piece))[0] for piece in _pieces(events.slice(0, 10 * CALL), CALL)]
     seconds, tables = timed(
         lambda: [*(_one_by_one(matcher, piece) for piece in _pieces(events, PIECE)), matcher.finish()],
@@ -176,13 +179,15 @@ def quality(found: Answer, expected: Longs, stream: Stream) -> Quality:
     right = len(np.intersect1d(net, expected, assume_unique=True))
     emitted = rows.only(rows.sign > 0)
     clocks = np.maximum.accumulate(stream.end)
-    last = emitted.ids.max(axis=1, initial=0)
-    # A match is emitted when its last event arrives, or when a later event moves the clock to `emitted.clock`.
-    at = np.maximum(np.searchsorted(clocks, emitted.clock), last)
+    last = rows.ids.max(axis=1, initial=0)
+    # A match is emitted when its last event arrives, or when a later event moves the clock to `rows.clock`.
+    at = np.maximum(np.searchsorted(clocks, rows.clock), last)
+    given = as_keys(emitted.ids)
     return Quality(
         right / len(net) if len(net) else 1.0,
         right / len(expected) if len(expected) else 1.0,
-        float((rows.sign < 0).sum() / max(len(emitted.sign), 1)),
-        float((clocks[at] - emitted.end).mean() / SECOND) if len(emitted.sign) else 0.0,
-        float((at - last).mean()) if len(emitted.sign) else 0.0,
+        float(np.isin(given, expected).mean()) if len(given) else 0.0,
+        float((rows.sign < 0).sum() / max(len(given), 1)),
+        float((clocks[at] - rows.end).mean() / SECOND) if len(rows.sign) else 0.0,
+        float((at - last).mean()) if len(rows.sign) else 0.0,
     )

@@ -38,16 +38,16 @@ class Stream(NamedTuple):
         return self.events.take(pa.array(np.lexsort((self.start, self.end))))
 
 
-def make_stream(rows: int, share: float, *, durations: bool) -> Stream:
+def make_stream(rows: int, share: float, *, durations: bool, seed: int = 1) -> Stream:
     """`rows` events of four types, of which `share` arrive out of order."""
     held_up = share
     for _ in range(3 if share else 0):  # a delayed event is not always overtaken
-        held_up *= share / max(_stream(min(rows, SAMPLE), held_up, durations=durations).out_of_order, 1e-9)
-    return _stream(rows, min(held_up, 1.0), durations=durations)
+        held_up *= share / max(_stream(min(rows, SAMPLE), held_up, durations=durations, seed=seed).out_of_order, 1e-9)
+    return _stream(rows, min(held_up, 1.0), durations=durations, seed=seed)
 
 
-def _stream(rows: int, held_up: float, *, durations: bool) -> Stream:
-    random = np.random.default_rng(1)
+def _stream(rows: int, held_up: float, *, durations: bool, seed: int) -> Stream:
+    random = np.random.default_rng(seed)
     generator = random.integers(0, GENERATORS, rows)
     # The events of one generator are GENERATORS * GAP apart on average.
     order = np.argsort(generator, kind="stable")

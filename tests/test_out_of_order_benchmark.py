@@ -28,25 +28,33 @@ def loaded_benchmark(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
             del sys.modules[name]
 
 
-def test_experiments(benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_experiments(
+    benchmark: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Our engine is exact for every share of late events, simpler engines are not if events have a duration;
-    measurements and a chart are written.
+    measurements, tables with their spread and a chart are written.
     """
     monkeypatch.setattr(benchmark, "SHARES", (0.0, 0.45))
     monkeypatch.setattr(benchmark, "SLACKS", (benchmark.SECOND,))
     monkeypatch.setattr(benchmark, "LENGTHS", (4,))
-    benchmark.main(["--events", "3000", "--out", str(tmp_path)])
+    monkeypatch.setattr(benchmark, "BUFFERS", (0, 20))
+    benchmark.main(["--events", "3000", "--seeds", "1", "--out", str(tmp_path)])
+    assert "### Fig. 11: matches found, %" in capsys.readouterr().out
     assert (tmp_path / "out_of_order.png").stat().st_size > 0
     with (tmp_path / "out_of_order.csv").open() as file:
-        rows = {(row["experiment"], row["out_of_order"][:3], row["engine"]): row for row in csv.DictReader(file)}
-    assert len(rows) == 4 * 6
+        read = list(csv.DictReader(file))
+    rows = {(row["experiment"], row["out_of_order"][:3], row["engine"]): row for row in read}
+    assert len(read) == 4 * 8
+    found = {int(row["buffer"]): row["recall"] for row in read if row["engine"] == "conservative"}
+    assert float(found[0]) < 0.5
+    assert found[20] == "1.0"
 
     def exact(experiment: str, share: str, engine: str) -> bool:
         row = rows[experiment, share, engine]
         return row["precision"] == row["recall"] == "1.0"
 
     for share in {share for _, share, _ in rows if share != "0.2"}:
-        for experiment in ("out of order", "instants"):
+        for experiment in ("durations", "instants"):
             assert exact(experiment, share, "real time")
             assert exact(experiment, share, "conservative")
             assert exact(experiment, share, "K-slack on points") is (experiment == "instants")
