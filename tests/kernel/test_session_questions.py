@@ -88,6 +88,8 @@ def check_question(closures: SessionClosures, alone: Closure, question: Question
         assert verdict == Verdict.UNDECIDED or (verdict == Verdict.HOLDS) == expected
     if Verdict.UNDECIDED in found or next(solutions(filter_.atoms, alone, bindings, 0), None) is not None:
         return
+    if any(atom.kind not in ("class", "property") for atom in filter_.atoms):
+        return  # the earliest time is that of the class and property atoms, which other atoms may still refuse
     knowing = closures.knowing(sessions, individuals)
     knowing.matching.values[0] = individuals[0]
     first = earliest(knowing, session, number, NO_TIME)

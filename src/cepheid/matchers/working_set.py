@@ -74,6 +74,8 @@ class WorkingSet:
         self._pattern = pattern
         self._parts: list[Batch] = []
         self._arrays = _Arrays(pattern)
+        self._widest_late: int | None = None
+        """`widest` of all events of the host, once it is known, if chosen columns are late."""
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -113,8 +115,15 @@ class WorkingSet:
 
     @property
     def widest(self) -> int:
-        """The bytes of the longest text in a chosen column, or about those of a list; at least 1."""
-        return max([1, *(widest(column) for part in self._parts for column in part.chosen)])
+        """The bytes of the longest text in a chosen column, or about those of a list; at least 1. Of late columns it is
+        that of all events of the host: the events' own would have to be taken for it.
+        """
+        late = self._parts[0].late if self._parts else None
+        if late is None:
+            return max([1, *(widest(column) for part in self._parts for column in part.chosen)])
+        if self._widest_late is None:
+            self._widest_late = max([1, *map(widest, late.columns.columns)])
+        return self._widest_late
 
     def shown(self, position: int) -> dict[str, Any]:
         """The chosen columns of an event, for a message."""
@@ -244,6 +253,8 @@ def rows_with_any(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequenc
 
 def widest(column: pa.Array) -> int:
     """The bytes of the longest text in the column, or about those of a list; at least 1."""
+    if pa.types.is_dictionary(column.type):
+        return widest(column.dictionary)
     if pa.types.is_nested(column.type):
         return int(_LONGER * column.nbytes // max(1, len(column)))
     if is_string(column.type) or is_binary(column.type):
