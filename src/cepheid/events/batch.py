@@ -21,8 +21,8 @@ LIFTED_BITS = (1 << 62) - 1
 ORDINAL = "_ordinal"
 EVENT_ID = "_id"
 """What identifies an event, where a column does (`Schema.event_id`)."""
-LATE = "_late"
-"""The row of each event in the columns that are not with the others (`Batch.late`)."""
+DEFERRED = "_deferred"
+"""The row of each event in the columns that are not with the others (`Batch.deferred`)."""
 NUMBER = "_number"
 """The number of the event among those given, from 0. Batches of finite tables in process have it if the output needs
 it.
@@ -127,7 +127,7 @@ class Schema:
 
 
 @dataclass(frozen=True)
-class LateColumns:
+class DeferredColumns:
     """The chosen columns of all events of a host, in the host's order."""
 
     columns: pa.RecordBatch
@@ -167,39 +167,39 @@ class Batch:
     A batch for several patterns has the bits and values of all of them (PlanSet), in as many words _mask, _mask1, … as
     needed.
 
-    With `late`, `data` has _late in place of the chosen columns: the row of each event there. So a host can put events
-    in order without moving columns that only rows of matches need.
+    With `deferred`, `data` has _deferred in place of the chosen columns: the row of each event there. So a host can put
+    events in order without moving columns that only the rows of matches need.
     """
 
     data: pa.RecordBatch
-    late: LateColumns | None = None
+    deferred: DeferredColumns | None = None
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
 
     def slice(self, start: int, stop: int) -> Batch:
         """The events from `start` to `stop`, without a copy."""
-        return self.of(self.data.slice(start, stop - start))
+        return self.with_data(self.data.slice(start, stop - start))
 
     def take(self, rows: pa.Array) -> Batch:
-        return self.of(self.data.take(rows))
+        return self.with_data(self.data.take(rows))
 
     def filter(self, which: pa.Array) -> Batch:
         """The events for which the array of booleans is true."""
-        return self.of(self.data.filter(which))
+        return self.with_data(self.data.filter(which))
 
-    def of(self, data: pa.RecordBatch) -> Batch:
-        """Events with other data, and the same late columns."""
-        return Batch(data, self.late)
+    def with_data(self, data: pa.RecordBatch) -> Batch:
+        """Events with other data, and the same deferred columns."""
+        return Batch(data, self.deferred)
 
     @cached_property
     def whole(self) -> Batch:
         """The same events with all columns in `data`."""
-        if self.late is None:
+        if self.deferred is None:
             return self
-        rows, columns = self.data.column(LATE), dict(zip(self.data.schema.names, self.data.columns, strict=True))
-        del columns[LATE]
-        return Batch(pa.RecordBatch.from_pydict(columns | self.late.taken(rows)))
+        rows, columns = self.data.column(DEFERRED), dict(zip(self.data.schema.names, self.data.columns, strict=True))
+        del columns[DEFERRED]
+        return Batch(pa.RecordBatch.from_pydict(columns | self.deferred.taken(rows)))
 
     def column(self, name: str) -> pa.Array:
         return (self.whole if name.startswith(EVENT_PREFIX) else self).data.column(name)
@@ -207,7 +207,7 @@ class Batch:
     @property
     def bytes(self) -> int:
         """About the number of bytes of the events."""
-        return int(self.data.nbytes + (0 if self.late is None else len(self) * self.late.width))
+        return int(self.data.nbytes + (0 if self.deferred is None else len(self) * self.deferred.width))
 
     @property
     def keys(self) -> list[pa.Array]:
@@ -255,7 +255,7 @@ class Batch:
         }
 
     def with_column(self, name: str, values: pa.Array) -> Batch:
-        return self.of(self.data.append_column(name, values))
+        return self.with_data(self.data.append_column(name, values))
 
 
 def _prefixed(data: pa.RecordBatch, prefix: str) -> list[pa.Array]:
@@ -264,4 +264,5 @@ def _prefixed(data: pa.RecordBatch, prefix: str) -> list[pa.Array]:
 
 def join(batches: Sequence[Batch]) -> Batch:
     """The batches, concatenated."""
-    return batches[0] if len(batches) == 1 else batches[0].of(pa.concat_batches([batch.data for batch in batches]))
+    first, *others = batches
+    return first.with_data(pa.concat_batches([batch.data for batch in batches])) if others else first

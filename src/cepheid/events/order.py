@@ -259,12 +259,12 @@ def _by_digests(digests: Words, group: Rows) -> Rows:
 def _without_chosen(batch: Batch) -> Batch:
     """The events without the columns that only the output needs, which may be wide."""
     names = [name for name in batch.data.schema.names if not name.startswith((EVENT_PREFIX, ROW_PREFIX))]
-    return batch.of(batch.data.select(names))
+    return batch.with_data(batch.data.select(names))
 
 
 def _content(batch: Batch, rows: Rows) -> Words:
     """The digests of the chosen columns of these events."""
-    if batch.late is not None:
+    if batch.deferred is not None:
         tied = batch.take(pa.array(rows))
         return content_digests(tied.chosen, len(tied))
     return content_digests(batch.chosen, len(batch), rows)

@@ -69,7 +69,7 @@ def with_bits(batch: Batch, bits: npt.NDArray[np.int64]) -> Batch:
     place = batch.data.schema.get_field_index(MASK)
     field = batch.data.schema.field(place)
     masks = pa.array(mask_of(batch) | bits).cast(field.type)
-    return batch.of(batch.data.set_column(place, field, masks))
+    return batch.with_data(batch.data.set_column(place, field, masks))
 
 
 def _by_time(batch: Batch) -> Batch:

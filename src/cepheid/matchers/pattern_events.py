@@ -55,7 +55,7 @@ class PatternEvents:
             if len(rows) < len(batch):
                 data, masks = data.take(pa.array(rows)), [mask[rows] for mask in masks]
         own = pa.RecordBatch.from_arrays(data.columns, names=[*names, *self._values])
-        return batch.of(own.append_column(MASK, pa.array(self._mask(masks))))
+        return batch.with_data(own.append_column(MASK, pa.array(self._mask(masks))))
 
     def _mask(self, masks: list[Mask]) -> Mask:
         own = np.zeros(len(masks[0]), np.int64)

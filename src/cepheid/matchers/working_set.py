@@ -74,8 +74,8 @@ class WorkingSet:
         self._pattern = pattern
         self._parts: list[Batch] = []
         self._arrays = _Arrays(pattern)
-        self._widest_late: int | None = None
-        """`widest` of all events of the host, once it is known, if chosen columns are late."""
+        self._widest_deferred: int | None = None
+        """`widest` of all events of the host, once it is known, if chosen columns are deferred."""
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -115,15 +115,15 @@ class WorkingSet:
 
     @property
     def widest(self) -> int:
-        """The bytes of the longest text in a chosen column, or about those of a list; at least 1. Of late columns it is
-        that of all events of the host: the events' own would have to be taken for it.
+        """The bytes of the longest text in a chosen column, or about those of a list; at least 1. Of deferred columns
+        it is that of all events of the host: the events' own would have to be taken for it.
         """
-        late = self._parts[0].late if self._parts else None
-        if late is None:
+        deferred = self._parts[0].deferred if self._parts else None
+        if deferred is None:
             return max([1, *(widest(column) for part in self._parts for column in part.chosen)])
-        if self._widest_late is None:
-            self._widest_late = max([1, *map(widest, late.columns.columns)])
-        return self._widest_late
+        if self._widest_deferred is None:
+            self._widest_deferred = max([1, *map(widest, deferred.columns.columns)])
+        return self._widest_deferred
 
     def shown(self, position: int) -> dict[str, Any]:
         """The chosen columns of an event, for a message."""

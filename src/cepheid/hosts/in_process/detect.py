@@ -18,18 +18,18 @@ from cepheid.hosts.in_process.meanwhile import Found, found_meanwhile
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
-    Late,
+    Deferred,
     Read,
     TimedEvents,
     as_batch,
+    deferred_columns,
     evaluated,
     in_order_of_arrival,
     joined_by_id,
-    late_columns,
     timed,
     usable,
     with_sequence,
-    without_late,
+    without_deferred,
 )
 from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
@@ -298,11 +298,11 @@ def ordered_batches(
     rows = _ordered_rows(ranked, computed, relevant)
     count = _rows_of_piece(events)
     events = events.in_one_piece()
-    if (late := late_columns(events, plans)) is not None:
-        events = without_late(events, plans)
+    if (deferred := deferred_columns(events, plans)) is not None:
+        events = without_deferred(events, plans)
     for start in range(0, len(rows), count):
         piece = rows.slice(start, count)
-        own = None if late is None else Late(late, piece)
+        own = None if deferred is None else Deferred(deferred, piece)
         yield as_batch(events.take(piece), computed.take(piece), plans, engine.time_zone, own)
 
 

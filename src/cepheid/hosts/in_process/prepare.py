@@ -16,18 +16,18 @@ import pyarrow.compute as pc
 from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import (
     COMPUTED,
+    DEFERRED,
     END,
     EVENT_ID,
     EVENT_PREFIX,
     FINER,
     KEY_PREFIX,
-    LATE,
     NUMBER,
     ROW_PREFIX,
     TIME,
     VALUE_PREFIX,
     Batch,
-    LateColumns,
+    DeferredColumns,
     Schema,
     mask_column,
 )
@@ -77,12 +77,11 @@ class TimedEvents:
         return TimedEvents(events, tuple(pa.chunked_array([whole(time)]) for time in self.times))
 
 
-class Late(NamedTuple):
-    """The chosen columns of events that a batch has late."""
+class Deferred(NamedTuple):
+    """The chosen columns of a host's events, and the rows of a batch's events in them."""
 
-    columns: LateColumns
+    columns: DeferredColumns
     rows: pa.Array
-    """The row of each event in them."""
 
 
 Read: TypeAlias = dict[str, int]
@@ -285,9 +284,9 @@ def evaluated(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Eval
     return engine.evaluate(events, bits=plan.bits, values=plan.values, shown=shown)
 
 
-def late_columns(events: TimedEvents, plan: LiftedFor) -> LateColumns | None:
-    """The chosen columns of these events, which are in one piece, for batches that have them late; None where batches
-    have them from the start: functions see all columns, and the cast of a value may fail.
+def deferred_columns(events: TimedEvents, plan: LiftedFor) -> DeferredColumns | None:
+    """The chosen columns of these events, which are in one piece, for batches that have only their rows at first; None
+    where batches have the columns from the start: functions see all columns, and the cast of a value may fail.
     """
     fields = [plan.schema.columns.field(name) for name in plan.columns]
     columns = [whole(events.events.column(name)) for name in plan.columns]
@@ -296,7 +295,7 @@ def late_columns(events: TimedEvents, plan: LiftedFor) -> LateColumns | None:
     if plan.functions or not all(fits):
         return None
     types = pa.schema([field.with_name(f"{EVENT_PREFIX}{field.name}") for field in fields])
-    return LateColumns(pa.RecordBatch.from_arrays(columns, names=types.names), types) if fields else None
+    return DeferredColumns(pa.RecordBatch.from_arrays(columns, names=types.names), types) if fields else None
 
 
 def _fits(given: pa.DataType, plain: pa.DataType) -> bool:
@@ -306,25 +305,27 @@ def _fits(given: pa.DataType, plain: pa.DataType) -> bool:
     return bool(given == plain or (given == pa.large_string() and plain == pa.string()))
 
 
-def without_late(events: TimedEvents, plan: LiftedFor) -> TimedEvents:
-    """The events with the columns that batches have although the chosen ones are late."""
+def without_deferred(events: TimedEvents, plan: LiftedFor) -> TimedEvents:
+    """The events with the columns that batches have although the chosen ones are deferred."""
     schema = plan.schema
     names = {*schema.key, *(name for _, name in schema.ranking), schema.event_id, NUMBER, FINER}
     early = [name for name in events.events.schema.names if name in names]
     return TimedEvents(events.events.select(early), events.times)
 
 
-def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str, late: Late | None = None) -> Batch:
+def as_batch(
+    piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str, deferred: Deferred | None = None
+) -> Batch:
     """The events with their lifted columns (`computed`), as a matcher takes them."""
     events = as_plain(piece.events, plan.schema.columns)
-    chosen = {f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns if late is None}
+    chosen = {f"{EVENT_PREFIX}{name}": events.column(name) for name in plan.columns if deferred is None}
     columns: dict[str, pa.ChunkedArray | pa.Array] = {
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         **dict(zip((TIME, END), piece.times, strict=False)),
         **{column: events.column(name) for column, name in plan.schema.ranking},
         **{mask_column(word): pa.array(mask) for word, mask in enumerate(computed.masks)},
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
-        **(chosen if late is None else {LATE: late.rows}),
+        **(chosen if deferred is None else {DEFERRED: deferred.rows}),
     }
     if plan.schema.event_id is not None:
         columns[EVENT_ID] = events.column(plan.schema.event_id)
@@ -334,7 +335,7 @@ def as_batch(piece: TimedEvents, computed: Evaluated, plan: LiftedFor, zone: str
         known = [name for name in events.schema.names if name not in ours and not name.startswith(COMPUTED)]
         columns |= {f"{ROW_PREFIX}{name}": _in_zone(events.column(name), zone) for name in known}
     data = pa.RecordBatch.from_arrays([whole(column) for column in columns.values()], names=list(columns))
-    return Batch(data, None if late is None else late.columns)
+    return Batch(data, None if deferred is None else deferred.columns)
 
 
 def _in_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:

@@ -352,7 +352,7 @@ def _with_values(events: Batch, place: ColumnMap) -> Batch:
     names = [name for name in events.data.schema.names if not name.startswith(VALUE_PREFIX)]
     values = {f"{VALUE_PREFIX}{i}": f"{VALUE_PREFIX}{value}" for i, value in enumerate(place.values)}
     own = events.data.select([*names, *values.values()])
-    return events.of(pa.RecordBatch.from_arrays(own.columns, names=[*names, *values]))
+    return events.with_data(pa.RecordBatch.from_arrays(own.columns, names=[*names, *values]))
 
 
 def _union(numbers: Sequence[Int32s]) -> Int32s:

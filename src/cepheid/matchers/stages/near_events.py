@@ -54,7 +54,7 @@ class SharedEvents:
         for field, column in zip(batch.data.schema, batch.data.columns, strict=True):
             if field.name.startswith((*_LIFTED, ROW_PREFIX)):
                 own = own.append_column(f"{_ASIDE}{field.name}", column)
-        return batch.of(own)
+        return batch.with_data(own)
 
     def _finished(self, part: Ordered) -> Batch:
         """The columns that matchers need, with the lifted ones of all patterns, and the numbers of the keys."""
