@@ -4,7 +4,8 @@ agree.
 
 from __future__ import annotations
 
-from itertools import accumulate
+import struct
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.kernel import siphash as compiled
-from cepheid.kernel.siphash import siphash
+from cepheid.kernel.siphash import siphash, siphash_records
 from cepheid.kernel.siphash_reference import siphash_reference
 
 VECTORS = [bytes.fromhex(line) for line in (Path(__file__).parent / "siphash_vectors.txt").read_text().split()]
@@ -58,3 +59,20 @@ def test_it_is_compiled_once() -> None:
     assert siphash(np.frombuffer(data.tobytes(), np.uint8), bounds, KEY).tobytes() == expected
     assert data.flags.writeable
     assert len(compiled._hash_groups.signatures) == 1  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(-1, 2), st.integers(-(2**63), 2**63 - 1)), max_size=4)),
+    st.binary(min_size=16, max_size=16),
+)
+def test_records(rows: list[list[tuple[int, int]]], key: bytes) -> None:
+    """The hash of records is that of their bytes: the event's hash, zero for none, and the mark."""
+    events = np.arange(6, dtype=np.uint64).reshape(3, 2) * np.uint64(0x9E3779B97F4A7C15)
+    members = [member for row in rows for member in row]
+    event = np.array([number for number, _ in members], np.int32)
+    marks = np.array([[mark] for _, mark in members], np.int64).reshape(-1, 1)
+    bounds = np.cumsum([0, *map(len, rows)])
+    nothing = bytes(16)
+    content = [(events[n].tobytes() if n >= 0 else nothing) + struct.pack("<q", mark) for n, mark in members]
+    expected = [siphash_reference(b"".join(content[a:b]), key) for a, b in pairwise(bounds.tolist())]
+    assert [found.tobytes() for found in siphash_records(events, event, marks, bounds, key)] == expected
