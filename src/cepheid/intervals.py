@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from cepheid.detect import arrow_table
 from cepheid.errors import PatternError, SchemaError, did_you_mean
-from cepheid.lang.arguments import shown
-from cepheid.lang.consistency import Consistency, consistency_named
+from cepheid.lang.arguments import brief, shown
+from cepheid.lang.consistency import Consistency, given_consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
@@ -19,7 +20,7 @@ from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions.types import is_string
 from cepheid.plan.limits import Limits
-from cepheid.requests.arguments import time_of
+from cepheid.requests.arguments import checked_snapshot, time_of
 from cepheid.requests.request import Nulls, Resolution
 from cepheid.requests.request_of import request_of
 
@@ -123,7 +124,8 @@ class IntervalMatcher:
         buffer = _number_of_events(lateness)
         length = None if lateness is None or buffer is not None else _length(lateness)
         if buffer is not None and event_id is not None:
-            raise SchemaError("lateness: with event_id it is a length of time")
+            what = "a number of events is not possible with event_id, as an event arrives in several rows"
+            raise SchemaError(f"lateness: {what}; give a length of time")
         if open_for is not None and event_id is None:
             raise SchemaError("open_for: events are open only where rows open them: name their id with event_id=…")
         if event_id is not None and limits is not None and limits.on_limit == "drop":
@@ -136,7 +138,7 @@ class IntervalMatcher:
             open_for=None if open_for is None else _length(open_for, "open_for"),
             changes=None if changes is None else _changes(changes, event_id, known),
             drops=nulls == "drop",
-            frequencies=frequencies,
+            frequencies=None if frequencies is None else _checked_frequencies(frequencies),
             time_resolution=request.time_resolution,
         )
         self._host = TableMatcher(request, known, options)
@@ -169,8 +171,7 @@ class IntervalMatcher:
         Raises:
             PatternError: no match would be certain before `finish`, or no pattern has this name.
         """
-        found = consistency_named(consistency) if isinstance(consistency, str) else consistency
-        return self._host.switch(found, pattern)
+        return self._host.switch(given_consistency(consistency), pattern)
 
     def advance_time(self, time: datetime | str) -> pa.Table:
         """Moves the clock to `time`, as if an event had ended then; returns the rows that this makes certain."""
@@ -211,7 +212,18 @@ class IntervalMatcher:
 
     def restore(self, snapshot: bytes) -> None:
         """Continues where the writer of the snapshot stopped; SnapshotError if it had another pattern."""
-        self._host.restore(snapshot)
+        self._host.restore(checked_snapshot(snapshot))
+
+
+def _checked_frequencies(given: object) -> Mapping[str, float]:
+    """How often each type occurs; SchemaError if these are no numbers above zero by type."""
+    if not isinstance(given, Mapping):
+        raise SchemaError(f"frequencies: a number by type is expected, as in {{'login': 100}}, got {brief(given)}")
+    wrong = {name: one for name, one in given.items() if not (isinstance(one, int | float) and 0 < one < math.inf)}
+    if wrong:
+        shown = ", ".join(f"{name!r}: {brief(one)}" for name, one in wrong.items())
+        raise SchemaError(f"frequencies: numbers above zero are expected, got {shown}")
+    return given
 
 
 def _patterns(given: object) -> IntervalPattern | dict[str, IntervalPattern]:
@@ -244,10 +256,10 @@ def _changes(changes: object, event_id: str | None, columns: pa.Schema) -> str:
 
 def _number_of_events(lateness: object) -> int | None:
     """The number in a text such as "500 events"; None if it is something else."""
-    found = re.fullmatch(r"\s*([\d_,]+)\s*events?\s*", lateness) if isinstance(lateness, str) else None
+    found = re.fullmatch(r"\s*(\d[\d_,]*)\s*events?\s*", lateness, re.IGNORECASE) if isinstance(lateness, str) else None
     if found is None:
         return None
-    count = int(found[1].replace(",", "").replace("_", "") or -1)
+    count = int(found[1].replace(",", "").replace("_", ""))
     if not 0 <= count <= MOST_BUFFERED:
         raise SchemaError(f"lateness: a number of events is at most {MOST_BUFFERED:,}, got {shown(lateness)}")
     return count

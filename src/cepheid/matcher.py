@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, cast
 
 from cepheid.detect import arrow_table
-from cepheid.errors import PatternError, SchemaError, SnapshotError
+from cepheid.errors import PatternError, SchemaError
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.former import FORMER, refuses_former
@@ -18,7 +18,7 @@ from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import MatcherCounts
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
-from cepheid.requests.arguments import time_of
+from cepheid.requests.arguments import checked_snapshot, time_of
 from cepheid.requests.arrival import ARRIVAL, Arrival
 from cepheid.requests.request import MOST_LISTED, Nulls, Resolution, checked_most
 from cepheid.requests.request_of import request_of
@@ -188,9 +188,7 @@ class Matcher:
             SnapshotError: the bytes are damaged, or were written for another pattern, key, columns or outputs; the
                 message says what differs.
         """
-        if not isinstance(snapshot, bytes | bytearray | memoryview):
-            raise SnapshotError(f"a snapshot is bytes, as snapshot() gives them, got {type(snapshot).__name__}")
-        self._host.restore(bytes(snapshot))
+        self._host.restore(checked_snapshot(snapshot))
 
     @property
     def counts(self) -> MatcherCounts:

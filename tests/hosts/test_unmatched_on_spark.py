@@ -41,6 +41,7 @@ A_B = (
     .skip(Skip.past_last_event())
 )
 C_D = Pattern.begin("c", name="next").where("type = 'c'").next("d").where("type = 'd'").within("5 minutes")
+OVERLAP = interval_pattern("EVENT PAL(a x overlap b y)").taxonomy("type")
 CASES: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "one pattern, with measures": (A_B, {"key": "device", "measures": {"n": "coalesce(count(b), 0) + 1"}}),
     "two patterns, up to a time": (
@@ -51,7 +52,8 @@ CASES: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "no key": (A_B, {}),
     "sub-keys": (Pattern.begin("a").where("type = 'a'").next("b").where("device = a.device").within("3 minutes"), {}),
     "occurrences": (OccurrencePattern.of("a; b").taxonomy("type"), {"key": "device"}),
-    "intervals": (interval_pattern("EVENT PAL(a x overlap b y)").taxonomy("type"), {"key": "device"}),
+    "intervals": (OVERLAP, {"key": "device"}),
+    "intervals, up to a time": (OVERLAP, {"key": "device", "as_of": A_QUARTER_PAST}),
 }
 
 
@@ -77,7 +79,7 @@ def shown(rows: pa.Table) -> Sequence[str]:
 def test_the_same_rows_as_in_process(events: DataFrame, case: str) -> None:
     """All events have a row on both hosts: of matches, of timeouts, or of none."""
     patterns, options = CASES[case]
-    time: Any = ("at", "until") if case == "intervals" else "at"
+    time: Any = ("at", "until") if patterns is OVERLAP else "at"
     options = {"rows_per": "event", "unmatched": True, "nulls": "drop", "report": Report(), "time": time, **options}
     expected = quietly(events.toArrow(), patterns, **options)
     assert 0 < expected.column("match_id").null_count < len(expected)

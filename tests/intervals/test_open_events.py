@@ -336,3 +336,33 @@ def test_the_net_output_is_that_of_the_whole_events(consistency: str) -> None:
     assert sorted(left.elements()) == sorted(expected.column("match_id").to_pylist())
     assert live.counts.matches == len(expected) > 200
     assert ("completion" in emitted.column("kind").to_pylist()) == (consistency != "conservative")
+
+
+USED_AGAIN = "EVENT PAL(A a before B b) WITHIN 1 minute OF STARTS"
+
+
+def after_a_final_event(*first: Any, **options: Any) -> IntervalMatcher:
+    """A matcher that has forgotten the event x, which is final."""
+    live = by_id(USED_AGAIN, **options)
+    live.process(table([("A", 0, 1, "x", *first), ("A", 1000, 1001, "z", "u")]))
+    live.snapshot()
+    return live
+
+
+def test_an_id_that_is_used_again_is_stored_once() -> None:
+    """A matcher restored from a snapshot goes on with an event that has the id of a final one."""
+    live, restored = after_a_final_event(), by_id(USED_AGAIN)
+    live.process(table([("A", 2000, None, "x")]))
+    restored.restore(live.snapshot())
+    rest: list[Row] = [(None, None, 2003, "x"), ("B", 2010, 2011, "y"), ("A", 2100, 2101, "w")]
+    expected = each(live, rest)
+    assert each(restored, rest) == expected
+    assert expected == [(2, ("insertion", "x", "y"))]
+
+
+def test_an_id_whose_former_event_had_no_key() -> None:
+    """The new event has a key, and is matched."""
+    live = after_a_final_event(None, nulls="drop", key="user")
+    live.process(table([("A", 2000, None, "x", "u"), (None, None, 2003, "x", "u"), ("B", 2010, 2011, "y", "u")]))
+    assert told(live.process(table([("A", 2100, 2101, "w", "u")]))) == [("insertion", "x", "y")]
+    assert live.counts.null_keys == 1

@@ -49,6 +49,21 @@ def test_a_watermark_that_moves() -> None:
     assert stood(BEFORE, report(20, 8), report(30, 8), report(40, 9)) is None
 
 
+def test_a_query_without_a_watermark() -> None:
+    """Nothing stands where there is no watermark, as in processing time."""
+    reports = [{"timestamp": _text(second), "sources": []} for second in (10, 20, 30)]
+    assert stood(*reports) is None
+
+
+def test_triggers_that_had_nothing_to_do() -> None:
+    """A listener hears of them without figures; they say that no event has come."""
+    watch = Watch()
+    watch.add(BEFORE)
+    watch.add(report(20, 8, log=0))
+    watch.idle(_text(30))
+    assert watch.standing == Standing(SINCE, "no event has come since then")
+
+
 @pytest.mark.parametrize(
     ("since", "why"),
     [
@@ -65,10 +80,14 @@ def test_a_watermark_that_moves() -> None:
             [report(20, 8, 15, log=1), report(30, 8, log=0)],
             "later events have come, and the watermark moves with the next micro-batch",
         ),
+        (
+            [report(20, 8, log=0), report(30, 8, 15, log=7)],
+            "later events have come, and the watermark moves with the next micro-batch",
+        ),
     ],
 )
 def test_why_a_watermark_stands(since: list[dict[str, Any]], why: str) -> None:
-    """The reason is the first that the reports since then show. What the last report has read cannot have moved it."""
+    """The reason is the first that the reports since then show."""
     assert stood(BEFORE, *since) == Standing(SINCE, why)
 
 

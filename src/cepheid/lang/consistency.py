@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from cepheid.errors import PatternError, did_you_mean
+from cepheid.lang.arguments import brief
 
 
 class Consistency(Enum):
@@ -18,12 +19,16 @@ class Consistency(Enum):
     """Emit at once. Retract the match when a negated event arrives that forbids it."""
 
 
-def consistency_named(name: str) -> Consistency:
-    """The consistency with this name; PatternError, which lists the possible names, if there is none."""
+def given_consistency(given: object) -> Consistency:
+    """The consistency that is given, maybe by name; PatternError, which lists the possible names, if it is none."""
+    if isinstance(given, Consistency):
+        return given
     names = [consistency.value for consistency in Consistency]
-    if name.lower() not in names:
-        raise PatternError(f"no consistency is named {name!r}. {did_you_mean(name, names)}")
-    return Consistency(name.lower())
+    if not isinstance(given, str):
+        raise PatternError(f"a consistency is one of {', '.join(map(repr, names))}, got {brief(given)}")
+    if given.lower() not in names:
+        raise PatternError(f"no consistency is named {given!r}. {did_you_mean(given, names)}")
+    return Consistency(given.lower())
 
 
 class End(Enum):

@@ -10,7 +10,7 @@ from os import PathLike, fspath
 from typing import cast, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cepheid.errors import PatternError, SchemaError, did_you_mean
+from cepheid.errors import PatternError, SchemaError, SnapshotError, did_you_mean
 from cepheid.families.family import Family
 from cepheid.lang.arguments import brief, whole_number
 from cepheid.lang.duration import parse_duration
@@ -30,6 +30,13 @@ from cepheid.requests.request import (
     Workers,
 )
 from cepheid.requests.row_order import ROW_ORDER
+
+
+def checked_snapshot(given: object) -> bytes:
+    """The bytes of a snapshot; SnapshotError if something else is given."""
+    if not isinstance(given, bytes | bytearray | memoryview):
+        raise SnapshotError(f"a snapshot is bytes, as snapshot() gives them, got {type(given).__name__}")
+    return bytes(given)
 
 
 def checked_name(argument: str, given: object, faults: list[str]) -> str:

@@ -131,7 +131,10 @@ def request_of(
     if event_id is not None and sequence is not None:
         faults.append("sequence: with event_id the id identifies events; leave sequence out")
     if event_id is not None and as_of is not None:
-        faults.append("as_of: with event_id events end when a row closes them; give the rows up to then, without as_of")
+        faults.append(
+            "as_of: with event_id events end when a row closes them. Give an IntervalMatcher the rows up to then: in "
+            "real time it also has the matches of events that are open"
+        )
     if event_id is not None and rows_per == "event":
         faults.append("rows_per: 'event' gives the rows of the table, and with event_id an event may have two")
     if unmatched and rows_per != "event":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
-from cepheid.lang.consistency import Consistency, consistency_named
+from cepheid.lang.consistency import Consistency, given_consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
@@ -160,8 +160,7 @@ class IntervalPattern(Query, Drawn):
 
     def emitting(self, consistency: str | Consistency) -> IntervalPattern:
         """Sets when matches are emitted if events arrive out of order."""
-        found = consistency_named(consistency) if isinstance(consistency, str) else consistency
-        return replace(self, consistency=found)
+        return replace(self, consistency=given_consistency(consistency))
 
     def named(self, name: str) -> IntervalPattern:
         return replace(self, name=pattern_name(name))

@@ -186,11 +186,11 @@ class RowReader:
             return self._unusable("repeated", "has an end and no start, and closes an event that is not open", number)
         if not row.has_key:
             self._check_drops("has no key", number)
-            self.keyless.add(name)
         elif self._is_late(row.start):
             return self._late(number, name)
         else:
             self.clock = max(self.clock, row.start)
+        self._begin(name, has_key=row.has_key)
         self.opened[name] = row.start
         if self._open_for is not None:
             heappush(self._starts, (row.start, name))
@@ -205,12 +205,19 @@ class RowReader:
             return self._unusable(count, "has an event that ends before it starts", number)
         if row.has_key and self._is_late(end if self._lateness is End.END else start):
             return self._late(number, name)
+        self._begin(name, has_key=row.has_key)
         self.closed[name], self._held_now[name] = ClosedEvent(start, end), True
         if not row.has_key:
-            self.keyless.add(name)
             return self._unusable("null_keys", "has no key", number)
         self.clock = max(self.clock, end)
         return Step(RowKind.WHOLE, number, name, self.clock)
+
+    def _begin(self, name: bytes, *, has_key: bool) -> None:
+        """Forgets the former event with this id, which is final: the id is that of a new event."""
+        self.closed.pop(name, None)
+        self.keyless.discard(name)
+        if not has_key:
+            self.keyless.add(name)
 
     def _closed(self, number: int, name: bytes, end: int) -> Step | None:
         start = self.opened[name]
@@ -252,7 +259,7 @@ class RowReader:
             if self._is_used(name) or (given is not None and self._is_late(given)):
                 return self._late(number, name)
             return self._unusable("repeated", "withdraws an event that is not there", number)
-        start, end = self.closed.get(name) or (self.opened[name], None)
+        start, end = (self.opened[name], None) if name in self.opened else self.closed[name]
         by = end if self._lateness is End.END else start
         if by is not None and self._is_late(by):
             return self._late(number, name)

@@ -35,7 +35,7 @@ def unread(events: DataFrame, request: Request, times: Sequence[Times], zone: st
     """The events that no worker gets; None: there are none."""
     is_unread = [] if request.nulls == "error" else missing(request.key, times)
     if request.as_of is not None:
-        is_unread.append(~times[0].until(instant_of(request.as_of, zone)))
+        is_unread.append(~times[-1].until(instant_of(request.as_of, zone)))
     return events.where(reduce(Column.__or__, is_unread)) if is_unread else None
 
 

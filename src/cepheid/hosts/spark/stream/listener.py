@@ -54,7 +54,15 @@ class ProgressListener(StreamingQueryListener):
             self._report(progress.with_open_of(so_far))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        pass
+        """Only the file changes: a function is called for micro-batches."""
+        query = str(event.id)
+        so_far = self._so_far.get(query)
+        if so_far is None or not isinstance(self._report, Path):
+            return
+        watch = self._watches[query]
+        watch.idle(event.timestamp)
+        self._so_far[query] = replace(so_far, standing=watch.standing)
+        write(self._report, prometheus_text(self._so_far.values()))
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """If the query later continues from its checkpoint, the sums start from 0, as Prometheus' counters may."""

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Standing:
-    """A watermark that has not moved. What waits for it comes late, or never: matches, timeouts, absences."""
+    """A watermark that has not moved. Matches, timeouts and absences that wait for it are delayed, or never emitted."""
 
     since: datetime
     """The start of the first micro-batch that had this watermark."""
@@ -39,17 +39,23 @@ class Watch:
     def add(self, reported: Mapping[str, Any]) -> None:
         """Takes the next report, given as JSON values."""
         watermark = reported.get("eventTime", {}).get("watermark")
-        if self._since is None or watermark != self._watermark:
-            self._watermark, self._since, self.standing = watermark, time_of(reported["timestamp"]), None
+        stands = self._since is not None and watermark == self._watermark
+        if not stands:
+            self._watermark, self._since = watermark, time_of(reported["timestamp"])
             self._rows.clear()
             self._newest_before = self._newest
-        else:
-            self.standing = Standing(self._since, self._why())
         for source in reported.get("sources", []):
             self._rows[source["description"]] += source["numInputRows"]
         newest = reported.get("eventTime", {}).get("max")
         if newest is not None and (self._newest is None or newest > self._newest):
             self._newest = newest
+        self.standing = None
+        if stands and watermark is not None and self._since is not None:
+            self.standing = Standing(self._since, self._why())
+
+    def idle(self, timestamp: str) -> None:
+        """Takes Spark's word that a trigger at this time had nothing to do."""
+        self.add({"timestamp": timestamp, "eventTime": {"watermark": self._watermark}})
 
     def _why(self) -> str:
         if not self._rows.total():
