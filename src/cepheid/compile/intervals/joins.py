@@ -21,7 +21,7 @@ Orders: TypeAlias = Sequence[Sequence[int]]
 Index: TypeAlias = tuple[int, int]
 """A variable, and the lifted column by whose values its events are found."""
 _Lookup: TypeAlias = tuple[Index, Index]
-"""What is found, and the value of which variable's column is looked up for it."""
+"""The index to search, and the column with the value to search for."""
 
 
 def join_tables(plan: IntervalPlan, orders: Orders, *, orders_texts: bool) -> dict[str, npt.NDArray[Any]]:

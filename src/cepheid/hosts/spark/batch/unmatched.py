@@ -32,7 +32,7 @@ def check_undivided(request: Request) -> None:
 
 
 def unread(events: DataFrame, request: Request, times: Sequence[Times], zone: str) -> DataFrame | None:
-    """The events that no worker gets; None: there are none."""
+    """The events that go to no worker; None if all of them do."""
     is_unread = [] if request.nulls == "error" else missing(request.key, times)
     if request.as_of is not None:
         is_unread.append(~times[-1].until(instant_of(request.as_of, zone)))
