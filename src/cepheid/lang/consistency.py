@@ -20,7 +20,7 @@ class Consistency(Enum):
 
 
 def given_consistency(given: object) -> Consistency:
-    """The given consistency, or the one of this name; PatternError, with the possible names, if there is none."""
+    """The given consistency, or the one with this name. PatternError lists the possible names if there is none."""
     if isinstance(given, Consistency):
         return given
     names = [consistency.value for consistency in Consistency]

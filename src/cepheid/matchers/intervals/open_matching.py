@@ -30,8 +30,8 @@ class Change(NamedTuple):
 
 
 class OpenMatching:
-    """The matches and the events that they are made of, with the clock. It is told of each event, together with the
-    candidates: the events' positions of all matches that may come of it.
+    """The matches, their events, and the clock. It gets each event with its candidates: the positions of the events of
+    every match that the event may complete.
     """
 
     def __init__(self, plan: IntervalPlan, lateness: End, *, delay: int | None, revises: bool) -> None:

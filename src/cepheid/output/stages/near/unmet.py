@@ -123,7 +123,7 @@ class Evaluation(NamedTuple):
 
     @property
     def unmet(self) -> Unmet:
-        """The reasons of all rows, none of which meets the condition."""
+        """The reasons of all rows. No row meets the condition."""
         numbers = [found for one in self.values if (found := one.numbers) is not None]
         if self.probe.operator is None or len(numbers) < len(self.values):
             return unmet_of(self._each)
