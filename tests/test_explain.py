@@ -33,6 +33,7 @@ def test_with_events() -> None:
     assert "price  (double)" in text
     assert "Key: symbol\n" in text
     assert "\n  n = count(high)" in text
+    assert "\nSpark batch: events are shuffled in blocks by key, and sorted by Cepheid's workers\n" in text
 
 
 def test_events_of_pandas() -> None:

@@ -112,7 +112,7 @@ class Stages(Family):
         from cepheid.plan.stages.division.explain import division_text
         from cepheid.plan.stages.explain import explain_pattern, explain_plan
         from cepheid.plan.stages.parameters import as_given
-        from cepheid.plan.stages.tiers import tiers_text
+        from cepheid.plan.stages.tiers import IN_BLOCKS, tiers_text
 
         pattern = as_given(pattern)
         if plan is None:
@@ -121,7 +121,7 @@ class Stages(Family):
             compiled = compile_plan(plan)
             text = f"{explain_plan(plan)}{relevance_text(compiled)}\n{representation_text(compiled)}\n"
             text += lookups_text(compiled)
-            text += "" if plan.schema.key else f"{tiers_text(plan)}\n"
+            text += f"{IN_BLOCKS if plan.schema.key else tiers_text(plan)}\n"
             text += division_text(plan)
         return Explanation(f"{text}\n{automaton_text(pattern)}\n", automaton_mermaid(pattern), pattern.picture)
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.events.batch import FINER, Schema
 from cepheid.events.direction import Direction
-from cepheid.events.identity import filled
 from cepheid.events.order import descends, differs, leaves, ranked
 from cepheid.hosts.in_process.prepare import TimedEvents, whole, wide
 from cepheid.hosts.in_process.tables import as_plain
-from cepheid.kernel.order import Codes, order_by
+from cepheid.kernel.order_of_columns import order_of_columns
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _FEW = 4096
 """So many events show whether keys are mixed, if they are."""
-_SIGN = np.uint64(1 << 63)
-_MOST = np.uint64((1 << 64) - 1)
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ def is_ordered(events: Ranked) -> bool:
 def order_of(events: Ranked) -> Rows:
     """The rows' numbers in the order of key, time and sequence."""
     ranks = events.ranks if descends(events.ranks).any() else []
-    return order_by([code for leaf in (*events.keys, *ranks) for code in _codes(leaf)], len(events))
+    return order_of_columns([*events.keys, *ranks], len(events))
 
 
 def _is_ordered(events: Ranked) -> bool:
@@ -81,36 +76,3 @@ def _is_ordered(events: Ranked) -> bool:
 
 def _column(events: TimedEvents, name: str, schema: Schema) -> pa.Array:
     return whole(wide(as_plain(events.events.select([name]), schema.columns).column(0)))
-
-
-def _codes(leaf: pa.Array) -> Iterator[Codes]:
-    """Columns that sort as the values do: NaN after all other numbers, and NULL last."""
-    if leaf.null_count:
-        yield leaf.is_null().to_numpy(zero_copy_only=False).astype(np.uint64)
-    words = _words(leaf)
-    yield _places(leaf) if words is None else words - words.min(initial=_MOST)
-
-
-def _words(leaf: pa.Array) -> Codes | None:
-    """Numbers in the order of the values, and any for NULL; None if the type has values of another width."""
-    type_ = leaf.type
-    if pa.types.is_unsigned_integer(type_):
-        unsigned: Codes = filled(leaf, 0).to_numpy().astype(np.uint64)
-        return unsigned
-    if pa.types.is_float64(type_):
-        bits: Codes = filled(leaf, 0.0).to_numpy().view(np.uint64)
-        return np.where(bits & _SIGN, ~bits, bits | _SIGN)
-    if not (pa.types.is_signed_integer(type_) or pa.types.is_temporal(type_)) or pa.types.is_interval(type_):
-        return None
-    numbers = leaf if pa.types.is_integer(type_) else leaf.view(pa.int32() if type_.bit_width == 32 else pa.int64())
-    signed: npt.NDArray[np.int64] = filled(numbers, 0).to_numpy().astype(np.int64, copy=False)
-    return signed.view(np.uint64) ^ _SIGN
-
-
-def _places(leaf: pa.Array) -> Codes:
-    """For each value its place among the distinct ones, in their order."""
-    encoded = leaf.dictionary_encode()
-    places = np.empty(max(1, len(encoded.dictionary)), np.uint64)
-    places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
-    found: Codes = places[filled(encoded.indices, 0).to_numpy()]
-    return found

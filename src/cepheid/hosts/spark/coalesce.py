@@ -12,14 +12,16 @@ BYTES = 1 << 28
 """The most bytes of a batch. Batches of wide events have fewer rows, because a column of texts holds at most 2 GB."""
 
 
-def coalesced(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at least ROWS rows; the last may be shorter. Batches of wide rows are joined only up
-    to BYTES; one that is larger by itself stays alone.
+def coalesced(
+    batches: Iterator[pa.RecordBatch], at_least: int = ROWS, most_bytes: int = BYTES
+) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at least so many rows; the last may be shorter. Batches of wide rows are joined only
+    up to so many bytes; one that is larger by itself stays alone.
     """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
-        if rows >= ROWS or (waiting and size + batch.nbytes > BYTES):
+        if rows >= at_least or (waiting and size + batch.nbytes > most_bytes):
             yield pa.concat_batches(waiting)
             waiting, rows, size = [], 0, 0
         waiting.append(batch)

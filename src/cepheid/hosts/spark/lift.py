@@ -25,7 +25,7 @@ from cepheid.lang.expression import Name
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import LiftedFor, words_of
 from cepheid.plan.tiers import Side
-from cepheid.requests.request import Nulls
+from cepheid.requests.request import ERROR, Nulls
 
 _WITHOUT_CHANGES = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT"})
 
@@ -47,6 +47,14 @@ def in_direction(column: Column, name: str) -> Column:
 def raised(message: Column) -> Column:
     """A condition that fails with the message. The user reads this message first, before any stack."""
     return F.raise_error(message).cast("boolean")
+
+
+def checked(rows: DataFrame) -> DataFrame:
+    """The rows. If there is a worker's error among them, the query fails with it. A stream's failed batch changes
+    nothing.
+    """
+    wrong = named(ERROR)
+    return rows.where(F.when(wrong.isNotNull(), raised(wrong)).otherwise(F.lit(True)))  # noqa: FBT003
 
 
 def session_zone(events: DataFrame) -> str:

@@ -15,7 +15,8 @@ import pandas as pd  # noqa: F401 - PySpark's workers import it
 import pyspark.worker
 from pyspark.daemon import manager
 
-import cepheid.hosts.spark.batch.worker
+import cepheid.hosts.spark.batch.blocks.find
+import cepheid.hosts.spark.batch.blocks.pack
 import cepheid.hosts.spark.stream.packing
 import cepheid.hosts.spark.stream.processor
 import cepheid.hosts.spark.stream.shard  # noqa: F401

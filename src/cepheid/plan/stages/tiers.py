@@ -79,6 +79,10 @@ def tiers_of(plan: Plan) -> tuple[Tier, ...] | str:
     return tuple(tiers)
 
 
+IN_BLOCKS = "Spark batch: events are shuffled in blocks by key, and sorted by Cepheid's workers"
+"""How Spark finds a pattern with a key, in words."""
+
+
 def tiers_text(plan: Plan) -> str:
     """How a host that divides the work, as Spark does, finds a pattern without key, in words."""
     tiers = tiers_of(plan)

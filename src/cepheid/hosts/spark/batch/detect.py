@@ -25,6 +25,8 @@ from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema, mask_column
 from cepheid.events.time import microseconds
 from cepheid.families.family import Family
+from cepheid.hosts.spark.batch.blocks.plan import WORK as WORK_ON_BLOCKS
+from cepheid.hosts.spark.batch.blocks.plan import in_blocks
 from cepheid.hosts.spark.batch.slices import asked_slices, in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
 from cepheid.hosts.spark.batch.unmatched import WORK as WORK_WITH_UNMATCHED
@@ -89,7 +91,10 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         from_workers = from_tiers(shipped, tiers, lift, task)
     else:
         shipped, spark_rows = with_sub_keys(shipped, lift) if tiers else shipped, row_type(rows)
-        by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
+        if family.in_order and not request.unmatched and (key := key_columns(plans.schema, lift)):
+            work, by_key = WORK_ON_BLOCKS, in_blocks(shipped, key)
+        else:
+            by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
         from_workers = by_key.mapInArrow(mapped(work, tuple(task), spark_rows), spark_rows)
     columns = output_columns(plans, rows.names, family.last_columns, all_matched=not request.unmatched)
     found = without_worker_messages(from_workers, matcher_counts).select(*columns)
@@ -227,18 +232,19 @@ def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     for joins and REBALANCE.
     """
     rank = [lift[TIME].asc(), *(in_direction(lift[column], column) for column, _ in schema.ranking)]
-    return together(shipped, schema, lift).sortWithinPartitions(*_key(schema, lift), *rank)
+    return together(shipped, schema, lift).sortWithinPartitions(*key_columns(schema, lift), *rank)
 
 
 def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     """The events of each key and its sub-keys in one partition."""
-    key = _key(schema, lift)
+    key = key_columns(schema, lift)
     if not key:
         warn("no key: all events are one sequence, which a single Spark task processes")
     return counted_before_sort(shipped.repartition(*key) if key else shipped.repartition(1))
 
 
-def _key(schema: Schema, lift: Lift) -> list[Column]:
+def key_columns(schema: Schema, lift: Lift) -> list[Column]:
+    """The columns by which events are divided: the key and its sub-keys."""
     return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))] + lift.sub_keys
 
 

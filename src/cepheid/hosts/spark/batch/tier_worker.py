@@ -11,13 +11,15 @@ import pyarrow.compute as pc
 from cepheid.events.batch import Batch
 from cepheid.families import family_named
 from cepheid.hosts.spark.batch.worker import (
-    batch_of_layout,
+    Layout,
+    batches_of_layout,
     compiled_plans,
     found_in,
     given_to_user,
     output_schema,
     rows_of_all,
 )
+from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.matchers.shipped_events import ShippedEvents
 from cepheid.output.common import filled
 from cepheid.requests.request import COUNTS, ERROR
@@ -28,7 +30,7 @@ class TierTask(NamedTuple):
 
     kind: str
     plans: bytes
-    layout: tuple[tuple[str, str], ...]
+    layout: Layout
     until: int | None
     zone: str
     width: int | None
@@ -52,7 +54,7 @@ def find_in_tier(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
     matcher = family.tier_matcher(plans, task.tier, shipped, task.until)
     schema = tier_output_schema(task, shipped)
     if task.tier == 0:
-        yield from found_in(batches, matcher, schema, lambda rows: batch_of_layout(rows, task.layout), _as_found)
+        yield from found_in(batches_of_layout(batches, task.layout), matcher, schema, _as_found)
         return
     messages: list[pa.RecordBatch] = []
 
@@ -62,7 +64,7 @@ def find_in_tier(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
         return Batch(rows.filter(pc.invert(is_message)).drop_columns([ERROR, COUNTS]))
 
     rows_of = given_to_user(plans, task.zone) if task.is_last else _as_found
-    yield from found_in(batches, matcher, schema, without_messages, rows_of)
+    yield from found_in(map(without_messages, coalesced(batches)), matcher, schema, rows_of)
     for batch in messages:
         if len(batch):
             yield from filled(pa.Table.from_batches([batch]), schema).combine_chunks().to_batches()

@@ -18,7 +18,7 @@ from cepheid.families import family_named
 from cepheid.families.family import Family
 from cepheid.hosts.spark.batch.worker import (
     Task,
-    batch_of_layout,
+    batches_of_layout,
     compiled_plans,
     found_in,
     given_to_user,
@@ -45,10 +45,9 @@ def find_with_unmatched(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...
     relevant, as_given = relevant_to_any(compiled.relevant_to), given_to_user(plans, task.zone)
     matcher = _Numbering(family.finite(compiled, task.until), events, relevant)
     yield from found_in(
-        batches,
+        batches_of_layout(batches, task.layout),
         matcher,
         schema,
-        lambda rows: batch_of_layout(rows, task.layout),
         lambda found: [events.with_columns(rows) for rows in as_given(found)],
     )
     yield from rows_in_parts([events.unmatched()], schema)

@@ -12,12 +12,11 @@ from cepheid.families import family_named
 from cepheid.hosts.spark.batch.worker import (
     CAUSED_BY_EVENTS,
     Task,
-    batch_of_layout,
+    batches_of_layout,
     compiled_plans,
     message,
     output_schema,
 )
-from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.requests.request import COUNTS, ERROR
 
 FUNNEL = "funnel"
@@ -33,8 +32,8 @@ def count_starts(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
     _, compiled = compiled_plans(task.kind, task.plans)
     matcher = family_named(task.kind).observed(compiled, task.until)
     try:
-        for events in coalesced(batches):
-            matcher.process(batch_of_layout(events, task.layout))
+        for batch in batches_of_layout(batches, task.layout):
+            matcher.process(batch)
         matcher.finish()
     except CAUSED_BY_EVENTS as error:
         yield message(schema, ERROR, str(error))

@@ -7,7 +7,7 @@ other columns are NULL. The host removes these rows. An exception would reach th
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,6 +28,8 @@ from cepheid.requests.request import COUNTS, ERROR
 
 FoundRows: TypeAlias = Callable[[list[pa.Table]], list[pa.Table]]
 """Converts the tables that a matcher returns."""
+Layout: TypeAlias = tuple[tuple[str, str], ...]
+"""The matcher's columns, each with the shipped column that holds it. Several may share a shipped column."""
 _OUTPUT_ROWS = 1 << 16
 
 CAUSED_BY_EVENTS = (ConditionError, EventError, LimitExceeded, SkipError)
@@ -41,8 +43,7 @@ class Task(NamedTuple):
     """The kind of the patterns."""
     plans: bytes
     """Pickled plans. They come with the function that Spark pickles, but are read only once the versions agree."""
-    layout: tuple[tuple[str, str], ...]
-    """The matcher's columns, each with the shipped column that holds it. Several may share a shipped column."""
+    layout: Layout
     until: int | None
     zone: str
     """The zone of times without one."""
@@ -55,16 +56,18 @@ def find_matches(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> I
     of a Task.
     """
     task = Task(*given)
+    yield from found_by(task, batches_of_layout(batches, task.layout))
+
+
+def found_by(task: Task, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
+    """The matches in the batches, which are in order, and the worker's messages."""
     family = family_named(task.kind)
     plans, compiled = compiled_plans(task.kind, task.plans)
     if task.width is None:
         matcher = family.finite(compiled, task.until)
     else:
         matcher = family.sliced(compiled, task.width, task.until)
-    schema = output_schema(rows_of_all(family, plans))
-    yield from found_in(
-        batches, matcher, schema, lambda rows: batch_of_layout(rows, task.layout), given_to_user(plans, task.zone)
-    )
+    yield from found_in(batches, matcher, output_schema(rows_of_all(family, plans)), given_to_user(plans, task.zone))
 
 
 def given_to_user(plans: PlanSet[Any], zone: str) -> FoundRows:
@@ -77,16 +80,15 @@ def given_to_user(plans: PlanSet[Any], zone: str) -> FoundRows:
 
 
 def found_in(
-    batches: Iterator[pa.RecordBatch],
+    batches: Iterable[Batch],
     matcher: FiniteMatcher,
     schema: pa.Schema,
-    batch_of: Callable[[pa.RecordBatch], Batch],
     rows_of: FoundRows,
 ) -> Iterator[pa.RecordBatch]:
     """What the matcher finds in the batches as rows of `schema`, and the worker's messages."""
     try:
-        for events in coalesced(batches):
-            yield from rows_in_parts(rows_of(matcher.process(batch_of(events))), schema)
+        for batch in batches:
+            yield from rows_in_parts(rows_of(matcher.process(batch)), schema)
         yield from rows_in_parts(rows_of(matcher.finish()), schema)
     except CAUSED_BY_EVENTS as error:
         yield message(schema, ERROR, str(error))
@@ -108,7 +110,12 @@ def compiled_plans(kind: str, packed: bytes) -> tuple[PlanSet[Any], CompiledSet]
     return plans, family_named(kind).compile(plans)
 
 
-def batch_of_layout(events: pa.RecordBatch, layout: tuple[tuple[str, str], ...]) -> Batch:
+def batches_of_layout(batches: Iterator[pa.RecordBatch], layout: Layout) -> Iterator[Batch]:
+    """The events as matchers take them, many at once."""
+    return (batch_of_layout(events, layout) for events in coalesced(batches))
+
+
+def batch_of_layout(events: pa.RecordBatch, layout: Layout) -> Batch:
     columns = {name: events.column(shipped) for name, shipped in layout}
     for name in (TIME, END):
         if name in columns:

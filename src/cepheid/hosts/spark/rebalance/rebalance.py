@@ -14,14 +14,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from cepheid.errors import SnapshotError
-from cepheid.hosts.spark.lift import named
+from cepheid.hosts.spark.lift import checked, named
 from cepheid.hosts.spark.rebalance.parts import KEY, LEDGER, PART, ROW, VALUE, parts_of
 from cepheid.hosts.spark.rebalance.plan import Rebalancing, Work, folder_of, planned
 from cepheid.hosts.spark.rebalance.worker import NAME, Division, Renumbering
 from cepheid.hosts.spark.rebalance.writer import write_state
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.checkpoint_reader import matching_of, request_of_stored
-from cepheid.hosts.spark.stream.detect import checked
 from cepheid.hosts.spark.stream.ledger import SHARD, ledger_bytes, ledger_shard, packed_asked
 from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, active_session, own_heads

@@ -16,8 +16,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from cepheid.errors import SnapshotError
+from cepheid.hosts.spark.lift import checked
 from cepheid.hosts.spark.shipping import mapped
-from cepheid.hosts.spark.stream.detect import checked
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_runner

@@ -27,7 +27,7 @@ from cepheid.families.family import RETRACTIONS, LateBy
 from cepheid.hosts.spark.batch.detect import output_columns, row_type
 from cepheid.hosts.spark.batch.worker import output_schema
 from cepheid.hosts.spark.engine import expression
-from cepheid.hosts.spark.lift import compared, counts_read, named, raised, session_zone, usable
+from cepheid.hosts.spark.lift import checked, compared, counts_read, named, session_zone, usable
 from cepheid.hosts.spark.sent import sent
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
@@ -351,11 +351,3 @@ def _shard(source: StreamSource) -> Column:
         warn("no key: all events are one sequence, which a single Spark task processes")
         return F.lit(0)
     return F.pmod(F.hash(*values), F.lit(source.request.shards))
-
-
-def checked(rows: DataFrame) -> DataFrame:
-    """The rows. If there is a worker's error among them, the query fails with it. A stream's failed batch changes
-    nothing.
-    """
-    wrong = named(ERROR)
-    return rows.where(F.when(wrong.isNotNull(), raised(wrong)).otherwise(F.lit(True)))  # noqa: FBT003

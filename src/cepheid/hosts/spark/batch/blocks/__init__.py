@@ -1,0 +1,1 @@
+"""Batches whose events go through Spark's shuffle in blocks, and are sorted by Cepheid's workers."""

@@ -1,0 +1,132 @@
+"""Events that go through Spark's shuffle in blocks: what is packed comes out whole, and in order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid.errors import EventError
+from cepheid.events.batch import DEFERRED
+from cepheid.hosts.spark.batch.blocks.form import PARTS_OF_BLOCKS, TARGET, in_parts, whole_blocks
+from cepheid.hosts.spark.batch.blocks.order import ordered_batches
+from cepheid.hosts.spark.batch.blocks.pack import Packing, pack
+
+LAYOUT = (("_key0", "c0"), ("_time", "c1"), ("_sequence0", "c2"), ("_event.text", "c3"))
+ORDER = [("c0", "ascending"), ("c1", "ascending"), ("c2", "ascending")]
+
+
+def events(count: int, *, keys: int = 5, seed: int = 1, nulls: bool = False) -> pa.RecordBatch:
+    """Events of some keys in any order, each with a text of its own."""
+    random = np.random.default_rng(seed)
+    numbers = pa.array(random.permutation(count), mask=random.random(count) < 0.2 if nulls else None)
+    at = pa.array(random.integers(0, max(1, count // 3), count)).cast(pa.timestamp("us", "UTC"))
+    texts = [f"{seed}: event {number}" for number in range(count)]
+    return pa.record_batch({"c0": random.integers(0, keys, count), "c1": at, "c2": numbers, "c3": texts})
+
+
+def ordered(blocks: list[pa.RecordBatch], **options: Any) -> pa.Table:
+    """The events that a matcher gets, with the shipped names."""
+    batches = [batch.whole.data for batch in ordered_batches(blocks, LAYOUT, **options)]
+    found = pa.Table.from_batches(batches).select([name for name, _ in LAYOUT])
+    return found.rename_columns([shipped for _, shipped in LAYOUT])
+
+
+def expected(blocks: list[pa.RecordBatch]) -> pa.Table:
+    table = pa.Table.from_batches(blocks)
+    return table.take(pc.sort_indices(table, sort_keys=ORDER))
+
+
+@given(st.lists(st.integers(1, 90), min_size=1, max_size=6), st.integers(40, 4000), st.booleans())
+def test_sorted_in_memory_or_in_files(sizes: list[int], most: int, nulls: bool) -> None:  # noqa: FBT001 - drawn
+    """The events are in the same order, whether all fit the memory or only some at once."""
+    blocks = [events(size, seed=seed, nulls=nulls) for seed, size in enumerate(sizes)]
+    for found in (ordered(blocks), ordered(blocks, most=most)):
+        assert found.select(["c0", "c1", "c2"]) == expected(blocks).select(["c0", "c1", "c2"])
+        assert sorted(found["c3"].to_pylist()) == sorted(expected(blocks)["c3"].to_pylist())
+
+
+def test_merged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of many pieces are merged piece by piece."""
+    monkeypatch.setattr("cepheid.hosts.spark.batch.blocks.order._PIECE", 300)
+    blocks = [events(200, seed=seed, keys=3 + seed) for seed in range(5)]
+    batches = [*ordered_batches(blocks, LAYOUT, most=blocks[0].nbytes + 1)]
+    assert len(batches) > 20
+    assert max(map(len, batches)) < 60
+    assert ordered(blocks, most=blocks[0].nbytes + 1) == expected(blocks)
+
+
+def test_what_only_rows_need_is_not_moved() -> None:
+    """Batches sorted in memory have the rows of the chosen columns, not the columns."""
+    (batch,) = ordered_batches([events(50)], LAYOUT)
+    assert "_event.text" not in batch.data.schema.names
+    assert sorted(batch.column(DEFERRED).to_pylist()) == [*range(50)]
+
+
+@given(st.integers(1, 400), st.integers(1, 9), st.integers(200, 5000), st.randoms())
+def test_parts_in_any_order(count: int, targets: int, part: int, random: Any) -> None:
+    """Whatever the order in which the parts of blocks come, each event arrives once, at its target."""
+    given_events = events(count)
+    target = pa.array(np.random.default_rng(count).integers(0, targets, count).astype(np.int32))
+    labels = tuple(100 + number for number in range(targets))
+    packed = [*pack(iter([given_events.append_column(TARGET, target)]), tuple(Packing(labels, part)))]
+    rows = pa.Table.from_batches(packed, PARTS_OF_BLOCKS)
+    assert max(map(len, rows["bytes"].to_pylist())) <= part
+    mixed = rows.take(pa.array(random.sample(range(rows.num_rows), rows.num_rows)))
+    for number, label in enumerate(labels):
+        found = [*whole_blocks(mixed.filter(pc.field(TARGET) == label).to_batches())]
+        wanted = given_events.filter(pc.equal(target, number))
+        assert pa.Table.from_batches(found, wanted.schema) == pa.Table.from_batches([wanted])
+
+
+def test_a_lost_part_is_an_error() -> None:
+    """A block without one of its parts is not silently left out."""
+    parts = in_parts([(0, events(100))], 0, 500)
+    with pytest.raises(EventError, match="1 blocks of events came without all their parts"):
+        [*whole_blocks([parts.slice(1)])]
+
+
+_UNDER_A_LIMIT = """
+import sys
+import numpy as np, pyarrow as pa
+from cepheid.hosts.spark.batch.blocks.order import ordered_batches
+from cepheid.hosts.worker_memory import bound_memory
+
+LAYOUT = (("_key0", "c0"), ("_time", "c1"), ("_event.text", "c2"))
+def blocks():
+    random = np.random.default_rng(1)
+    for _ in range(60):
+        at = pa.array(random.integers(0, 1 << 40, 20_000)).cast(pa.timestamp("us", "UTC"))
+        texts = pa.array(["x" * 400] * 20_000)
+        yield pa.record_batch({"c0": random.integers(0, 2, 20_000), "c1": at, "c2": texts})
+
+pa.set_memory_pool(pa.system_memory_pool())
+[*ordered_batches([next(blocks())], LAYOUT)]
+bound_memory(400 << 20)
+print(sum(map(len, ordered_batches(blocks(), LAYOUT, most=int(sys.argv[1])))))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory can be bound on Linux only")
+def test_a_partition_larger_than_the_memory(tmp_path: Path) -> None:
+    """A partition of 500 MB is sorted in 400 MB, with files that do not remain; it would not fit."""
+    environment = {"SPARK_LOCAL_DIRS": str(tmp_path), "PATH": "/usr/bin:/bin", "HOME": str(Path.home())}
+
+    def sort(most: int) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", _UNDER_A_LIMIT, str(most)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    spilled = sort(30 << 20)
+    assert spilled.stdout.strip() == "1200000", spilled.stderr
+    assert not [*tmp_path.iterdir()]
+    in_memory = sort(1 << 40)
+    assert in_memory.returncode != 0
+    assert "MemoryError" in in_memory.stderr
