@@ -87,6 +87,15 @@ def test_parts_in_any_order(count: int, targets: int, part: int, random: Any) ->
         assert pa.Table.from_batches(found, wanted.schema) == pa.Table.from_batches([wanted])
 
 
+def test_wide_events_are_packed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch with too many bytes is packed piece by piece."""
+    monkeypatch.setattr("cepheid.hosts.spark.batch.blocks.pack._BYTES", 1000)
+    target = pa.array(np.zeros(300, np.int32))
+    packed = [*pack(iter([events(300).append_column(TARGET, target)]), tuple(Packing((7,), 1 << 20)))]
+    assert len(packed) > 5
+    assert pa.Table.from_batches([*whole_blocks(packed)]) == pa.Table.from_batches([events(300)])
+
+
 def test_a_lost_part_is_an_error() -> None:
     """A block without one of its parts is not silently left out."""
     parts = in_parts([(0, events(100))], 0, 500)

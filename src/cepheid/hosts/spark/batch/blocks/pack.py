@@ -39,9 +39,16 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     first = _BLOCKS_A_TASK * (context.partitionId() if context is not None else 0)
     rows = max(ROWS, _ROWS_A_BLOCK * len(packing.labels))
     for events in coalesced(batches, rows, _BYTES):
-        blocks = [*_blocks(events, packing.labels)]
-        yield in_parts(blocks, first, packing.part)
-        first += len(blocks)
+        for piece in _pieces(events):
+            blocks = [*_blocks(piece, packing.labels)]
+            yield in_parts(blocks, first, packing.part)
+            first += len(blocks)
+
+
+def _pieces(events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The events, in pieces if they are so wide that Spark has handed over too many bytes at once."""
+    count = max(1, events.num_rows * _BYTES // max(1, events.nbytes))
+    return (events.slice(start, count) for start in range(0, events.num_rows, count))
 
 
 def _blocks(events: pa.RecordBatch, labels: tuple[int, ...]) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -24,13 +24,16 @@ _PACK = "cepheid.hosts.spark.batch.blocks.pack.pack"
 
 _BYTES = 1 << 26
 """The bytes that Spark hands to Python at once, about, with as many rows as its setting says."""
+_TARGETS = 200
+"""The number of target partitions where a platform chooses that of partitions itself (`auto`): Spark's default."""
 _LEAST_PART, _MOST_PART = 1 << 10, 1 << 18
 
 
 def in_blocks(shipped: DataFrame, key: Sequence[Column]) -> DataFrame:
     """The events in parts of blocks, those of each key in one partition, without order."""
     conf = shipped.sparkSession.conf
-    targets = int(str(conf.get("spark.sql.shuffle.partitions")))
+    partitions = str(conf.get("spark.sql.shuffle.partitions"))
+    targets = int(partitions) if partitions.isdigit() else _TARGETS
     rows = int(str(conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
     part = min(_MOST_PART, max(_LEAST_PART, _BYTES // rows)) if rows > 0 else _MOST_PART
     packing = Packing(tuple(Placement(targets).numbers(0).tolist()), part)
