@@ -125,11 +125,11 @@ def test_any_order_of_rows(
 
 
 @pytest.mark.parametrize("keys", [1, 7, 5_000, 100_000])
-@pytest.mark.parametrize("is_late", [False, True])
-def test_many_events(keys: int, is_late: bool) -> None:
+@pytest.mark.parametrize("form", ["in turn", "one late"])
+def test_many_events(keys: int, form: str) -> None:
     """Each key has an event in turn; or each has all of its events at once, but for the first key's last one."""
     number = np.arange(70_000)
-    key = np.append(np.sort(number % keys)[:-1], 0) if is_late else number % keys
+    key = np.append(np.sort(number % keys)[:-1], 0) if form == "one late" else number % keys
     at = pa.array(number * 1_000_000).cast(pa.timestamp("us", "UTC"))
     found = detect(pa.table({"k": key, "x": number, "at": at}), PAIR, key="k", time="at", columns="x")
     order = np.argsort(key, kind="stable")
