@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 
+from cepheid.errors import SnapshotError
 from cepheid.events.batch import END, TIME
 from cepheid.events.time import TIME_TYPE
 from cepheid.matchers.intervals.rows import RowKind, Step
@@ -32,7 +33,12 @@ class OpenRows:
     def joined(self, given: pa.Table, steps: Sequence[Step]) -> pa.Table:
         """A row for each step but DROPS, in their order: an event that is closed or revised has its first row with the
         new end. An open event has its start in END, and a late row without a start its end in TIME.
+
+        Raises:
+            SnapshotError: the restored rows have other columns.
         """
+        if self._rows is not None and self._rows.schema != given.schema:
+            raise SnapshotError("the snapshot's opening rows do not have the columns of the events")
         rows = given if self._rows is None else pa.concat_tables([self._rows, given])
         first, sources, ends = len(rows) - len(given), list[int](), list[int]()
         for step in steps:

@@ -95,7 +95,7 @@ class OpenRowsMatcher(LiveDefaults):
     def advance_time(self, time: int) -> pa.Table:
         if time == NO_TIME:
             return self.pattern.schema.empty_table()
-        clock = max(time, BEGINNING) + 1
+        clock = min(max(time, BEGINNING), FOREVER - 1) + 1
         try:
             steps = self._reader.advance(clock)
         except UnusableRow as unusable:
