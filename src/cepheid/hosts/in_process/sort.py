@@ -19,7 +19,9 @@ from cepheid.kernel.order_of_columns import order_of_columns
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _FEW = 4096
-"""So many events show whether keys are mixed, if they are."""
+"""So many events mostly show whether keys are mixed, if they are."""
+_FURTHER = 16
+"""If not, so many times as many are looked at next: each key may have an event in turn."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,12 @@ class Ranked:
 
 def is_ordered(events: Ranked) -> bool:
     """Whether each key's events are adjacent and in order."""
-    return _is_ordered(events.slice(_FEW)) and _is_ordered(events)
+    length = _FEW
+    while length < len(events):
+        if not _is_ordered(events.slice(length)):
+            return False
+        length *= _FURTHER
+    return _is_ordered(events)
 
 
 def order_of(events: Ranked) -> Rows:
