@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
-from cepheid.compile.stages.compiled_plans import compile_plans
+from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.lang.stages.pattern import Pattern
@@ -26,7 +26,6 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.near.changes import Change, loses_overlapping, may_lose_starts, without_error, without_skipping
 from cepheid.plan.stages.near.probes import Probes, probes_of
-from cepheid.plan.stages.plans import Plans
 
 MOST_OPEN = 10_000
 """The most partial matches of a key that may be open for a changed pattern. Those that start first are dropped."""
@@ -45,20 +44,22 @@ def near_patterns(pattern: Pattern, changes: Sequence[Change], *, complete: bool
 class NearMatcher:
     """Runs the patterns of `near_patterns`. Give it all events with their numbers, then call `finish`."""
 
-    def __init__(self, plans: Plans, changes: Sequence[Change], until: int | None) -> None:
-        limits = [Limits(), *[Limits(max_partial_matches=MOST_OPEN, on_limit="drop")] * (len(plans.each) - 1)]
-        each = [replace(plan, limits=limit) for plan, limit in zip(plans.each, limits, strict=True)]
-        patterns = compile_plans(Plans.of(each, named=plans.named))
+    def __init__(self, patterns: CompiledPlans, changes: Sequence[Change], until: int | None) -> None:
+        """The limits of the plans do not count."""
+        plans, count = patterns.plans, len(changes)
         self._pattern = patterns.each[0]
         self._plan = self._pattern.plan
         self._changes = changes
         self._is_complete = until is None
         self._shared = SharedEvents(plans)
         self._first = OrderedNearDetector(self._pattern)
+        self._first.kernel.limit(Limits())
         self._unchanged = NearRun(self._first, until)
-        count = len(changes)
-        whole = [NearRun(NearDetector(one), until) for one in patterns.each[1 : 1 + count]]
-        skipping = [NearRun(NearDetector(one, starts_only=True), until) for one in patterns.each[1 + count :]]
+        detectors = [NearDetector(one, starts_only=n >= count) for n, one in enumerate(patterns.each[1:])]
+        for detector in detectors:
+            detector.kernel.limit(Limits(max_partial_matches=MOST_OPEN, on_limit="drop"))
+        runs = [NearRun(detector, until) for detector in detectors]
+        whole, skipping = runs[:count], runs[count:]
         self._own, *own = map(OwnEvents, projections(plans, patterns.relevant_to)[: 1 + count])
         starts: Sequence[NearRun | None] = skipping or [None] * count
         self._attempts = [Attempt(*each) for each in zip(own, whole, starts, strict=True)]
