@@ -60,7 +60,7 @@ class NearMatcher:
             detector.kernel.limit(Limits(max_partial_matches=MOST_OPEN, on_limit="drop"))
         runs = [NearRun(detector, until) for detector in detectors]
         whole, skipping = runs[:count], runs[count:]
-        self._own, *own = map(OwnEvents, projections(plans, patterns.relevant_to)[: 1 + count])
+        self._own, *own = _own_events(patterns, 1 + count)
         starts: Sequence[NearRun | None] = skipping or [None] * count
         self._attempts = [Attempt(*each) for each in zip(own, whole, starts, strict=True)]
 
@@ -108,7 +108,7 @@ class NearMatcher:
     @cached_property
     def _is_matched(self) -> Flags:
         """For each number of an event, whether a match of the unchanged pattern starts with it."""
-        flags = np.zeros(len(self._shared.places), np.bool_)
+        flags = np.zeros(self._shared.size, np.bool_)
         flags[self._unchanged.taken.starts] = True
         return flags
 
@@ -139,6 +139,18 @@ class NearMatcher:
     @cached_property
     def _order(self) -> EventOrder:
         return self._first.order
+
+
+def _own_events(patterns: CompiledPlans, count: int) -> list[OwnEvents]:
+    """The events of each of the first `count` patterns. Patterns with the same bits, values and relevance share theirs.
+    """
+    shared = dict[object, OwnEvents]()
+    plans, relevant_to, each = patterns.plans, patterns.relevant_to, projections(patterns.plans, patterns.relevant_to)
+    keys = [
+        (place, relevant, bool(plan.functions))
+        for plan, place, relevant in zip(plans.each, plans.places, relevant_to, strict=True)
+    ]
+    return [shared.setdefault(key, OwnEvents(events)) for key, events in zip(keys[:count], each, strict=False)]
 
 
 def _of_other_starts(taken: Taken, is_matched: Flags) -> Taken:
