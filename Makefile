@@ -92,7 +92,7 @@ conformance: $(READY) ## ask all cases on every host, and try thousands of rando
 functions: $(READY) ## compare every function in process with Spark, on thousands of generated calls in three time zones
 	@CEPHEID_ALL_CALLS=1 $(BIN)/python -m pytest -q tests/hosts/test_generated_against_spark.py
 
-fuzz: $(READY) ## mutate thousands of documents, texts, conditions, snapshots and stores: each is accepted or refused (SEED=0 CASES=2000)
+fuzz: $(READY) ## mutate thousands of documents, texts, conditions, snapshots, stores and checkpoints: each is accepted or refused (SEED=0 CASES=2000)
 	@$(BIN)/python -m tests.fuzz $(or $(SEED),0) $(or $(CASES),2000)
 
 soak: $(READY) kafka postgresql ## kill streams 30 times each, over files and over Kafka, and while they are rebalanced, and each durable host 200 times

@@ -60,6 +60,7 @@ def detect(
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str] | Arrival | EllipsisType | None = ...,
     event_id: str | None = None,
+    open_for: timedelta | str | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -94,8 +95,10 @@ def detect(
             without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
             the order of `sequence` or, in process, of the rows, and no time passes. On a stream also `cepheid.ARRIVAL`:
             the time of an event is that of its micro-batch.
-        event_id: For intervals in tables in process: the column that identifies an event. A row whose end is NULL then
-            opens an event, and another row with the same id closes it.
+        event_id: For intervals, in tables in process and on streams: the column that identifies an event. A row whose
+            end is NULL then opens an event, and another row with the same id closes it.
+        open_for: For a stream with `event_id`: how long an event may be open. A longer one is an error or, with
+            nulls="drop", dropped, and its matches are retracted. None: any time.
         sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
             without one their content does. An exact name of a column is this column, with NULL last. For a table in
             process also `cepheid.ROW_ORDER`: they are in the order of their rows.
@@ -163,6 +166,7 @@ def detect(
         key=key,
         time=time,
         event_id=event_id,
+        open_for=open_for,
         sequence=sequence,
         columns=columns,
         measures=measures,
@@ -458,10 +462,10 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
-        if request.event_id is not None:
+        if request.event_id is not None and not events.isStreaming:
             raise SchemaError(
-                "event_id: tables in process and an IntervalMatcher take opening and closing rows. On Spark join the "
-                "two rows of an event first, and leave event_id out"
+                "event_id: tables in process, an IntervalMatcher and streams take opening and closing rows. In a batch "
+                "on Spark join the two rows of an event first, and leave event_id out"
             )
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")

@@ -61,6 +61,23 @@ def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, s
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_times_of_arrival(folder: Path, cepheid: Cepheid) -> None:
+    """With --arrival the events of a micro-batch have its time, in the order of --sequence, and none is late."""
+    (folder / "in").mkdir()
+    (folder / "events.jsonl").rename(folder / "in" / "first.jsonl")
+    command = ["stream", "rising.yaml", "--from", f"files://{folder}/in", *COLUMNS, *MEASURES, "--once"]
+    command += ["--measure", "at=high.arrived_at", "--key", "symbol", "--shards", "2", "--arrival"]
+    refused = cepheid(*command)
+    assert "sequence: with --arrival all events of a micro-batch have its time" in " ".join(refused.stderr.split())
+    done = cepheid(*command, "--sequence", "at")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted((row["symbol"], row["low"], row["high"]) for row in rows) == RISES
+    assert all(row["at"] == row["match_end"] > "2026" for row in rows)
+
+
+@pytest.mark.spark
 def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession, broker: str) -> None:
     """JSON messages are read, and the matches are written with their ids as keys; other messages are dropped and
     counted.
@@ -246,6 +263,24 @@ def test_an_invalid_lateness(cepheid: Cepheid) -> None:
     done = cepheid("stream", "rising.yaml", "--from", "rate://1", "--time", "timestamp", "--lateness", "2 minuts")
     assert done.returncode == 2
     assert "not a length of time: '2 minuts'" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--time", "at"], "--lateness: say how late an event of the stream may come, as '2 minutes'"),
+        (["--arrival", "--time", "at"], "--arrival: it is given together with columns of times: choose one"),
+        (["--arrival", "--lateness", "1 hour"], "--lateness: with --arrival no event is late: leave it out"),
+    ],
+)
+def test_times_and_lateness(cepheid: Cepheid, given: list[str], message: str) -> None:
+    """Each message names the option; files have no times of arrival."""
+    done = cepheid("stream", "rising.yaml", "--from", "rate://1", *given)
+    assert done.returncode == 2
+    assert message in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split()), done.stderr
+    done = cepheid("detect", "rising.yaml", "events.jsonl", "--arrival")
+    assert done.returncode == 2
+    assert "--arrival: files have no times of arrival" in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 from scripts.stored_snapshots import AFTER, BEFORE, KINDS, MORE, OF_STAGES, OPEN, events_of, matcher_of, with_ends
+from tests.fuzz.checkpoints import prepare_streams, try_checkpoint
 from tests.fuzz.mutations import mutated_bytes, mutated_snapshot, mutated_text
 
 from cepheid import IntervalPattern, Matcher, OccurrencePattern, Pattern, detect, errors
@@ -262,6 +263,7 @@ CAMPAIGNS: dict[str, Callable[[Random], None]] = {
     "conditions": try_condition,
     "snapshots": try_snapshot,
     "stores": try_store,
+    "checkpoints": try_checkpoint,
 }
 
 
@@ -274,6 +276,7 @@ def prepare() -> None:
         for kind in KINDS:
             _snapshot(kind)
         _stored()
+        prepare_streams()
 
 
 def outcome(name: str, number: int, seed: int) -> str:

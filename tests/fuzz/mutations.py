@@ -57,7 +57,7 @@ def mutated_snapshot(source: Random, snapshot: Snapshot) -> Snapshot:
     kinds = [kind for kind in ("arrays", "batches", "header") if getattr(snapshot, kind)]
     kind = source.choice(kinds)
     if kind == "header":
-        return snapshot._replace(header=_mutated_json(source, snapshot.header))
+        return snapshot._replace(header=mutated_json(source, snapshot.header))
     parts: dict[str, Any] = {**getattr(snapshot, kind)}
     name = source.choice(sorted(parts))
     if source.randrange(12) == 0:
@@ -67,14 +67,15 @@ def mutated_snapshot(source: Random, snapshot: Snapshot) -> Snapshot:
     return snapshot._replace(**{kind: parts})
 
 
-def _mutated_json(source: Random, value: Any) -> Any:
+def mutated_json(source: Random, value: Any) -> Any:
+    """The JSON value with a part of it changed or left out."""
     if isinstance(value, dict) and value:
         name = source.choice(sorted(value))
         rest = {key: item for key, item in value.items() if key != name}
-        return rest if source.randrange(8) == 0 else {**rest, name: _mutated_json(source, value[name])}
+        return rest if source.randrange(8) == 0 else {**rest, name: mutated_json(source, value[name])}
     if isinstance(value, list) and value and source.randrange(3):
         at = source.randrange(len(value))
-        return [*value[:at], _mutated_json(source, value[at]), *value[at + 1 :]]
+        return [*value[:at], mutated_json(source, value[at]), *value[at + 1 :]]
     return source.choice(_JSON)
 
 

@@ -171,7 +171,7 @@ def test_rows_that_cannot_be_used() -> None:
         r"row 1 \(id: 'a4', .*\) has an event that ends before it starts",
     ]
     for row, message in zip((rows[0], *rows[3:6]), messages, strict=True):
-        with pytest.raises(EventError, match=f"{message}.* make the matcher with nulls='drop'"):
+        with pytest.raises(EventError, match=f"{message}.* give nulls='drop'"):
             by_id(CHAIN).process(table([("Z", 0, 1, "z"), row]))
 
 
@@ -192,6 +192,58 @@ def test_tables_with_opening_and_closing_rows() -> None:
         detect(table(broken), pattern, event_id="id", nulls="drop", **NAMES)
 
 
+def test_messages_about_ids_name_rows() -> None:
+    """The first rows of each fault, and what is wrong with them."""
+    rows: list[Row] = [("A", 0, 1, "a"), ("A", 2, None, None), ("A", 3, 4, "a"), (None, None, 9, "c"), ("A", 5, 6, "a")]
+    with pytest.raises(EventError) as caught:
+        detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
+    assert str(caught.value) == (
+        "1 rows have no id (id is NULL): row 1; 2 rows have the id of an event that is there already (id): "
+        "row 2 ('a'), row 4 ('a'); 1 rows have an end and no start, and close no open event (id): row 3 ('c'). "
+        'Drop them before, or with nulls="drop", which counts them in the report'
+    )
+
+
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("ABD"), st.integers(0, 9), st.integers(0, 5)), max_size=12),
+    second=st.integers(0, 15),
+    consistency=st.sampled_from(["earliest", "realtime", "conservative"]),
+)
+def test_as_of_a_time_the_events_count_that_have_ended(
+    rows: list[tuple[str, int, int]], second: int, consistency: str
+) -> None:
+    """Opening and closing rows give the rows that the whole events give as of the same time."""
+    whole = [(kind, start, start + length, f"e{i}") for i, (kind, start, length) in enumerate(rows)]
+    parts = [(kind, start, None, id_) for kind, start, _, id_ in whole] + [
+        (None, None, end, id_) for *_, end, id_ in whole
+    ]
+    pattern = interval_pattern(f"EVENT PAL(A a before B b, !D d) WITHIN 6 seconds CONSISTENCY {consistency}")
+    with catch_warnings(action="ignore"):
+        found, expected = (
+            detect(
+                table([*given, ("Z", 0, 0, "z")]),
+                pattern,
+                event_id="id",
+                as_of=f"1970-01-01T00:00:{second:02}Z",
+                **NAMES,
+            )
+            for given in (parts, whole)
+        )
+    assert found == expected
+
+
+def test_rows_of_events_are_opening_rows_with_their_ends() -> None:
+    """`rows_per="event"` gives each event once, with the number of its opening row. Closing rows are in none."""
+    options: dict[str, Any] = {"event_id": "id", "rows_per": "event"} | NAMES
+    found = detect(table(ROWS), interval_pattern(CHAIN), unmatched=True, **options).to_pylist()
+    assert [(row["row_number"], row["stage"], row["id"], row["ends"].second) for row in found] == [
+        (0, "a", "a1", 4),
+        (1, "b", "b1", 6),
+        (4, "c", "c1", 14),
+        (5, None, "z1", 11),
+    ]
+
+
 def test_what_is_refused() -> None:
     """Without `event_id` a NULL end is an error as before, and so are arguments that do not fit."""
     with pytest.raises(EventError, match="without a time"):
@@ -206,8 +258,8 @@ def test_what_is_refused() -> None:
         matcher(CHAIN, event_id="id", changes="kinds")
     with pytest.raises(SchemaError, match="changes: the column 'begins' is of texts, not timestamp"):
         matcher(CHAIN, event_id="id", changes="begins")
-    with pytest.raises(SchemaError, match="rows_per: 'event' gives the rows of the table"):
-        detect(table(ROWS), interval_pattern(CHAIN), event_id="id", rows_per="event", **NAMES)
+    with pytest.raises(SchemaError, match="open_for: events are open only where rows may still close them"):
+        detect(table(ROWS), interval_pattern(CHAIN), event_id="id", open_for="1 hour", **NAMES)
     reads = "EVENT PAL(A a, (!D d gap WHERE end(d) > end(a)), B b) WITHIN 1 minute"
     with pytest.raises(
         PatternError, match="the condition of the negation of 'd' reads an end, which open events do no"
@@ -366,3 +418,24 @@ def test_an_id_whose_former_event_had_no_key() -> None:
     live.process(table([("A", 2000, None, "x", "u"), (None, None, 2003, "x", "u"), ("B", 2010, 2011, "y", "u")]))
     assert told(live.process(table([("A", 2100, 2101, "w", "u")]))) == [("insertion", "x", "y")]
     assert live.counts.null_keys == 1
+
+
+@pytest.mark.parametrize("consistency", ["earliest", "realtime", "conservative"])
+def test_an_id_can_be_used_again_whether_or_not_there_was_a_snapshot(consistency: str) -> None:
+    """What is in memory but final does not count; the new event is matched, and the former matches stay."""
+    first: list[Row] = [("A", 0, 1, "x"), ("B", 3, 4, "y"), ("A", 1000, 1001, "z")]
+    again: list[Row] = [("A", 1002, None, "x"), (None, None, 1003, "x"), ("B", 1010, 1011, "y"), ("Z", 1100, 1100, "w")]
+    found = []
+    for snapshots in (False, True):
+        live = by_id(f"{USED_AGAIN} CONSISTENCY {consistency}")
+        calls = [live.process(table(first))]
+        if snapshots:
+            live.snapshot()
+        calls += [live.process(table(again)), live.finish()]
+        found.append([told(rows) for rows in calls])
+    assert found[0] == found[1]
+    assert sorted(one for rows in found[0] for one in rows) == [
+        ("insertion", "x", "y"),
+        ("insertion", "x", "y"),
+        ("insertion", "z", "y"),
+    ]

@@ -113,9 +113,3 @@ def test_several_patterns_and_a_report(spark: SparkSession) -> None:
     assert found.sort_by(by_id).cast(expected.schema) == expected.sort_by(by_id)
     assert reports[0].counts == reports[1].counts
     assert (reports[0].counts.null_keys, reports[0].counts.null_times) == (1, 1)
-
-
-def test_rows_that_open_events_are_joined_in_process_only(spark: SparkSession) -> None:
-    """`event_id` is refused on Spark, with what to do there."""
-    with pytest.raises(SchemaError, match="event_id: tables in process and an IntervalMatcher take opening "):
-        detect(spark.createDataFrame(events()), PATTERN, event_id="id", **NAMES)

@@ -103,6 +103,8 @@ class Stream:
         self.plan: Any = plans_in_process(self.columns, request, self._engine).only
         late_by: LateBy = "end" if self.time == request.end else "start"
         self.runner: Any = request.family.runner(self.plan, late_by)
+        if request.event_id is not None:
+            self.runner = request.family.opened_by_rows(self.runner, drops=False, open_for=request.open_for)
         packed = pickle.dumps(self.runner)
         made = json.dumps(request.family.compatibility(self.runner, "UTC"))
         asked = packed_asked(stored_request(request, request.only, "UTC", {}, late_by))
@@ -112,7 +114,7 @@ class Stream:
     def batch(self, rows: pa.Table) -> pa.Table:
         """The rows emitted for these events; then the watermark advances."""
         found = []
-        for shard, value in self._values(rows).items():
+        for shard, value in self.values(rows).items():
             found += self._call(shard, [value])
         for shard, timer in [*self.timers.items()]:
             if timer <= self.watermark:
@@ -122,7 +124,7 @@ class Stream:
             self.watermark = max(self.watermark, self.latest - self.lateness // timedelta(milliseconds=1))
         return pa.concat_tables(found) if found else pa.table({})
 
-    def _values(self, rows: pa.Table) -> dict[int, bytes]:
+    def values(self, rows: pa.Table) -> dict[int, bytes]:
         """The events of each shard that has any."""
         shards = [sum(map(ord, name)) % self.shards for name in rows.column(self.options["key"]).to_pylist()]
         each = {shard: [place == shard for place in shards] for shard in sorted({*shards})}

@@ -70,6 +70,7 @@ def detect(
     ] = None,
     nulls: o.OnNulls = "error",
     rows_per: o.RowsPerOption = "match",
+    arrival: Annotated[bool, typer.Option("--arrival", hidden=True)] = False,
     unmatched: Annotated[
         bool, typer.Option("--unmatched", help="With --rows-per event: events in no match have a row, too.")
     ] = False,
@@ -81,6 +82,9 @@ def detect(
     drawing: Drawing,
 ) -> None:
     """Find the matches of a pattern in events from files."""
+    if arrival:
+        message = "files have no times of arrival: name a column by --time, or give --no-time. cepheid stream has them"
+        raise typer.BadParameter(message, param_hint="--arrival")
     if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
         message = "name the column of the event time, or give --no-time; for an interval pattern give --start and --end"
         raise typer.BadParameter(message, param_hint="--time")

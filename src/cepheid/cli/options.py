@@ -20,6 +20,7 @@ import typer
 from cepheid.cli.text_files.text_format import TextFormat
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import MOST, Limits, OnLimit
+from cepheid.requests.arrival import ARRIVAL, Arrival
 from cepheid.requests.request import Nulls, Resolution
 from cepheid.requests.row_order import ROW_ORDER
 
@@ -60,6 +61,12 @@ NoTime = Annotated[
     bool,
     typer.Option(
         "--no-time", help="Processing order: events count in the order of --sequence or of the rows; no time passes."
+    ),
+]
+ArrivalOption = Annotated[
+    bool,
+    typer.Option(
+        "--arrival", help="In place of --time: the time of an event is that of its arrival, in the column arrived_at."
     ),
 ]
 Key = Annotated[
@@ -247,6 +254,8 @@ class EventOptions:
     type: str | None = None
     row_order: bool = False
     time_resolution: Resolution | None = None
+    arrival: bool = False
+    """Whether the time of an event is that of its arrival."""
 
     @staticmethod
     def of(
@@ -297,7 +306,9 @@ class EventOptions:
         return [name for name in (self.time, self.start, self.end) if name is not None]
 
     @property
-    def _time(self) -> str | tuple[str, str] | EllipsisType | None:
+    def _time(self) -> str | tuple[str, str] | Arrival | EllipsisType | None:
+        if self.arrival:
+            return ARRIVAL
         if self.start is not None and self.end is not None:
             return self.start, self.end
         return None if self.no_time else self.time or ...
@@ -306,7 +317,9 @@ class EventOptions:
         """The message; one about the argument `time` with the options that were typed in place of --time."""
         fault = message.removeprefix("time: ")
         if fault == message:
-            return message
+            return message.replace("time=ARRIVAL", "--arrival") if self.arrival else message
+        if self.arrival:
+            return f"--arrival: {fault}"
         if self.no_time:
             return f"--no-time: {fault.removesuffix(', got None')}"
         for option, name in (("--start", self.start), ("--end", self.end)):

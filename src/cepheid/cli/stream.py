@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -99,9 +99,15 @@ def stream(
     time: Annotated[
         str | None, o.time_option("For interval patterns: --start or --end, to which lateness applies.")
     ] = None,
+    arrival: o.ArrivalOption = False,
     lateness: Annotated[
-        str, typer.Option(help="How late an event may come, as '2 minutes'; matches are emitted that much later.")
-    ],
+        str | None,
+        typer.Option(
+            help="How late an event may come, as '2 minutes'; matches are emitted that much later. Needed, but not "
+            "with --arrival.",
+            show_default=False,
+        ),
+    ] = None,
     wanted: o.Wanted,
     bounds: o.Bounds,
     nulls: o.OnNulls = "error",
@@ -144,13 +150,9 @@ def stream(
     Ctrl-C ends it; with --checkpoint the same command continues from there.
     """
     _check_patterns(pattern, patterns, wanted)
-    if time is None and wanted.start is None and wanted.end is None:
-        message = "name the column of the event time; for an interval pattern give --start and --end"
-        raise typer.BadParameter(message, param_hint="--time")
-    options, parameters = (
-        o.EventOptions.of([], time, wanted, o.Reading(on="spark"), bounds),
-        o.parameters_from(wanted.parameter),
-    )
+    _check_times(time, wanted, lateness, patterns, arrival=arrival)
+    options = replace(o.EventOptions.of([], time, wanted, o.Reading(on="spark"), bounds), arrival=arrival)
+    parameters = o.parameters_from(wanted.parameter)
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
     arguments |= {"show_keys": show_keys, "standbys": standbys}
     _check_standbys(standbys, budget, checkpoint, patterns)
@@ -161,7 +163,6 @@ def stream(
         raise typer.BadParameter(f"name a folder, so that {why} continues where {sink} ends", param_hint="--checkpoint")
     if once and comes.kind == "rate":
         raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
-    o.checked_length(lateness, "--lateness")
     with failures_reported(as_json=False, as_typed=options.as_typed):
         _run(
             _Stream(
@@ -209,6 +210,29 @@ def _run(asked: _Stream) -> None:
         elif asked.folder is not None:
             begun = for_folder(asked.folder, asked.parameters, asked.old, arguments)
             follow(begun, asked.folder.name, ends, errors)
+
+
+def _check_times(
+    time: str | None, wanted: o.Wanted, lateness: str | None, folder: Path | None, *, arrival: bool
+) -> None:
+    has_columns = not (time is None and wanted.start is None and wanted.end is None)
+    if arrival:
+        if has_columns:
+            message = "it is given together with columns of times: choose one"
+            raise typer.BadParameter(message, param_hint="--arrival")
+        if lateness is not None:
+            raise typer.BadParameter("with --arrival no event is late: leave it out", param_hint="--lateness")
+        if folder is not None:
+            message = "with --patterns name the column of the event time by --time"
+            raise typer.BadParameter(message, param_hint="--arrival")
+        return
+    if not has_columns:
+        message = "name the column of the event time; for an interval pattern give --start and --end"
+        raise typer.BadParameter(message, param_hint="--time")
+    if lateness is None:
+        message = "say how late an event of the stream may come, as '2 minutes'"
+        raise typer.BadParameter(message, param_hint="--lateness")
+    o.checked_length(lateness, "--lateness")
 
 
 def _check_patterns(pattern: Path | None, folder: Path | None, wanted: o.Wanted) -> None:

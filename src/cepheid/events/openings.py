@@ -13,6 +13,9 @@ from cepheid.events.identity import canonical_bytes
 
 Rows = npt.NDArray[np.int64]
 
+_MOST_SHOWN = 3
+"""So many rows or events are named in a message."""
+
 
 class WholeEvents(NamedTuple):
     """Which rows the whole events are made of, in the order of their first rows."""
@@ -30,12 +33,19 @@ class WholeEvents(NamedTuple):
 
 
 def whole_events(
-    ids: pa.Array, starts: pa.ChunkedArray, ends: pa.ChunkedArray, column: str, *, drops: bool
+    ids: pa.Array,
+    starts: pa.ChunkedArray,
+    ends: pa.ChunkedArray,
+    column: str,
+    *,
+    drops: bool,
+    until: int | None = None,
 ) -> WholeEvents:
     """The events in these rows. They are read in the order of their own times, the end or else the start, as a live
     matcher reads them: the first row of an id with a start opens an event, or is a whole one; the first row with an end
     that follows an opening one closes it. Rows without times, or with a whole event that ends before it starts, are
-    returned as they are. `column` is that of the ids.
+    returned as they are. `column` is that of the ids. With `until` (microseconds), rows of later times do not count,
+    and events that are open then are left out.
 
     Raises:
         EventError: without `drops`, an event is not closed, or a row has no id, is a further row of an event, or closes
@@ -45,6 +55,10 @@ def whole_events(
     number = canonical_bytes([ids], len(ids)).dictionary_encode().indices.to_numpy()
     start, end = (times.cast(pa.int64()).fill_null(0).to_numpy() for times in (starts, ends))
     order = np.lexsort((start, ended, np.where(ended, end, start)))
+    counts = (
+        np.ones(len(ids), np.bool_) if until is None else ~(started | ended) | (np.where(ended, end, start) <= until)
+    )
+    named &= counts
     order = order[named[order] & (started | ended)[order]]
     rank = np.full(len(ids) + 1, -1, np.int64)  # the last place is that of no row
     rank[order] = np.arange(len(order))
@@ -60,12 +74,20 @@ def whole_events(
     single = np.concatenate([alone, as_they_are])
     rows, end_rows = np.concatenate([opening[is_closed], single]), np.concatenate([closed_by[is_closed], single])
     by_row = np.argsort(rows, kind="stable")
-    used = len(opening) + int(is_closed.sum()) + len(single)
-    null_ids = len(ids) - int(named.sum())
-    unclosed, repeated = int((~is_closed).sum()), len(ids) - used - null_ids
-    found = WholeEvents(rows[by_row], end_rows[by_row], unclosed, null_ids, repeated)
-    if not drops and (unclosed or null_ids or repeated):
-        raise EventError(_faults(found, ids.take(pa.array(np.sort(opening[~is_closed])[:3])), column))
+    is_left = counts.copy()
+    is_left[np.concatenate([rows, end_rows, opening])] = False
+    without_id, left = (np.flatnonzero(is_left & known) for known in (~named, named))
+    unclosed = 0 if until is not None else int((~is_closed).sum())
+    found = WholeEvents(rows[by_row], end_rows[by_row], unclosed, len(without_id), len(left))
+    if not drops and (unclosed or len(without_id) or len(left)):
+        open_ids = ids.take(pa.array(np.sort(opening[~is_closed])[:_MOST_SHOWN]))
+        faults = _unclosed(unclosed, open_ids, column)
+        faults += _of_rows(without_id, ids, f"have no id ({column} is NULL)")
+        faults += _of_rows(left[started[left]], ids, f"have the id of an event that is there already ({column})")
+        faults += _of_rows(left[~started[left]], ids, f"have an end and no start, and close no open event ({column})")
+        raise EventError(
+            f'{"; ".join(faults)}. Drop them before, or with nulls="drop", which counts them in the report'
+        )
     return found
 
 
@@ -80,13 +102,18 @@ def _first_of_each(number: Rows, rows: Rows) -> Rows:
     return found
 
 
-def _faults(found: WholeEvents, unclosed: pa.Array, column: str) -> str:
-    faults = []
-    if found.unclosed:
-        shown = ", ".join(map(repr, unclosed.to_pylist())) + (", …" if found.unclosed > len(unclosed) else "")
-        faults.append(f"{found.unclosed} events are opened and no row closes them ({column}: {shown})")
-    if found.null_ids:
-        faults.append(f"{found.null_ids} rows have no id ({column} is NULL)")
-    if found.repeated:
-        faults.append(f"{found.repeated} rows have the id of an earlier row, or close what is not open ({column})")
-    return f'{"; ".join(faults)}. Drop them before, or with nulls="drop", which counts them in the report'
+def _unclosed(count: int, ids: pa.Array, column: str) -> list[str]:
+    shown = ", ".join(map(repr, ids.to_pylist())) + (", …" if count > len(ids) else "")
+    return [f"{count} events are opened and no row closes them ({column}: {shown})"] if count else []
+
+
+def _of_rows(rows: Rows, ids: pa.Array, what: str) -> list[str]:
+    """What is wrong with these rows, of which the first ones are named."""
+    if not len(rows):
+        return []
+    first = ", ".join(_shown(row, ids[row].as_py()) for row in rows[:_MOST_SHOWN].tolist())
+    return [f"{len(rows)} rows {what}: {first}{', …' if len(rows) > _MOST_SHOWN else ''}"]
+
+
+def _shown(row: int, name: object) -> str:
+    return f"row {row}" if name is None else f"row {row} ({name!r})"

@@ -301,8 +301,8 @@ def check_times(batch: Batch, *columns: str) -> None:
     fit 64 bits.
     """
     for name in columns or (TIME,):
-        times = batch.column(name).view(pa.int64()).to_numpy()
-        if len(batch) and not -MAX_TIME <= times.min() <= times.max() <= MAX_TIME:
+        times = batch.column(name).drop_null().view(pa.int64()).to_numpy()
+        if len(times) and not -MAX_TIME <= times.min() <= times.max() <= MAX_TIME:
             what = "an event's time is further than 100,000 years from 1970"
             raise EventError(f"{what}: is it a placeholder? Make it NULL")
 

@@ -307,6 +307,15 @@ class Family(Protocol):
         """
         raise AssertionError(f"{self.noun} cannot be divided by start")
 
+    def opened_by_rows(self, runner: Any, *, drops: bool, open_for: timedelta | None) -> PatternRunner:  # noqa: ARG002
+        """The runner for rows that open and close events. With `drops`, rows and events that cannot be used are
+        dropped; an event is open for at most `open_for`. Only for kinds whose events have ends.
+
+        Raises:
+            PatternError: a condition or a measure needs what no row has.
+        """
+        raise AssertionError(f"{self.noun} has no events that rows open")
+
     def live_outputs(self, plan: Any) -> tuple[str, ...]:
         """The kinds of rows of a stream: outputs, and RETRACTIONS."""
         outputs: tuple[str, ...] | None = plan.outputs

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cepheid.errors import PatternError
 from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
 from cepheid.lang.consistency import Consistency, End
+from cepheid.lang.duration import microseconds
 from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.matchers.counts import IntervalCounts
 from cepheid.plan.reserved import BY_END
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from cepheid.errors import Problem
     from cepheid.events.batch import Schema
     from cepheid.lang.document.marked_text import Value
+    from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner
     from cepheid.matchers.intervals.runner import IntervalsRunner
     from cepheid.matchers.parts import GatheredPart
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
@@ -169,11 +173,24 @@ class Intervals(Family):
 
         return IntervalsRunner(plan, End(late_by))
 
-    def live_outputs(self, plan: IntervalPlan) -> tuple[str, ...]:
-        real_time = plan.pattern.consistency is Consistency.REALTIME
-        return (*plan.live_outputs, *[RETRACTIONS] * real_time)
+    def opened_by_rows(
+        self, runner: IntervalsRunner, *, drops: bool, open_for: timedelta | None
+    ) -> OpenIntervalsRunner:
+        from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner
+        from cepheid.plan.intervals.ends import not_of_ends, unknown_negations
 
-    def compatibility(self, runner: IntervalsRunner, zone: str) -> dict[str, Any]:
+        if problems := [*unknown_negations(runner.plan), *not_of_ends(runner.plan)]:
+            raise PatternError(problems)
+        longest = None if open_for is None else microseconds(open_for)
+        return OpenIntervalsRunner(runner.plan, runner.late_by, drops, longest)
+
+    def live_outputs(self, plan: IntervalPlan) -> tuple[str, ...]:
+        """Where rows open events, a match may get a further row, or be retracted, before all its events have ended."""
+        by_rows, consistency = plan.schema.event_id is not None, plan.pattern.consistency
+        changes = consistency is Consistency.REALTIME or (by_rows and consistency is Consistency.EARLIEST)
+        return (*plan.live_outputs, *[RETRACTIONS] * changes)
+
+    def compatibility(self, runner: IntervalsRunner | OpenIntervalsRunner, zone: str) -> dict[str, Any]:
         """The values leave out the consistency, which may change."""
         from cepheid.families.compatibility import rows_per_of
         from cepheid.matchers.intervals.service import pattern_parts
@@ -183,6 +200,7 @@ class Intervals(Family):
         return {
             "pattern.name": plan.pattern.name,
             **pattern_parts(plan),
+            **({} if plan.schema.event_id is None else {"event_id": plan.schema.event_id}),
             "lateness": plan.times[runner.late_by],
             "time_zone": zone,
             "columns": {name: str(plan.schema.columns.field(name).type) for name in used},

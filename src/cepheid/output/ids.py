@@ -34,6 +34,7 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.events.identity import DIGEST_SIZE, digests, joined, raw_bytes, values_and_bounds
 from cepheid.kernel.arrays import Int32s
+from cepheid.kernel.hexadecimal import hexadecimal
 from cepheid.kernel.siphash import Words, siphash, siphash_records
 
 Hashes: TypeAlias = npt.NDArray[np.uint8]
@@ -143,5 +144,5 @@ def hex_ids(found: Hashes) -> pa.Array:
     """The hashes as hexadecimal text."""
     length = 2 * DIGEST_SIZE
     offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # raises if 32 bits are too few
-    text = found.tobytes().hex().encode()
+    text = hexadecimal(np.ascontiguousarray(found))
     return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])

@@ -31,6 +31,7 @@ def stored_request(
         "arguments": {
             "key": list(request.key) or None,
             "time": request.time if request.end is None else [request.time, request.end],
+            **({} if request.event_id is None else {"event_id": request.event_id}),
             "sequence": list(request.sequence) or None,
             "columns": None if request.columns is None else list(request.columns),
             "measures": None if asked.measures is None else dict(asked.measures),

@@ -68,6 +68,8 @@ class Request:
     """For events with a start and an end: the column of the end. Then `time` is the column of the start."""
     event_id: str | None = None
     """For events with a start and an end: the column that identifies an event."""
+    open_for: timedelta | None = None
+    """With `event_id`, on a stream: how long an event may be open; None: any time."""
     named: bool = False
     """Whether the patterns were given by name."""
     sequence: tuple[str, ...] = ()

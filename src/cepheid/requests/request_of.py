@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from os import PathLike
 from types import EllipsisType
@@ -48,6 +48,7 @@ def request_of(
     time: str | Sequence[str] | Arrival | EllipsisType | None = ...,
     key: str | Sequence[str] | None = None,
     event_id: str | None = None,
+    open_for: timedelta | str | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -96,6 +97,7 @@ def request_of(
         arrival=time is ARRIVAL and start is not None,
         end=end,
         event_id=None if event_id is None else checked_name("event_id", event_id, faults),
+        open_for=None if open_for is None else checked_lateness(open_for, faults, "open_for"),
         sequence=checked_sequence(sequence, faults),
         in_row_order=sequence is ROW_ORDER,
         columns=None if columns is None else checked_names("columns", columns, faults),
@@ -122,21 +124,9 @@ def request_of(
     )
     if worker_memory is not None and request.workers == 1:
         faults.append("worker_memory: it bounds several workers, as with workers=2; leave it out")
-    if event_id is not None and not family.has_ends:
-        faults.append(
-            f"event_id: it joins the rows in which an interval opens and closes; leave it out of {family.kind}"
-        )
+    faults += _faults_of_ids(request, has_open_for=open_for is not None, endless=endless)
     if sequence is ROW_ORDER and family.has_ends:
         faults.append(f"sequence: the order of rows does not identify {family.kind}; name a column that does")
-    if event_id is not None and sequence is not None:
-        faults.append("sequence: with event_id the id identifies events; leave sequence out")
-    if event_id is not None and as_of is not None:
-        faults.append(
-            "as_of: with event_id events end when a row closes them. Give an IntervalMatcher the rows up to then: in "
-            "real time it also has the matches of events that are open"
-        )
-    if event_id is not None and rows_per == "event":
-        faults.append("rows_per: 'event' gives the rows of the table, and with event_id an event may have two")
     if unmatched and rows_per != "event":
         faults.append("unmatched: rows of matches have no events without one; give rows_per='event' with it")
     if time is None and as_of is not None:
@@ -146,3 +136,19 @@ def request_of(
     if faults:
         raise SchemaError("\n".join(faults))
     return request
+
+
+def _faults_of_ids(request: Request, *, has_open_for: bool, endless: bool) -> Iterator[str]:
+    """The faults of a column that identifies events, and of what needs it."""
+    if has_open_for and (request.event_id is None or not endless):
+        where = "rows open them" if request.event_id is None else "rows may still close them: on a stream"
+        yield f"open_for: events are open only where {where}. Leave it out"
+    if request.event_id is None:
+        return
+    family = request.family
+    if not family.has_ends:
+        yield f"event_id: it joins the rows in which an interval opens and closes; leave it out of {family.kind}"
+    if request.sequence or request.in_row_order:
+        yield "sequence: with event_id the id identifies events; leave sequence out"
+    if request.rows_per == "event" and endless:
+        yield "rows_per: with event_id a match of a stream gets further rows when its events end; leave it out"

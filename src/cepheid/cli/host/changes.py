@@ -12,6 +12,7 @@ from cepheid.cli.failure import failures_reported
 from cepheid.cli.host.opened import opened
 from cepheid.cli.host.options import How, PatternName, StoreUrl
 from cepheid.cli.host.shown import say
+from cepheid.requests.arrival import ARRIVAL
 from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def input_(
     like: Annotated[
         Path | None, typer.Option(metavar="FILE", help="In place of --schema: the columns of this file of events.")
     ] = None,
-    time: Annotated[str, typer.Option(help="The column of the event time.")],
+    time: Annotated[str | None, typer.Option(help="The column of the event time.", show_default=False)] = None,
+    arrival: o.ArrivalOption = False,
     sequence: o.Sequence = None,
     lateness: Annotated[
         str, typer.Option(help="How far an event may be before the latest one, as '2 minutes'.")
@@ -48,11 +50,18 @@ def input_(
     """Declare a source of events. The store is made if there is none."""
     from cepheid.cli.host.columns import columns_from
 
+    if (time is None) == (not arrival):
+        raise typer.BadParameter("name the column of the event time, or give --arrival", param_hint="--time")
     o.checked_length(lateness, "--lateness")
     o.checked_length(keep, "--keep")
     with failures_reported(as_json=as_json):
-        columns = columns_from(schema, like, [time])
-        arguments: dict[str, Any] = {"time": time, "sequence": sequence, "lateness": lateness, "time_zone": time_zone}
+        columns = columns_from(schema, like, [] if time is None else [time])
+        arguments: dict[str, Any] = {
+            "time": ARRIVAL if time is None else time,
+            "sequence": sequence,
+            "lateness": lateness,
+            "time_zone": time_zone,
+        }
         with opened(store, makes=True) as host:
             host.input(name, columns, **arguments, nulls=nulls, keep=keep)
         say({"input": name}, f"input {name}", as_json=as_json)

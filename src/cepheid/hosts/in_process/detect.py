@@ -33,7 +33,7 @@ from cepheid.hosts.in_process.prepare import (
 )
 from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
-from cepheid.hosts.in_process.source_rows import by_number, with_numbers, with_source_columns, with_unmatched
+from cepheid.hosts.in_process.source_rows import by_number, with_ends, with_numbers, with_source_columns, with_unmatched
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.hosts.in_process.workers.division import Division
@@ -89,6 +89,8 @@ class Prepared(NamedTuple):
     """The names of the patterns that were warned of."""
     held: HeldBits
     """The bits of all plans that were set for an event of the batches so far."""
+    closing: pa.Array | None = None
+    """The numbers of the rows that close events, which are not events themselves; None where there are none."""
 
     def batches(self, *, ordered: bool, every: bool = False) -> Iterator[Batch]:
         """The events without those that matter to no pattern, or `every` event; if `ordered`, in the order of key, time
@@ -122,10 +124,14 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
         for warning in empty_sequences(events, plans.schema):
             warn(warning)
     given = with_numbers(events) if request.numbered else events
-    times, by_id = joined_by_id(timed(given, request), plans.schema, request.nulls)
-    usable_events, read = usable(times, plans.schema, request.nulls, until)
-    read |= by_id
-    return Prepared(request, plans, compiled, events, usable_events, read, until, engine, warned, HeldBits())
+    joined = joined_by_id(timed(given, request), plans.schema, request.nulls, until)
+    usable_events, read = usable(joined.events, plans.schema, request.nulls, until)
+    read |= joined.read
+    if request.numbered and request.event_id is not None:
+        events = with_ends(events, joined.events.events, str(request.end))
+    return Prepared(
+        request, plans, compiled, events, usable_events, read, until, engine, warned, HeldBits(), joined.closing
+    )
 
 
 def nothing_found(events: pa.Table, request: Request) -> Detected:
@@ -167,7 +173,7 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
     if request.numbered:
         rows = with_source_columns(rows, ready.source, own_columns(plans.each[0]))
     if request.unmatched:
-        rows = with_unmatched(rows, ready.source)
+        rows = with_unmatched(rows, ready.source, ready.closing)
     return Detected(rows, sources(plans))
 
 

@@ -7,7 +7,6 @@ from the first event, as it is a thousand times faster. Both give the same rows 
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterable
@@ -82,5 +81,4 @@ def _compile(family: Family, kernels: Iterable[str]) -> bool:
 def main(kind: str, kernel: str) -> None:
     """Compiles a kernel of this kind of pattern."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted program still finds the kernel compiled next time
-    os.nice(10)
     family_named(kind).compile_kernel(kernel)

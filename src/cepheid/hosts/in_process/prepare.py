@@ -88,24 +88,35 @@ Read: TypeAlias = dict[str, int]
 """Counts: the events read, and among them those without a key, without a time, or with an end before their start."""
 
 
-def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls) -> tuple[TimedEvents, Read]:
+class JoinedEvents(NamedTuple):
+    """Events, each in one row."""
+
+    events: TimedEvents
+    read: Read
+    """The counts of what was dropped."""
+    closing: pa.Array | None = None
+    """The numbers of the rows that close events; None where each row is an event."""
+
+
+def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None = None) -> JoinedEvents:
     """The events, each in one row: an opening row gets the end of the row that closes it, and keeps its other columns.
-    Also returns the counts of what was dropped. Without `Schema.event_id` nothing changes.
+    With `until` (microseconds), rows of later times do not count. Without `Schema.event_id` nothing changes.
 
     Raises:
         EventError: an event is not closed, or a row has no id or that of another row, and `nulls` makes that an error.
     """
     if schema.event_id is None:
-        return events, {}
+        return JoinedEvents(events, {})
     ids = whole(events.events.column(schema.event_id))
     starts, ends = events.times
-    found = whole_events(ids, starts, ends, schema.event_id, drops=nulls == "drop")
+    found = whole_events(ids, starts, ends, schema.event_id, drops=nulls == "drop", until=until)
     rows, end_rows = pa.array(found.rows), pa.array(found.end_rows)
     joined = events.events.take(rows)
     at = joined.schema.get_field_index(schema.end)
     joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(end_rows))
     read = {"unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
-    return TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read
+    closing = pa.array(found.end_rows[found.end_rows != found.rows])
+    return JoinedEvents(TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read, closing)
 
 
 def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None = None) -> tuple[TimedEvents, Read]:

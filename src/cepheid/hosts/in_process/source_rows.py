@@ -36,6 +36,16 @@ def with_numbers(events: pa.Table) -> pa.Table:
     return events.append_column(NUMBER, pa.array(np.arange(len(events))))
 
 
+def with_ends(events: pa.Table, joined: pa.Table, end: str) -> pa.Table:
+    """The events, of which those in `joined`, which have their numbers, have the end that they have there."""
+    place, count = events.schema.get_field_index(end), len(events)
+    at = np.full(count, -1, np.int64)
+    at[joined.column(NUMBER).to_numpy()] = np.arange(len(joined))
+    ends = pa.chunked_array([*events.column(end).chunks, *joined.column(end).chunks])
+    sources = pa.array(np.where(at < 0, np.arange(count), count + at))
+    return events.set_column(place, events.schema.field(place), ends.take(sources))
+
+
 def with_source_columns(rows: pa.Table, events: pa.Table, names: Iterable[str]) -> pa.Table:
     """The rows with these columns of their events, after the events' numbers."""
     numbers = whole(rows.column(ROW_NUMBER))
@@ -45,12 +55,14 @@ def with_source_columns(rows: pa.Table, events: pa.Table, names: Iterable[str]) 
     return rows
 
 
-def with_unmatched(rows: pa.Table, events: pa.Table) -> pa.Table:
+def with_unmatched(rows: pa.Table, events: pa.Table, closing: pa.Array | None = None) -> pa.Table:
     """The rows, then one for each event that has none, in the order of the events. It has the event's number, the key
-    and the event's columns; all others are NULL.
+    and the event's columns; all others are NULL. Rows that only close an event, at the numbers in `closing`, are none.
     """
     has_row = np.zeros(len(events), np.bool_)
     has_row[rows.column(ROW_NUMBER).to_numpy()] = True
+    if closing is not None:
+        has_row[closing.to_numpy()] = True
     numbers = np.flatnonzero(~has_row)
     schema = pa.schema([field.with_nullable(nullable=True) for field in rows.schema])
     own = events.take(pa.array(numbers))

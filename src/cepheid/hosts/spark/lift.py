@@ -140,10 +140,15 @@ def _moved(time: Column, source: str, target: str) -> Column:
     return F.convert_timezone(F.lit(source), F.lit(target), time)
 
 
-def counts_read(key: tuple[str, ...], times: Sequence[Times]) -> dict[str, Column]:
-    """For each count of events read, a column that is not NULL for the events that it counts."""
+def counts_read(key: tuple[str, ...], times: Sequence[Times], event_id: str | None = None) -> dict[str, Column]:
+    """For each count of events read, a column that is not NULL for the events that it counts. With an `event_id`, rows
+    have no time if they have neither start nor end, or no id.
+    """
     no_key = reduce(Column.__or__, [named(name).isNull() for name in key], F.lit(False))  # noqa: FBT003
-    no_time = ~no_key & reduce(Column.__or__, [time.missing for time in times])
+    if event_id is None:
+        no_time = ~no_key & reduce(Column.__or__, [time.missing for time in times])
+    else:
+        no_time = ~no_key & (_without_times(times) | named(event_id).isNull())
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
     backwards = F.when(~no_key & ~no_time & _backwards(times), 1)
     return {**counts, "reversed": backwards} if len(times) > 1 else counts
@@ -162,13 +167,24 @@ def missing(key: tuple[str, ...], times: Sequence[Times]) -> list[Column]:
     return [*(named(name).isNull() for name in key), *(time.missing for time in times), _backwards(times)]
 
 
-def usable(events: DataFrame, key: tuple[str, ...], times: Sequence[Times], nulls: Nulls) -> DataFrame:
+def _without_times(times: Sequence[Times]) -> Column:
+    """Whether a row has neither start nor end."""
+    return reduce(Column.__and__, [time.missing for time in times])
+
+
+def usable(
+    events: DataFrame, key: tuple[str, ...], times: Sequence[Times], nulls: Nulls, event_id: str | None = None
+) -> DataFrame:
     """The events that have a key and unambiguous times, and do not end before they start. Other events are an error or
-    are dropped, as `nulls` says. A local time that is ambiguous or does not exist is always an error.
+    are dropped, as `nulls` says. A local time that is ambiguous or does not exist is always an error. With an
+    `event_id`, the rows that have it, and a start or an end.
     """
     cases = [(named(name).isNull(), _no_value(name, "key", nulls)) for name in key]
+    if event_id is not None:
+        cases.append((named(event_id).isNull(), _no_value(event_id, "id", nulls)))
+        cases.append((_without_times(times), _no_value(str(times[0].name), "time", nulls)))
     for time in times:
-        if time.name is not None:
+        if time.name is not None and event_id is None:
             cases.append((time.missing, _no_value(time.name, "time", nulls)))
         cases += [(wrong, raised(message)) for wrong, message in time.checks()]
     if len(times) > 1:
@@ -257,6 +273,8 @@ def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
         lift.add(column, time.instants, time.name if time.zone is None else None)
     for column, name in schema.ranking:
         lift.add(column, named(name), name)
+    if schema.event_id is not None:
+        lift.add(names.EVENT_ID, named(schema.event_id), schema.event_id)
     for word, bits in enumerate(words_of(plan.bits)):
         lift.add(mask_column(word), mask_of(lift.expression(bit.sql, bit.written) for bit in bits))
     for name in plan.columns:

@@ -38,6 +38,7 @@ class HeldEvents:
     def __init__(self, negated_bits: Sequence[int]) -> None:
         """`negated_bits` has the bit of each negation in the masks of events."""
         self._negated_bits = negated_bits
+        self._any_negated = sum(1 << bit for bit in {*negated_bits})
         self.name_at: list[bytes] = []
         """The id of the event at each position."""
         self._each: dict[bytes, HeldEvent] = {}
@@ -53,6 +54,10 @@ class HeldEvents:
     @property
     def all(self) -> Iterable[HeldEvent]:
         return self._each.values()
+
+    @property
+    def has_open(self) -> bool:
+        return any(event.times.is_open for event in self._each.values())
 
     def get(self, name: bytes) -> HeldEvent | None:
         return self._each.get(name)
@@ -79,6 +84,8 @@ class HeldEvents:
 
     def negations_of(self, event: HeldEvent) -> list[int]:
         """The numbers of the negations by which the event may forbid matches."""
+        if not event.mask & self._any_negated:
+            return []
         return [number for number, bit in enumerate(self._negated_bits) if event.mask >> bit & 1]
 
     def forbidding(self, key: int, number: int) -> Iterable[HeldEvent]:
@@ -127,34 +134,35 @@ class Changeable(NamedTuple):
         return self.revises and not all(map(self.named, forbidding))
 
 
-def needed_events(plan: IntervalPlan, lateness: End, changeable: Changeable, used: set[int]) -> Int32s:
-    """The positions, ascending, of the events that may change, that are `used` by open matches, or that later matches
-    may need.
-    """
-    events = changeable.held.all
-    base = changeable.horizon
-    if plan.pattern.window_of is Window.STARTS:
-        starts = [event.times.start for event in events if changeable.event(event)]
-        base = FOREVER if lateness is End.END else min([base, *starts])
-    found = [
-        event.position
-        for event in events
-        if changeable.event(event) or event.position in used or _may_be_needed(plan, event, base)
-    ]
-    return np.array(sorted(found), np.int32)
+class Needs:
+    """Which events later matches may need, with the clock where it is."""
 
+    def __init__(self, plan: IntervalPlan, lateness: End, changeable: Changeable) -> None:
+        kinds = [Purge.START] * plan.positives if plan.positives > 1 else [None]
+        purges = [*kinds, *(purge_of(plan.pattern, negation) for negation in plan.pattern.negations)]
+        self._changeable, self._window = changeable, plan.window
+        self._purges = [(1 << bit, purge) for bit, purge in zip(plan.variable_bits, purges, strict=True)]
+        self._base = changeable.horizon
+        if plan.pattern.window_of is Window.STARTS:
+            starts = [event.times.start for event in changeable.held.all if changeable.event(event)]
+            self._base = FOREVER if lateness is End.END else min([self._base, *starts])
 
-def _may_be_needed(plan: IntervalPlan, event: HeldEvent, base: int) -> bool:
-    """Whether a later match may contain the event, or the event may forbid it. Its starts are at most a window before
-    `base`; FOREVER: nothing bounds them.
-    """
-    purges = [purge_of(plan.pattern, negation) for negation in plan.pattern.negations]
-    kinds = [Purge.START] * plan.positives if plan.positives > 1 else [None]
-    for bit, purge in zip(plan.variable_bits, [*kinds, *purges], strict=True):
-        if purge is None or not event.mask >> bit & 1:
-            continue
-        if plan.window is None or base == FOREVER or purge is Purge.KEEP:
-            return True
-        if (event.times.end if purge is Purge.END else event.times.start) >= base - plan.window:
-            return True
-    return False
+    def has(self, event: HeldEvent) -> bool:
+        """Whether the event may change, a later match may contain it, or it may forbid one."""
+        return self._changeable.event(event) or (event.mask != 0 and self._may_be_in_a_match(event))
+
+    def positions(self, used: set[int]) -> Int32s:
+        """The positions, ascending, of these events and of those that are `used` by open matches."""
+        found = [event.position for event in self._changeable.held.all if event.position in used or self.has(event)]
+        return np.array(sorted(found), np.int32)
+
+    def _may_be_in_a_match(self, event: HeldEvent) -> bool:
+        """Starts of later matches are at most a window before the base; FOREVER: nothing bounds them."""
+        for bit, purge in self._purges:
+            if purge is None or not event.mask & bit:
+                continue
+            if self._window is None or self._base == FOREVER or purge is Purge.KEEP:
+                return True
+            if (event.times.end if purge is Purge.END else event.times.start) >= self._base - self._window:
+                return True
+        return False

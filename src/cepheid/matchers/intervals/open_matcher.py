@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.compile.intervals.compiled import CompiledIntervals, compile_intervals
@@ -23,11 +24,11 @@ from cepheid.events.batch import EVENT_ID, MASK, Batch
 from cepheid.events.identity import canonical_bytes
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.kernel.failures import JointConditionFailed
-from cepheid.kernel.intervals.layout import OPEN_END, EmittedIntervals
+from cepheid.kernel.intervals.layout import BEGINNING, LATE, OPEN_END, EmittedIntervals
 from cepheid.kernel.scripts.python_values import script_values
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.intervals.certain import times_of
-from cepheid.matchers.intervals.held_events import HeldEvent, needed_events
+from cepheid.matchers.intervals.held_events import HeldEvent, Needs
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.intervals.open_matching import OpenMatching
 from cepheid.matchers.intervals.rows import RowKind, Step
@@ -35,6 +36,7 @@ from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import joint_error, mask_of
 from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.ends import reads_end
+from cepheid.plan.intervals.growth import Purge, purge_of
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import MOST
 
@@ -49,16 +51,23 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         delay: int | None,
         lateness: End,
         revises: bool = False,
+        external_clock: bool = False,
         frequencies: Mapping[str, float] | None,
     ) -> None:
-        """With `revises`, a row may give an event another end as long as both ends are in time, or withdraw it."""
+        """With `revises`, a row may give an event another end as long as both ends are in time, or withdraw it. With an
+        `external_clock`, `detected_at` is the latest known time of a match's events, as the clock depends on the host.
+        """
         super().__init__(_joins(plan, lateness, frequencies))
         self.plan = plan
         self._lateness = lateness
+        self._external_clock = external_clock
         self._matching = OpenMatching(plan, lateness, delay=delay, revises=revises)
         self._end_bits = reads_end(plan).bits
+        self._purges = {purge_of(plan.pattern, negation) for negation in plan.pattern.negations}
         self._reads_values = any(plan.negated)
         self.late_rows = 0
+        self._needs: Needs | None = None
+        """What is needed as the last call has left it; None: not asked since."""
 
     # The calls
 
@@ -69,22 +78,25 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         Raises:
             ConditionError, LimitExceeded: the matcher cannot be used afterwards.
         """
-        position, matching = len(self.working_set), self._matching
+        self._needs = None
+        position, matching, number = len(self.working_set), self._matching, 0
         found = self._joined(batch, steps) if len(batch) else {}
         for step in steps:
+            kind = step.kind
             matching.clock = max(matching.clock, step.clock)
-            if step.kind is RowKind.DROPS:
+            if kind is RowKind.DROPS:
                 matching.drop(step.name)
-            elif step.kind is RowKind.LATE:
+            elif kind is RowKind.LATE:
                 self.late_rows += 1
-                matching.late(position)
+                matching.late(position + number)
             else:
-                event = self._added[position - len(self.working_set)]  # the last ones
-                is_known = step.kind in {RowKind.CLOSES, RowKind.REVISES}
-                matching.arrive(event, found.get(position, []), is_known=is_known)
-            position += step.row >= 0
-            if step.is_last and step.kind is not RowKind.LATE:
+                is_known = kind is RowKind.CLOSES or kind is RowKind.REVISES
+                matching.arrive(self._added[number], found.get(position + number, ()), is_known=is_known)
+            number += step.row >= 0
+            if step.is_last and kind is not RowKind.LATE and not self._external_clock:
                 matching.emit_ready()
+        if self._external_clock:
+            matching.emit_ready()
         rows = self._emitted_rows()
         if len(self.working_set) > self._most_held:
             self.forget()
@@ -92,6 +104,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
 
     def move_clock(self, time: int, steps: Sequence[Step]) -> pa.Table:
         """Moves the clock to `time`; `steps` are the events that are then open for too long."""
+        self._needs = None
         for step in steps:
             self._matching.drop(step.name)
         self._matching.clock = max(self._matching.clock, time)
@@ -127,12 +140,34 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         return self.late_rows
 
     @property
+    def due(self) -> int:
+        return self._matching.matches.next_due
+
+    @property
+    def over(self) -> int:
+        """As in LiveIntervalMatcher; FOREVER while an event is open."""
+        closed = self._end[self._end != OPEN_END]
+        if self._matching.events.has_open:
+            return FOREVER
+        is_kept = self.plan.window is None and len(self.plan.pattern.variables) > 1
+        if is_kept or Purge.KEEP in self._purges:
+            return FOREVER if len(closed) else BEGINNING
+        return int(closed.max()) + (self.plan.window or 0) if len(closed) else BEGINNING
+
+    @property
     def open_matches(self) -> int:
         return self._matching.open_matches
 
     def holds(self, name: bytes) -> bool:
-        """Whether the event with this id is in memory: a match may contain it, or it may forbid one."""
-        return name in self._matching.events
+        """Whether the event with this id is needed: a row may change it, a match may contain it, or it may forbid one.
+        The answer does not depend on what has been forgotten.
+        """
+        event = self._matching.events.get(name)
+        if event is None:
+            return False
+        if self._needs is None:
+            self._needs = Needs(self.plan, self._lateness, self._matching.changeable)
+        return self._needs.has(event) or self._matching.uses(name)
 
     @property
     def opened(self) -> dict[bytes, int]:
@@ -175,18 +210,17 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         """Notes what negations read of the added events."""
         columns = [script_values(column) for column in batch.values] if self._reads_values else []
         values = [*zip(*columns, strict=True)] if columns else [()] * len(batch)
-        starts, masks = self._events.start, self._events.mask
-        self._added = [
-            HeldEvent(
-                self._matching.events.name_at[position],
-                position,
-                int(self._key[position]),
-                times_of(int(starts[position]), int(self._end[position])),
-                int(masks[position]),
-                values[position - first],
-            )
-            for position in range(first, len(self.working_set))
-        ]
+        added = slice(first, len(self.working_set))
+        events = self._events
+        each = (
+            self._matching.events.name_at[added],
+            range(added.start, added.stop),
+            self._key[added].tolist(),
+            map(times_of, events.start[added].tolist(), self._end[added].tolist()),
+            events.mask[added].tolist(),
+            values,
+        )
+        self._added = [*map(HeldEvent._make, zip(*each, strict=True))]
 
     def _emitted_rows(self) -> pa.Table:
         """The rows of what was emitted since the last call."""
@@ -194,7 +228,15 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         if not changes:
             return row_schema(self.plan).empty_table()
         event, sign, clock, start, end, match = (np.array(part) for part in zip(*changes, strict=True))
+        if self._external_clock:
+            clock = np.where(sign == LATE, clock - 1, self._known_until(match).max(axis=1))
         return self._placed_rows(EmittedIntervals(event, sign, clock, start, end, match.astype(np.int32)))
+
+    def _known_until(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The latest known times of the events at these positions."""
+        ends = np.where(self._end == OPEN_END, self._events.start[: len(self._end)], self._end)
+        found: npt.NDArray[np.int64] = ends[positions]
+        return found
 
     # Memory
 
@@ -203,7 +245,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         if self.working_set.all is None:
             return
         used = self._matching.forget()
-        self._keep(needed_events(self.plan, self._lateness, self._matching.changeable, used))
+        self._keep(Needs(self.plan, self._lateness, self._matching.changeable).positions(used))
 
     def _keep(self, positions: Int32s) -> None:
         super()._keep(positions)

@@ -98,6 +98,8 @@ class UncertainMatches:
     def ready(self, clock: int, horizon: int) -> list[UncertainMatch]:
         """Takes out the matches that are to be emitted with the clock at this time, by (end, start, ids)."""
         limit = clock if self._consistency is Consistency.REALTIME else horizon - 1
+        if not self._waiting or self._waiting[0][0] > limit:
+            return []
         found = []
         while self._waiting and self._waiting[0][0] <= limit:
             entry = heappop(self._waiting)
@@ -105,6 +107,15 @@ class UncertainMatches:
                 entry[2].is_out = True
                 found.append(entry[2])
         return sorted(found, key=lambda match: (match.end, match.start, match.names))
+
+    @property
+    def next_due(self) -> int:
+        """Once the clock minus the delay is after this time, or in real time the clock, a match is to be emitted;
+        FOREVER if none is.
+        """
+        while self._waiting and not self._is_current(self._waiting[0]):
+            heappop(self._waiting)
+        return self._waiting[0][0] if self._waiting else FOREVER
 
     def _is_current(self, entry: tuple[int, int, UncertainMatch]) -> bool:
         due, _, match = entry

@@ -58,10 +58,14 @@ class OpenMatching:
         return sum(not (changeable.is_final(match) or changeable.is_impossible(match)) for match in each)
 
     def arrive(self, event: HeldEvent, candidates: Sequence[tuple[int, ...]], *, is_known: bool) -> None:
-        """Adds the event. If it `is_known`, it has another end than before."""
+        """Adds the event. If it `is_known`, it has another end than before; otherwise a former event with its id is
+        final and not needed.
+        """
+        if not is_known and event.name in self.events:
+            self._retire(event.name)
         self.events.add(event)
-        former = self.matches.with_event(event.name) if is_known else []
-        found = self._found(candidates)
+        former = self.matches.with_event(event.name) if is_known else ()
+        found = self._found(candidates) if candidates else {}
         for match in former:
             self.matches.remove(match)
             now = found.get(match.names)
@@ -74,6 +78,17 @@ class OpenMatching:
             self.matches.add(match)
         if numbers := self.events.negations_of(event):
             self._forbid(event, numbers)
+
+    def _retire(self, name: bytes) -> None:
+        """Forgets an event, and the matches with it, which are final."""
+        for match in self.matches.with_event(name):
+            self.matches.remove(match)
+        self.events.drop(name)
+
+    def uses(self, name: bytes) -> bool:
+        """Whether a match that a row in time may change, or that is to be emitted, contains the event."""
+        changeable = self.changeable
+        return not all(_is_over(match, changeable) for match in self.matches.with_event(name))
 
     def _found(self, candidates: Sequence[tuple[int, ...]]) -> dict[EventNames, UncertainMatch]:
         """The candidates that are matches at some time, if the events do not change."""
@@ -166,7 +181,8 @@ class OpenMatching:
             self.matches.wait(match)
 
     def emit_ready(self) -> None:
-        self._insert(self.matches.ready(self.clock, self.horizon))
+        if found := self.matches.ready(self.clock, self.horizon):
+            self._insert(found)
 
     def _insert(self, matches: Sequence[UncertainMatch]) -> None:
         for match in matches:
@@ -191,7 +207,7 @@ class OpenMatching:
         """Forgets the matches that no row in time can change. Returns the positions of the events of all others."""
         changeable = self.changeable
         for match in [*self.matches.all.values()]:
-            if (match.is_out and changeable.is_final(match)) or changeable.is_impossible(match):
+            if _is_over(match, changeable):
                 self.matches.remove(match)
         return {position for match in self.matches.all.values() for position in match.positions}
 
@@ -208,6 +224,11 @@ class OpenMatching:
     def restart(self, consistency: Consistency) -> None:
         """Forgets all matches."""
         self.matches = UncertainMatches(consistency, revises=self._revises)
+
+
+def _is_over(match: UncertainMatch, changeable: Changeable) -> bool:
+    """Whether nothing is to be emitted of the match any more."""
+    return (match.is_out and changeable.is_final(match)) or changeable.is_impossible(match)
 
 
 def _seen(event: HeldEvent) -> Interval:

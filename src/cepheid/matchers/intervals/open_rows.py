@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pyarrow as pa
 
+from cepheid.errors import SnapshotError
 from cepheid.events.batch import END, TIME
 from cepheid.events.time import TIME_TYPE
 from cepheid.matchers.intervals.rows import RowKind, Step
@@ -19,11 +20,11 @@ _NO_TIME = pa.scalar(0, pa.int64()).cast(TIME_TYPE)
 class OpenRows:
     """Rows as they are given, with their times as instants in the columns TIME and END."""
 
-    def __init__(self, end: str, may_change: Callable[[bytes], bool]) -> None:
-        """`end` is the column of ends. `may_change` says whether a later row may close or revise the event with this
-        id.
+    def __init__(self, ends: Collection[str], may_change: Callable[[bytes], bool]) -> None:
+        """`ends` are the columns besides END that an event has from the row with its end. `may_change` says whether a
+        later row may close or revise the event with this id.
         """
-        self._end, self._may_change = end, may_change
+        self._ends, self._may_change = ends, may_change
         self._rows: pa.Table | None = None
         self._place: dict[bytes, int] = {}
         """The first row of each event that may change, and of some that may not."""
@@ -32,7 +33,12 @@ class OpenRows:
     def joined(self, given: pa.Table, steps: Sequence[Step]) -> pa.Table:
         """A row for each step but DROPS, in their order: an event that is closed or revised has its first row with the
         new end. An open event has its start in END, and a late row without a start its end in TIME.
+
+        Raises:
+            SnapshotError: the restored rows have other columns.
         """
+        if self._rows is not None and self._rows.schema != given.schema:
+            raise SnapshotError("the snapshot's opening rows do not have the columns of the events")
         rows = given if self._rows is None else pa.concat_tables([self._rows, given])
         first, sources, ends = len(rows) - len(given), list[int](), list[int]()
         for step in steps:
@@ -71,7 +77,7 @@ class OpenRows:
         self._rows, self._place = rows, {name: number for number, name in enumerate(names)}
 
     def _with_ends(self, rows: pa.Table, with_ends: pa.Table) -> pa.Table:
-        for name in (self._end, END):
+        for name in (*self._ends, END):
             place = rows.schema.get_field_index(name)
             rows = rows.set_column(place, rows.schema.field(place), with_ends.column(name))
         starts, ends = rows.column(TIME).combine_chunks(), rows.column(END).combine_chunks()

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import EventError, PatternError, SnapshotError
+from cepheid.errors import EventError, PatternError
 from cepheid.events.batch import END, TIME, Batch
-from cepheid.events.identity import canonical_bytes
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.duration import microseconds
 from cepheid.matchers.counts import IntervalMatcherCounts
 from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
 from cepheid.matchers.intervals.open_rows import OpenRows
-from cepheid.matchers.intervals.rows import ClosedEvent, GivenRow, RowReader, Step, UnusableRow
+from cepheid.matchers.intervals.open_state import given_rows, reader_batches, restore_reader, unusable_text
+from cepheid.matchers.intervals.rows import GivenRow, RowReader, Step, UnusableRow
 from cepheid.matchers.intervals.runner import WHY_UNLISTED
 from cepheid.matchers.intervals.service import made_for
 from cepheid.matchers.snapshot import fitting, opened, stored_numbers
@@ -84,7 +84,7 @@ class OpenIntervalServiceMatcher:
             revises=revises,
             is_held=self._is_held or matcher.holds,
         )
-        return reader, OpenRows(self._plan.schema.end, reader.may_change), matcher
+        return reader, OpenRows([self._plan.schema.end], reader.may_change), matcher
 
     def holds(self, name: bytes) -> bool:
         """Whether the event with this id is needed."""
@@ -120,27 +120,15 @@ class OpenIntervalServiceMatcher:
         return joined.drop_columns([TIME, END]), (joined.column(TIME), joined.column(END))
 
     def _given(self, rows: pa.Table, times: tuple[pa.ChunkedArray, ...]) -> list[GivenRow]:
-        ids = rows.column(self._plan.schema.event_id).combine_chunks()
-        names = pc.if_else(ids.is_valid(), canonical_bytes([ids], len(ids)), None).to_pylist()
-        there = np.ones(len(rows), np.bool_)
-        for name in self._plan.schema.key:
-            there &= rows.column(name).is_valid().to_numpy()
-        withdraws = np.zeros(len(rows), np.bool_) if self._changes is None else _withdrawals(rows, self._changes)
-        instants = (time.cast(pa.int64()).to_pylist() for time in times)
-        return [GivenRow(*row) for row in zip(names, *instants, there.tolist(), withdraws.tolist(), strict=True)]
+        withdraws = None if self._changes is None else _withdrawals(rows, self._changes)
+        keys = [rows.column(name) for name in self._plan.schema.key]
+        return given_rows(rows.column(self._plan.schema.event_id).combine_chunks(), times, keys, withdraws)
 
     def _text(self, unusable: UnusableRow, rows: pa.Table | None = None) -> str:
         """The message, with the id and the times as they are given."""
-        if unusable.number is None or rows is None:
-            assert unusable.name is not None
-            found, noun = self._rows.first_row(unusable.name), "an event"
-        else:
-            found, noun = rows.slice(unusable.number, 1), f"row {unusable.number}"
         schema = self._plan.schema
-        known = {} if found is None else found.to_pylist()[0]
         columns = (schema.event_id, *schema.times, *schema.key)
-        shown = ", ".join(f"{name}: {_value(known[name])}" for name in columns if name in known)
-        return f"{noun} ({shown}) {unusable.what}. {unusable.advice}"
+        return unusable_text(unusable, self._rows, rows, {str(name): str(name) for name in columns})
 
     def process(self, batch: Batch) -> pa.Table:
         return self._counted(self._matcher.process_steps(batch, self._steps))
@@ -178,20 +166,7 @@ class OpenIntervalServiceMatcher:
     def snapshot(self, read: Mapping[str, int]) -> bytes:
         reader = self._reader
         kept = {**read, **reader.counts, "matches": self._matches}
-        closed = pa.record_batch(
-            {
-                "id": pa.array(reader.closed, pa.binary()),
-                "start": pa.array([event.start for event in reader.closed.values()], pa.int64()),
-                "end": pa.array([event.end for event in reader.closed.values()], pa.int64()),
-            }
-        )
-        without_key = {name: reader.opened.get(name) for name in reader.keyless}
-        keyless = pa.record_batch(
-            {"id": pa.array(without_key, pa.binary()), "start": pa.array(without_key.values(), pa.int64())}
-        )
-        batches = {"closed": closed, "keyless": keyless}
-        if (rows := self._rows.stored) is not None:
-            batches["opening_rows"] = (rows.to_batches() or [pa.RecordBatch.from_pylist([], rows.schema)])[0]
+        batches = reader_batches(reader, self._rows)
         return self._matcher.stored({"made_for": self._made_for, "kept": kept}, {}, batches)
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
@@ -202,26 +177,11 @@ class OpenIntervalServiceMatcher:
             kept = stored_numbers(snapshot.header["kept"])
             matches = kept["matches"]
             reader.counts = {name: kept[name] for name in reader.counts}
-            closed, keyless = (snapshot.batches[name].to_pylist() for name in ("closed", "keyless"))
-            reader.restore(
-                matcher.clock,
-                matcher.opened | {row["id"]: row["start"] for row in keyless if row["start"] is not None},
-                {row["id"]: ClosedEvent(row["start"], row["end"]) for row in closed},
-                {row["id"] for row in keyless},
-            )
-            if (opening := snapshot.batches.get("opening_rows")) is not None:
-                rows.restore(pa.Table.from_batches([opening]), self._names_of(opening, reader))
+            restore_reader(reader, rows, matcher, snapshot.batches, self._plan.schema.event_id)
         # Only now: a snapshot that is refused changes nothing.
         self._reader, self._rows, self._matcher = reader, rows, matcher
         self._matches, self._steps = matches, []
         return kept
-
-    def _names_of(self, rows: pa.RecordBatch, reader: RowReader) -> list[bytes]:
-        """The ids of a snapshot's first rows, one for each event that may change."""
-        names: list[bytes] = canonical_bytes([rows.column(self._plan.schema.event_id)], len(rows)).to_pylist()
-        if sorted(names) != sorted(reader.changeable):
-            raise SnapshotError("the snapshot's opening rows are not those of its open events")
-        return names
 
     def _check_certain(self, consistency: Consistency) -> None:
         pattern = self._plan.pattern.emitting(consistency)
@@ -254,7 +214,3 @@ def _withdrawals(rows: pa.Table, column: str) -> npt.NDArray[np.bool_]:
         )
     found: npt.NDArray[np.bool_] = pc.equal(changes, RETRACTION).to_numpy(zero_copy_only=False)
     return found
-
-
-def _value(value: object) -> str:
-    return "NULL" if value is None else str(value) if isinstance(value, datetime) else repr(value)

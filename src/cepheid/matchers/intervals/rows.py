@@ -15,10 +15,9 @@ from cepheid.lang.consistency import End
 
 _MOST_CLOSED = 1 << 15
 """Up to this many closed events, no search is made for those that no row in time can repeat or revise."""
-_LEAVE_OUT = "Leave such rows out, or make the matcher with nulls='drop', which drops and counts them"
+_LEAVE_OUT = "Leave such rows out, or give nulls='drop', which drops and counts them"
 _TOO_LONG = (
-    "Close it with a row of its id, or make the matcher with a longer open_for, or with nulls='drop', which drops and "
-    "counts such events"
+    "Close it with a row of its id, or give a longer open_for, or nulls='drop', which drops and counts such events"
 )
 
 
@@ -80,15 +79,16 @@ class RowReader:
         *,
         drops: bool,
         revises: bool = False,
+        external_clock: bool = False,
         is_held: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         """`delay` and `open_for` are in microseconds; None: no bound. With `drops`, rows and events that cannot be used
         are counted, otherwise they are an error. With `revises`, a further row of an event gives it another end, and
-        rows may withdraw events. `is_held` says whether the event with this id is still needed, as the calls before
-        have left it: its id cannot be used again.
+        rows may withdraw events. With an `external_clock` rows do not move the clock. `is_held` says whether the event
+        with this id is still needed, as the calls before have left it: its id cannot be used again.
         """
         self._delay, self._lateness, self._open_for = delay, lateness, open_for
-        self._drops, self._revises = drops, revises
+        self._drops, self._revises, self._external_clock = drops, revises, external_clock
         self.clock = BEGINNING
         self.opened: dict[bytes, int] = {}
         """The start of each open event."""
@@ -116,6 +116,15 @@ class RowReader:
         return name in self.opened or (self._revises and self._is_recent(name))
 
     @property
+    def due(self) -> int:
+        """The time after which an event is open for too long; FOREVER: none is."""
+        if self._open_for is None:
+            return FOREVER
+        while self._starts and self.opened.get(self._starts[0][1]) != self._starts[0][0]:
+            heappop(self._starts)
+        return self._starts[0][0] + self._open_for if self._starts else FOREVER
+
+    @property
     def changeable(self) -> list[bytes]:
         """The ids of the events with a key that a row in time may close or revise."""
         names = (*self.opened, *self.closed)
@@ -129,12 +138,14 @@ class RowReader:
             UnusableRow: a row cannot be used, or an event is open for too long.
         """
         self._held_now = {}
-        places = _places_by_event(rows) if self._revises else [_place(row) for row in rows]
+        places = _places_by_event(rows) if self._revises else [*map(_place, rows)]
         found: list[Step] = []
         for number in sorted(range(len(rows)), key=places.__getitem__):
-            if (step := self._step(number, rows[number])) is not None:
+            if (step := self._step(number, rows[number])) is None:
+                continue
+            if self._has_expired:
                 found += (one._replace(is_last=False) for one in self._expired())
-                found.append(step)
+            found.append(step)
         if len(self.closed) > self._most_closed:
             self._forget_closed()
         return found
@@ -189,7 +200,7 @@ class RowReader:
         elif self._is_late(row.start):
             return self._late(number, name)
         else:
-            self.clock = max(self.clock, row.start)
+            self._move_clock(row.start)
         self._begin(name, has_key=row.has_key)
         self.opened[name] = row.start
         if self._open_for is not None:
@@ -209,7 +220,7 @@ class RowReader:
         self.closed[name], self._held_now[name] = ClosedEvent(start, end), True
         if not row.has_key:
             return self._unusable("null_keys", "has no key", number)
-        self.clock = max(self.clock, end)
+        self._move_clock(end)
         return Step(RowKind.WHOLE, number, name, self.clock)
 
     def _begin(self, name: bytes, *, has_key: bool) -> None:
@@ -229,7 +240,7 @@ class RowReader:
         self.closed[name], self._held_now[name] = ClosedEvent(start, end), True
         if name in self.keyless:
             return self._unusable("null_keys", "closes an event that has no key", number)
-        self.clock = max(self.clock, end)
+        self._move_clock(end)
         if self._open_for is not None and end - start > self._open_for:
             if self._revises:
                 del self.closed[name]
@@ -249,7 +260,7 @@ class RowReader:
         self.closed[name] = ClosedEvent(former.start, end)
         if name in self.keyless:
             return None
-        self.clock = max(self.clock, end)
+        self._move_clock(end)
         return Step(RowKind.REVISES, number, name, self.clock)
 
     def _withdrawn(self, number: int, name: bytes, row: GivenRow) -> Step | None:
@@ -271,10 +282,16 @@ class RowReader:
             return None
         return Step(RowKind.DROPS, -1, name, self.clock)
 
+    @property
+    def _has_expired(self) -> bool:
+        if self._open_for is None or not self._starts:
+            return False
+        return self._starts[0][0] + self._open_for < self.horizon
+
     def _expired(self) -> list[Step]:
         """The events that no row in time can close within `open_for`."""
         found = []
-        while self._open_for is not None and self._starts and self._starts[0][0] + self._open_for < self.horizon:
+        while self._has_expired:
             start, name = heappop(self._starts)
             if self.opened.get(name) != start:
                 continue
@@ -318,6 +335,10 @@ class RowReader:
     def _check_drops(self, what: str, number: int) -> None:
         if not self._drops:
             raise UnusableRow(what, number, None, _LEAVE_OUT)
+
+    def _move_clock(self, time: int) -> None:
+        if not self._external_clock:
+            self.clock = max(self.clock, time)
 
     def _is_late(self, time: int) -> bool:
         return time < self.horizon

@@ -78,7 +78,7 @@ class IntervalRowsMatcher(LiveDefaults):
     def advance_time(self, time: int) -> pa.Table:
         if time == NO_TIME:
             return self.pattern.schema.empty_table()
-        return self._counted(self.live.advance_time(max(time, BEGINNING) + 1))
+        return self._counted(self.live.advance_time(min(max(time, BEGINNING), FOREVER - 1) + 1))
 
     def settle(self, time: int) -> pa.Table:
         return self.advance_time(time - 1)

@@ -43,6 +43,26 @@ def _unknown_negations(plan: IntervalPlan) -> Iterator[Problem]:
             yield Problem(what, hint="Write it as an order of endpoints: ORDER end(d) < end(a).")
 
 
+def values_of_ends(plan: IntervalPlan) -> list[int]:
+    """The numbers of the lifted columns that are computed from the end alone."""
+    return [number for number, lifted in enumerate(plan.values) if _reads_end(plan, lifted)]
+
+
+def not_of_ends(plan: IntervalPlan) -> list[Problem]:
+    """The problems of SQL that reads an end together with other columns of the event, for hosts that evaluate SQL row
+    by row: the row that closes an event has its end, and the row that opens it all else.
+    """
+    end = str(plan.schema.end).lower()
+    mixed = [
+        lifted
+        for lifted in (*plan.bits, *plan.values)
+        if _reads_end(plan, lifted) and {name.lower() for name in names_in(lifted.expression)} != {end}
+    ]
+    hint = "Compare ends with those of other events in a condition, or give an IntervalMatcher the rows."
+    what = "reads the end and other columns of one event, which come in different rows: on a stream with event_id"
+    return [Problem(f"the SQL {lifted.written!r} {what} no row has both", hint=hint) for lifted in mixed]
+
+
 def _variables(plan: IntervalPlan, one: JoinScript) -> frozenset[int]:
     values = {number for number, lifted in enumerate(plan.values) if _reads_end(plan, lifted)}
     return frozenset(_stages(one.script, values))

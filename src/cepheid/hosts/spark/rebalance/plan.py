@@ -199,6 +199,11 @@ def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, AnyPattern]) ->
         SnapshotError: its state cannot be divided.
     """
     asked, name = stored.asked, stored.name
+    if "event_id" in asked.get("arguments", {}):
+        raise SnapshotError(
+            f"pattern {name!r}: the state of events that rows open and close (event_id) cannot be divided. Let the "
+            "query go on with its shards, or give it a new checkpoint"
+        )
     if "pattern" not in asked:
         raise SnapshotError(
             f"pattern {name!r}: an earlier version of Cepheid wrote the checkpoint, which stored no patterns of "

@@ -172,7 +172,8 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
     request = source.request
     # Only a shard knows the watermark, and so which events are late. Late events include some that cannot matter.
-    only_relevant = "late" not in source.outputs
+    # A row that closes an event need not have the columns that say whether it matters.
+    only_relevant = "late" not in source.outputs and request.event_id is None
     layout = tuple(source.lift.layout.items())
     places = source.places
     packing = (
@@ -275,6 +276,8 @@ def _tier_faults(request: Request, time: str | None, earlier: Earlier, places: P
         return
     if request.standbys:
         yield "standbys: these events are matches of this query, which come without a watermark. Leave it out"
+    if request.event_id is not None:
+        yield "event_id: these events are matches of this query, each in one row. Leave it out"
     if request.lateness is not None:
         yield f"lateness: {time!r} is the time of matches in this query, and no match is late. Leave it out"
     if RETRACTIONS in earlier.outputs:
@@ -307,18 +310,20 @@ def _analyzed(events: DataFrame) -> str:
 def _watermarked(source: StreamSource) -> DataFrame:
     """The usable events, lifted, with their shard. All events are counted first."""
     events, request, lift = source.events, source.request, source.lift
-    counts = counts_read(request.key, source.times)
+    counts = counts_read(request.key, source.times, request.event_id)
     counts["null_times"] = F.coalesce(counts["null_times"], counts.pop("reversed", F.lit(None)))
     seen = [F.count(column).alias(name) for name, column in counts.items()]
     for name in source.places.labels:
         events = events.observe(f"{READ}.{name}", *seen)
-    usable_events = usable(events, request.key, source.times, request.nulls)
+    usable_events = usable(events, request.key, source.times, request.nulls, request.event_id)
     more = [_shard(source).alias(SHARD)]
     column, times = source.watermarked
     time = lift.layout[column]
-    if times.zone is not None or request.arrival:
+    if times.zone is not None or request.arrival or request.event_id is not None:
         time = _WATERMARK
         mark = times.watermarked
+        if request.event_id is not None:  # each row moves the clock by its own time
+            mark = F.coalesce(*(one.watermarked for one in reversed(source.times)))
         # A watermark reaches the microsecond before it. So this one is past the events of its own micro-batch.
         more.append((mark + F.expr("INTERVAL 1 MILLISECOND") if request.arrival else mark).alias(time))
     lifted = lift.select(usable_events, *more)

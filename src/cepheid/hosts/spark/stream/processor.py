@@ -13,7 +13,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotError
+from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.sent import Sent
 from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
@@ -161,7 +161,7 @@ class ShardProcessor(StatefulProcessor):
         """
         try:
             yield from self._step(shard, values, watermark, fired)
-        except (ConditionError, LimitExceeded, SkipError, SnapshotError) as error:
+        except (ConditionError, EventError, LimitExceeded, SkipError, SnapshotError) as error:
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:

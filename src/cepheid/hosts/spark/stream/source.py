@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from cepheid.errors import PatternError, Problem
+from cepheid.errors import PatternError, Problem, in_pattern
 from cepheid.events import batch as names
 from cepheid.events.batch import Batch, mask_column
 from cepheid.events.time import TIME_TYPE
@@ -112,6 +112,8 @@ class StreamSource:
         family = self.request.family
         yield from with_names(self.plans, family.warnings)
         yield from with_names(self.plans, lambda plan: of_growth(_STREAM, family.growth(plan, self.late_by)))
+        if self.request.event_id is not None and self.request.open_for is None:
+            yield from of_growth(_STREAM, ["events that no row closes are stored for ever. Give open_for=…"])
 
 
 def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
@@ -151,6 +153,9 @@ def source_of(
     each = []
     for number, columns_of_one in enumerate(_columns_of_each(plans, request, columns)):
         runner, marking = family.runner(plans.each[number], late_by), None
+        if request.event_id is not None:
+            with in_pattern(plans.each[number].pattern.name, named=plans.named):
+                runner = family.opened_by_rows(runner, drops=request.nulls == "drop", open_for=request.open_for)
         if request.standbys:
             runner, may_start = family.marking_starts(runner)
             window = family.start_window(plans.each[number])
@@ -216,6 +221,8 @@ def batch_columns(plans: PlanSet[Any], lift: Lift, zone: str) -> pa.Schema:
     types |= {mask_column(word): pa.int64() for word in range(len(words_of(plans.bits)))}
     types |= {f"{names.KEY_PREFIX}{i}": events.field(name).type for i, name in enumerate(schema.key)}
     types |= {column: events.field(name).type for column, name in schema.ranking}
+    if schema.event_id is not None:
+        types[names.EVENT_ID] = events.field(schema.event_id).type
     types |= {names.EVENT_PREFIX + name: events.field(name).type for name in plans.columns}
     types |= {f"{names.VALUE_PREFIX}{i}": value.type for i, value in enumerate(plans.values)}
     if plans.functions:

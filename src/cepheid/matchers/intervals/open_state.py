@@ -1,0 +1,98 @@
+"""The rows of events that may be open: as they are read, in snapshots, and in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cepheid.errors import SnapshotError
+from cepheid.events.identity import canonical_bytes
+from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
+from cepheid.matchers.intervals.open_rows import OpenRows
+from cepheid.matchers.intervals.rows import ClosedEvent, GivenRow, RowReader, UnusableRow
+
+
+def given_rows(
+    ids: pa.Array,
+    times: Sequence[pa.ChunkedArray | pa.Array],
+    keys: Sequence[pa.ChunkedArray | pa.Array],
+    withdraws: npt.NDArray[np.bool_] | None = None,
+) -> list[GivenRow]:
+    """The rows of one call, as the reader takes them; `withdraws` says which rows withdraw their events."""
+    names = pc.if_else(ids.is_valid(), canonical_bytes([ids], len(ids)), None).to_pylist()
+    there = np.ones(len(ids), np.bool_)
+    for key in keys:
+        there &= key.is_valid().to_numpy(**({} if isinstance(key, pa.ChunkedArray) else {"zero_copy_only": False}))
+    withdrawn = np.zeros(len(ids), np.bool_) if withdraws is None else withdraws
+    instants = (time.cast(pa.int64()).to_pylist() for time in times)
+    return [GivenRow(*row) for row in zip(names, *instants, there.tolist(), withdrawn.tolist(), strict=True)]
+
+
+def reader_batches(reader: RowReader, rows: OpenRows) -> dict[str, pa.RecordBatch]:
+    """The ids that later rows may have, and the first rows of events that may change, for a snapshot."""
+    closed = pa.record_batch(
+        {
+            "id": pa.array(reader.closed, pa.binary()),
+            "start": pa.array([event.start for event in reader.closed.values()], pa.int64()),
+            "end": pa.array([event.end for event in reader.closed.values()], pa.int64()),
+        }
+    )
+    without_key = {name: reader.opened.get(name) for name in reader.keyless}
+    keyless = pa.record_batch(
+        {"id": pa.array(without_key, pa.binary()), "start": pa.array(without_key.values(), pa.int64())}
+    )
+    batches = {"closed": closed, "keyless": keyless}
+    if (stored := rows.stored) is not None:
+        batches["opening_rows"] = (stored.to_batches() or [pa.RecordBatch.from_pylist([], stored.schema)])[0]
+    return batches
+
+
+def restore_reader(
+    reader: RowReader,
+    rows: OpenRows,
+    matcher: LiveOpenMatcher,
+    batches: Mapping[str, pa.RecordBatch],
+    event_id: str | None,
+) -> None:
+    """Continues with what `reader_batches` has stored. The matcher has its state already; `event_id` is the column of
+    ids in the first rows.
+
+    Raises:
+        SnapshotError: the first rows are not those of the events that may change.
+    """
+    closed, keyless = (batches[name].to_pylist() for name in ("closed", "keyless"))
+    reader.restore(
+        matcher.clock,
+        matcher.opened | {row["id"]: row["start"] for row in keyless if row["start"] is not None},
+        {row["id"]: ClosedEvent(row["start"], row["end"]) for row in closed},
+        {row["id"] for row in keyless},
+    )
+    if (opening := batches.get("opening_rows")) is None:
+        return
+    names: list[bytes] = canonical_bytes([opening.column(event_id)], len(opening)).to_pylist()
+    if sorted(names) != sorted(reader.changeable):
+        raise SnapshotError("the snapshot's opening rows are not those of its open events")
+    rows.restore(pa.Table.from_batches([opening]), names)
+
+
+def unusable_text(unusable: UnusableRow, first: OpenRows, rows: pa.Table | None, columns: Mapping[str, str]) -> str:
+    """What is wrong with a row of `rows`, or with an event, whose first row is in `first`. `columns` are those that
+    the message shows: what it calls each, and its name in the rows.
+    """
+    if unusable.number is None or rows is None:
+        assert unusable.name is not None
+        found, noun = first.first_row(unusable.name), "an event"
+    else:
+        found, noun = rows.slice(unusable.number, 1), f"row {unusable.number}"
+    known = {} if found is None else found.to_pylist()[0]
+    shown = ", ".join(f"{name}: {_value(known[column])}" for name, column in columns.items() if column in known)
+    return f"{noun} ({shown}) {unusable.what}. {unusable.advice}"
+
+
+def _value(value: object) -> str:
+    return "NULL" if value is None else str(value) if isinstance(value, datetime) else repr(value)

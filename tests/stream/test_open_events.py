@@ -1,0 +1,89 @@
+"""Streams of events that one row opens and another one closes: what is left at the end is what detect finds in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.intervals.events import NAMES, Row, interval_pattern, table
+from tests.stream.running import finished, run, streamed, written
+from tests.stream.test_errors import failing
+
+from cepheid import CepheidWarning, PatternError, SchemaError, detect
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
+
+OPTIONS: dict[str, Any] = {"key": "user", "event_id": "id"} | NAMES
+ON_STREAM: dict[str, Any] = {"lateness": "4 seconds", "open_for": "1 minute", "shards": 2} | OPTIONS
+CHAIN = "EVENT PAL((A a overlap B b) (!D d gap) before C c) WHERE end(a) <= start(c) WITHIN 12 seconds OF STARTS"
+
+
+def arriving() -> list[Row]:
+    """Rows in about the order of their times, each with its key."""
+    random = Random(3)
+    rows: list[tuple[float, Row]] = []
+    for i in range(300):
+        kind, start = random.choice("AABBCD"), i // 4 + random.randrange(6)
+        end, user, name = start + random.randrange(12), random.choice("uv"), f"e{i}"
+        delay = random.choice([0, 0, 3])
+        rows += [(start + delay, (kind, start, None, name, user)), (end + delay + 0.5, (None, None, end, name, user))]
+    return [row for _, row in sorted(rows, key=lambda one: one[0])]
+
+
+def left(batches: list[list[dict[str, Any]]]) -> list[str]:
+    """The match_ids of what was inserted and not retracted."""
+    count = Counter[str]()
+    for row in (row for rows in batches for row in rows):
+        count[row["match_id"]] += {"insertion": 1, "retraction": -1, "completion": 0}[row["kind"]]
+    return sorted(count.elements())
+
+
+def test_a_stream_goes_on_from_its_checkpoint(streams: SparkSession, tmp_path: Path) -> None:
+    """Events that are open when the query stops are closed after its restart; three patterns, one per consistency."""
+    rows, last = arriving(), [("Z", 1000, 1000, "z", "u")]
+    half = len(rows) // 2
+    measures = {"until": "unix_seconds(end(c))"}
+    each = {name: interval_pattern(f"{CHAIN} CONSISTENCY {name}") for name in ("earliest", "conservative", "realtime")}
+    options = {"measures": dict.fromkeys(each, measures)}
+    written([table(rows[: half // 2]), table(rows[half // 2 : half])], tmp_path / "events")
+    found = run(detect(streamed(streams, tmp_path / "events"), each, **options, **ON_STREAM), tmp_path / "checkpoint")
+    written([table(rows[half:]), table(last)], tmp_path / "events", first=2)
+    found += run(detect(streamed(streams, tmp_path / "events"), each, **options, **ON_STREAM), tmp_path / "checkpoint")
+    expected = detect(table([*rows, *last]), each, **options, **OPTIONS).to_pylist()
+    for name in each:
+        of_pattern = [[row for row in batch if row["pattern"] == name] for batch in found]
+        assert left(of_pattern) == sorted(row["match_id"] for row in expected if row["pattern"] == name)
+        final = {row["match_id"]: row["until"] for batch in of_pattern for row in batch if row["kind"] != "retraction"}
+        assert final.items() >= {(row["match_id"], row["until"]) for row in expected if row["pattern"] == name}
+    assert len(expected) > 30
+    kinds = {name: {row["kind"] for rows in found for row in rows if row["pattern"] == name} for name in each}
+    assert "completion" in kinds["earliest"]
+    assert kinds["conservative"] == {"insertion"}
+
+
+def test_events_that_are_open_for_too_long_and_other_problems(streams: SparkSession, tmp_path: Path) -> None:
+    """They end the query with a message that names the event; what no row can give is refused before it starts."""
+    rows = [("A", 0, None, "a1", "u")], [("B", 90, 90, "b1", "u")], [("B", 100, 100, "b2", "u")]
+    written([table(one) for one in rows], tmp_path / "events")
+    events, pattern = (
+        streamed(streams, tmp_path / "events"),
+        interval_pattern("EVENT PAL(A a before B b) WITHIN 2 minutes OF STARTS"),
+    )
+    event = "(id: 'a1', begins: 1970-01-01 00:00:00+00:00, ends: NULL, user: 'u')"
+    with failing(f"an event {event} is open for longer than open_for. Close it with a row"):
+        finished(detect(events, pattern, **ON_STREAM).writeStream.format("noop"), tmp_path / "checkpoint")
+    long = interval_pattern("EVENT PAL(A a) WHERE end(a) - start(a) > INTERVAL 1 MINUTE")
+    with pytest.raises(PatternError, match="reads the end and other columns of one event, which come in different"):
+        detect(events, long, **ON_STREAM)
+    with pytest.raises(SchemaError, match="open_for: events are open only where rows open them"):
+        detect(events, pattern, lateness="1 second", open_for="1 minute", **NAMES)
+    with pytest.warns(CepheidWarning, match="events that no row closes are stored for ever"):
+        detect(events, pattern, **{**ON_STREAM, "open_for": None})
+    with pytest.raises(SchemaError, match="event_id: tables in process, an IntervalMatcher and streams take opening"):
+        detect(streams.createDataFrame(table(rows[0])), pattern, **OPTIONS)
