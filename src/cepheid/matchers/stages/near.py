@@ -142,8 +142,7 @@ class NearMatcher:
 
 
 def _own_events(patterns: CompiledPlans, count: int) -> list[OwnEvents]:
-    """The events of each of the first `count` patterns. Patterns with the same bits, values and relevance share theirs.
-    """
+    """The events of each of the first `count` patterns. Patterns with the same bits, values and relevance share one."""
     shared = dict[object, OwnEvents]()
     plans, relevant_to, each = patterns.plans, patterns.relevant_to, projections(patterns.plans, patterns.relevant_to)
     keys = [
