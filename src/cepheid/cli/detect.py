@@ -117,7 +117,7 @@ def _run(asked: _Detection) -> None:
         if asked.output is not None:
             with doing(f"Writing {asked.output}", errors):
                 write_matches(matches, asked.output)
-        _say_counted(report, opened.pattern)
+        _say_counted(report, opened.pattern, by_id=asked.event_id is not None)
         if asked.as_json:  # one document in any case: of the matches, or of the failure
             draw_matches(asked.drawing, asked.events, events, matches)
         _show(matches, report, asked, perf_counter() - start)
@@ -143,15 +143,16 @@ def _matches(pattern: AnyPattern, asked: _Detection, events: Any, errors: Consol
         return matches, report
 
 
-def _say_counted(report: Report, pattern: AnyPattern) -> None:
+def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
     """Reports dropped events and matches, also in a pipe, as rows may be missing because of them; and matches that an
-    event which has not come yet may forbid.
+    event which has not come yet may forbid. `by_id`: what was dropped may be rows, of which an event has two.
     """
     from cepheid.families import known_family_of
 
     counts = report.counts
     if counts.unusable:
-        sys.stderr.write(f"dropped: {counts.unusable}, of {counts.events:,}\n")
+        of = f"; {counts.events:,} events are whole" if by_id else f", of {counts.events:,}"
+        sys.stderr.write(f"dropped: {counts.unusable}{of}\n")
     if counts.over_limits:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
     sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)
