@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -121,3 +122,16 @@ def test_any_order_of_rows(
     ordered = sorted(rows, key=lambda row: (row["k"].encode(), row["at"], row["n"], row["x"]))
     expected = [(a["x"], b["x"]) for a, b in pairwise(ordered) if a["k"] == b["k"]]
     assert pairs(found) == sorted(expected)
+
+
+@pytest.mark.parametrize("keys", [1, 7, 5_000, 100_000])
+@pytest.mark.parametrize("form", ["in turn", "one late"])
+def test_many_events(keys: int, form: str) -> None:
+    """Each key has an event in turn; or each has all of its events at once, but for the first key's last one."""
+    number = np.arange(70_000)
+    key = np.append(np.sort(number % keys)[:-1], 0) if form == "one late" else number % keys
+    at = pa.array(number * 1_000_000).cast(pa.timestamp("us", "UTC"))
+    found = detect(pa.table({"k": key, "x": number, "at": at}), PAIR, key="k", time="at", columns="x")
+    order = np.argsort(key, kind="stable")
+    same = key[order][1:] == key[order][:-1]
+    assert pairs(found) == sorted(zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True))

@@ -22,7 +22,9 @@ from cepheid.kernel.order import Codes, order_by
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 _FEW = 4096
-"""So many events show whether keys are mixed, if they are."""
+"""So many events mostly show whether keys are mixed, if they are."""
+_FURTHER = 16
+"""If not, so many times as many are looked at next: each key may have an event in turn."""
 _SIGN = np.uint64(1 << 63)
 _MOST = np.uint64((1 << 64) - 1)
 
@@ -57,7 +59,12 @@ class Ranked:
 
 def is_ordered(events: Ranked) -> bool:
     """Whether each key's events are adjacent and in order."""
-    return _is_ordered(events.slice(_FEW)) and _is_ordered(events)
+    length = _FEW
+    while length < len(events):
+        if not _is_ordered(events.slice(length)):
+            return False
+        length *= _FURTHER
+    return _is_ordered(events)
 
 
 def order_of(events: Ranked) -> Rows:
