@@ -165,9 +165,11 @@ def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> 
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
+    from cepheid.errors import with_noun
 
     plain = asked.events.outputs is None and asked.rows_per == "match"
     output, what = asked.output, "matches" if plain else "rows"
+    number = with_noun(rows.num_rows, "match" if plain else "row", plural=what)
     if asked.as_json:
         result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": report.counts.matches}
         result |= {"counts": _counts_asked(report.counts, asked), "certain_by_end": report.certain_by_end}
@@ -176,10 +178,10 @@ def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> 
         print_json({**result, "seconds": round(seconds, 3)})
     elif output is not None:
         if sys.stderr.isatty():
-            sys.stderr.write(f"{rows.num_rows:,} {what} in {output} ({seconds:.1f} s)\n")
+            sys.stderr.write(f"{number} in {output} ({seconds:.1f} s)\n")
     elif sys.stdout.isatty():
         print_table(rows, Console())
-        sys.stderr.write(f"{rows.num_rows:,} {what} ({seconds:.1f} s)\n")
+        sys.stderr.write(f"{number} ({seconds:.1f} s)\n")
     else:
         write_json_lines(rows, sys.stdout)
 

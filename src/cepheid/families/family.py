@@ -254,8 +254,8 @@ class Family(Protocol):
         """The patterns that `near` runs for these changes. `complete`: the input is."""
         raise AssertionError(f"{self.noun} has no near misses")
 
-    def near(self, plans: Any, changes: Sequence[Any], until: int | None) -> NearMatcher:  # noqa: ARG002
-        """The matcher that finds near misses, for the plans of `near_patterns`."""
+    def near(self, compiled: Any, changes: Sequence[Any], until: int | None) -> NearMatcher:  # noqa: ARG002
+        """The matcher that finds near misses, for the compiled patterns of `near_patterns`."""
         raise AssertionError(f"{self.noun} has no near misses")
 
     def parts(self, compiled: Any) -> Sequence[Part]:

@@ -195,10 +195,10 @@ class Stages(Family):
 
         return near_patterns(pattern, changes, complete=complete)
 
-    def near(self, plans: Plans, changes: Sequence[Change], until: int | None) -> NearMatcher:
+    def near(self, compiled: CompiledPlans, changes: Sequence[Change], until: int | None) -> NearMatcher:
         from cepheid.matchers.stages.near import NearMatcher
 
-        return NearMatcher(plans, changes, until)
+        return NearMatcher(compiled, changes, until)
 
     def parts(self, compiled: CompiledPlans) -> Sequence[StagesPart]:
         from cepheid.matchers.stages.parts import parts_of_stages

@@ -101,6 +101,10 @@ class WorkingSet:
         ]
         return join(taken) if taken else self._parts[0].take(pa.array(positions))
 
+    def integers(self, name: str) -> Ints:
+        """The column `name`, of type int64 without NULLs, of all events."""
+        return np.concatenate([np.empty(0, np.int64), *(part.column(name).to_numpy() for part in self._parts)])
+
     def keep(self, positions: Int32s) -> None:
         """Retains only the events at `positions`, which ascend. From now on they have the positions from 0."""
         if self._parts:

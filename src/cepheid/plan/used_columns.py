@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from cepheid.lang.expression import Call, Expression, Name
-from cepheid.plan.plan_set import LiftedFor
+
+if TYPE_CHECKING:  # `import cepheid` comes here, and needs no compiler of conditions
+    from cepheid.plan.plan_set import LiftedFor
 
 
 def used_columns(plan: LiftedFor) -> list[str]:

@@ -75,7 +75,7 @@ def _found(events: pa.Table, request: Request, changes: Sequence[Any], failed: M
 def run_changes(events: pa.Table, request: Request, changes: Sequence[Any]) -> tuple[Prepared, NearMatcher]:
     """The finished matcher, and what it was made from; raises as `near_misses_in_process`, also if a change fails."""
     ready = _prepared(events, request, _patterns(request, changes))
-    matcher = request.family.near(ready.plans, changes, ready.until)
+    matcher = request.family.near(ready.compiled, changes, ready.until)
     for batch in ready.batches(ordered=True):
         matcher.process(batch)
     matcher.finish()

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.identity import as_integers
-from cepheid.kernel.arrays import Flags
+from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.kernel.scripts.reference import evaluate
 from cepheid.plan.conditions.script import (
     Aggregate,
@@ -44,7 +45,7 @@ class Column(NamedTuple):
     """Whether it is not NULL."""
     sure: Flags
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Column:
+    def take(self, rows: Ints | Int32s) -> Column:
         """The values of these rows."""
         return Column(self.value[rows], self.present[rows], self.sure[rows])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
-from cepheid.compile.stages.compiled_plans import compile_plans
+from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.lang.stages.pattern import Pattern
@@ -26,7 +26,6 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.near.changes import Change, loses_overlapping, may_lose_starts, without_error, without_skipping
 from cepheid.plan.stages.near.probes import Probes, probes_of
-from cepheid.plan.stages.plans import Plans
 
 MOST_OPEN = 10_000
 """The most partial matches of a key that may be open for a changed pattern. Those that start first are dropped."""
@@ -45,21 +44,23 @@ def near_patterns(pattern: Pattern, changes: Sequence[Change], *, complete: bool
 class NearMatcher:
     """Runs the patterns of `near_patterns`. Give it all events with their numbers, then call `finish`."""
 
-    def __init__(self, plans: Plans, changes: Sequence[Change], until: int | None) -> None:
-        limits = [Limits(), *[Limits(max_partial_matches=MOST_OPEN, on_limit="drop")] * (len(plans.each) - 1)]
-        each = [replace(plan, limits=limit) for plan, limit in zip(plans.each, limits, strict=True)]
-        patterns = compile_plans(Plans.of(each, named=plans.named))
+    def __init__(self, patterns: CompiledPlans, changes: Sequence[Change], until: int | None) -> None:
+        """The limits of the plans do not count."""
+        plans, count = patterns.plans, len(changes)
         self._pattern = patterns.each[0]
         self._plan = self._pattern.plan
         self._changes = changes
         self._is_complete = until is None
         self._shared = SharedEvents(plans)
         self._first = OrderedNearDetector(self._pattern)
+        self._first.kernel.limit(Limits())
         self._unchanged = NearRun(self._first, until)
-        count = len(changes)
-        whole = [NearRun(NearDetector(one), until) for one in patterns.each[1 : 1 + count]]
-        skipping = [NearRun(NearDetector(one, starts_only=True), until) for one in patterns.each[1 + count :]]
-        self._own, *own = map(OwnEvents, projections(plans, patterns.relevant_to)[: 1 + count])
+        detectors = [NearDetector(one, starts_only=n >= count) for n, one in enumerate(patterns.each[1:])]
+        for detector in detectors:
+            detector.kernel.limit(Limits(max_partial_matches=MOST_OPEN, on_limit="drop"))
+        runs = [NearRun(detector, until) for detector in detectors]
+        whole, skipping = runs[:count], runs[count:]
+        self._own, *own = _own_events(patterns, 1 + count)
         starts: Sequence[NearRun | None] = skipping or [None] * count
         self._attempts = [Attempt(*each) for each in zip(own, whole, starts, strict=True)]
 
@@ -107,7 +108,7 @@ class NearMatcher:
     @cached_property
     def _is_matched(self) -> Flags:
         """For each number of an event, whether a match of the unchanged pattern starts with it."""
-        flags = np.zeros(len(self._shared.places), np.bool_)
+        flags = np.zeros(self._shared.size, np.bool_)
         flags[self._unchanged.taken.starts] = True
         return flags
 
@@ -138,6 +139,17 @@ class NearMatcher:
     @cached_property
     def _order(self) -> EventOrder:
         return self._first.order
+
+
+def _own_events(patterns: CompiledPlans, count: int) -> list[OwnEvents]:
+    """The events of each of the first `count` patterns. Patterns with the same bits, values and relevance share one."""
+    shared = dict[object, OwnEvents]()
+    plans, relevant_to, each = patterns.plans, patterns.relevant_to, projections(patterns.plans, patterns.relevant_to)
+    keys = [
+        (place, relevant, bool(plan.functions))
+        for plan, place, relevant in zip(plans.each, plans.places, relevant_to, strict=True)
+    ]
+    return [shared.setdefault(key, OwnEvents(events)) for key, events in zip(keys[:count], each, strict=False)]
 
 
 def _of_other_starts(taken: Taken, is_matched: Flags) -> Taken:

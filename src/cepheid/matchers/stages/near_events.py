@@ -31,6 +31,8 @@ class SharedEvents:
         self._ordering = ordering_of(plans.schema)
         self._keys = 0
         self._numbers = [np.empty(0, np.int64)]
+        self.size = 0
+        """One more than the largest number of an event so far."""
 
     def process(self, batch: Batch) -> Iterator[Batch]:
         """The events whose order is certain now; raises as an Ordering."""
@@ -44,7 +46,7 @@ class SharedEvents:
     def places(self) -> Ints:
         """For each number of an event its place in the order, after all events; -1 for numbers without an event."""
         numbers = np.concatenate(self._numbers)
-        places = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+        places = np.full(self.size, -1, np.int64)
         places[numbers] = np.arange(len(numbers))
         return places
 
@@ -64,7 +66,8 @@ class SharedEvents:
             for name, column in zip(data.schema.names, data.columns, strict=True)
             if not name.startswith(_LIFTED)
         }
-        self._numbers.append(columns[NUMBER].to_numpy())
+        self._numbers.append(numbers := columns[NUMBER].to_numpy())
+        self.size = max(self.size, int(numbers.max(initial=-1)) + 1)
         keys = np.cumsum(part.key_start, dtype=np.int64) + self._keys
         self._keys = int(keys[-1])
         columns |= {SOURCE_NUMBER: columns[NUMBER], _KEY_NUMBER: pa.array(keys)}
@@ -73,14 +76,23 @@ class SharedEvents:
 
 
 class OwnEvents:
-    """The events of one pattern among those of SharedEvents."""
+    """The events of one pattern among those of SharedEvents. Patterns that differ in neither conditions nor relevance,
+    as one with a longer window, can share it.
+    """
 
     def __init__(self, of: PatternEvents) -> None:
         self._of = of
         self._last_key = 0
+        self._shared: Batch | None = None
+        self._found: Ordered | None = None
 
     def of(self, shared: Batch) -> Ordered:
-        """The pattern's events."""
+        """The pattern's events; those of the same batch are found once."""
+        if self._found is None or self._shared is not shared:
+            self._shared, self._found = shared, self._own(shared)
+        return self._found
+
+    def _own(self, shared: Batch) -> Ordered:
         own = self._of.of(shared)
         keys: Ints = own.column(_KEY_NUMBER).to_numpy()
         key_start = np.diff(keys, prepend=self._last_key) > 0

@@ -17,7 +17,7 @@ from cepheid.kernel.arrays import Visits
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED
 from cepheid.matchers.finite import OrderedMatcher
-from cepheid.matchers.stages.detector import Detector, places
+from cepheid.matchers.stages.detector import Detector
 from cepheid.matchers.stages.near_events import SOURCE_NUMBER, OwnEvents
 from cepheid.output.stages.near.found import EventOrder, Taken
 
@@ -40,8 +40,7 @@ class NearDetector(Detector):
         matched, _ = emitted.only(emitted.outcome == MATCHED)
         if self._starts_only:
             matched = _only_starts(matched)
-        used, position = places(matched.event, len(self.working_set))
-        numbers = self.working_set.take(used).column(SOURCE_NUMBER).to_numpy()[position]
+        numbers = self.working_set.integers(SOURCE_NUMBER)[matched.event]
         ends = pa.array(np.append(0, matched.end).astype(np.int32))
         lists = [pa.ListArray.from_arrays(ends, pa.array(values)) for values in (numbers, matched.stage)]
         return pa.RecordBatch.from_arrays(lists, schema=_MATCHES)

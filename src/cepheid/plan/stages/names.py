@@ -22,6 +22,14 @@ def always_one(pattern: Pattern) -> Iterator[bool]:
     return (not (skip or loops or leaf.contiguity.negated) for leaf, skip, loops in leaves)
 
 
+def reached_without_events(pattern: Pattern) -> Iterator[bool]:
+    """For each leaf, whether a partial match may come to it before it has taken an event."""
+    reached = True
+    for leaf, skip in zip(pattern.leaves, _skippable(pattern.stages), strict=True):
+        yield reached
+        reached = reached and (skip or leaf.contiguity.negated)
+
+
 def starts_with_first(pattern: Pattern) -> bool:
     """Whether the event that starts a match always belongs to the first stage."""
     return not next(_skippable(pattern.stages))

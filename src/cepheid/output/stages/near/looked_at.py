@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
 from cepheid.events.batch import Batch
+from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.columns import Column, column_of
 from cepheid.output.stages.conditions import probed_events
@@ -25,7 +26,8 @@ class LookedAt:
     def __init__(self, numbers: Ints, probes: Probes, batch: Batch) -> None:
         """`numbers` ascend; `batch` has the events with these numbers, lifted for the probes."""
         self.probes = probes
-        self._numbers = numbers
+        self._row_of = np.zeros(int(numbers.max(initial=-1)) + 1, np.int32)
+        self._row_of[numbers] = np.arange(len(numbers))
         self._batch = batch
         self._events: dict[int, Event] = {}
         self._columns: dict[int, Column | None] = {}
@@ -58,14 +60,15 @@ class LookedAt:
             encoded = values[column].take(pa.array(rows)).dictionary_encode()
             codes = encoded.indices.fill_null(-1).to_numpy() + 1
             group = np.unique(group * (len(encoded.dictionary) + 1) + codes, return_inverse=True)[1]
-        first = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+        first = np.zeros(int(group.max(initial=-1)) + 1, np.int32)
         first[group[::-1]] = rows[::-1]  # the last value that is given to a group stays
         return group, [*self._made(first)]
 
-    def _rows(self, numbers: Ints) -> Ints:
-        return np.searchsorted(self._numbers, numbers)
+    def _rows(self, numbers: Ints) -> Int32s:
+        rows: Int32s = self._row_of[numbers]
+        return rows
 
-    def _made(self, rows: Ints) -> Iterable[Event]:
+    def _made(self, rows: Int32s) -> Iterable[Event]:
         return probed_events(self.probes, self._batch.take(pa.array(rows)))
 
 

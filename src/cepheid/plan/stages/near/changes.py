@@ -18,7 +18,7 @@ from cepheid.lang.stages.conditions import Condition
 from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.stages.build import check_pattern
-from cepheid.plan.stages.names import always_one
+from cepheid.plan.stages.names import always_one, reached_without_events
 from cepheid.plan.stages.near.conjuncts import conjuncts_of, without
 from cepheid.plan.stages.parameters import with_values
 
@@ -135,10 +135,12 @@ def without_error(pattern: Pattern) -> Pattern:
 
 
 def _of_stages(pattern: Pattern) -> Iterator[Change]:
-    only_first = next(always_one(pattern))
+    only_first, at_start = next(always_one(pattern)), [*reached_without_events(pattern)]
     for one in _in_sequence(pattern.stages, 0, pattern.window):
         if one.kind is Kind.CONDITION and one.first == 0 and only_first:
             continue  # without the condition, other events would be starts
+        if one.kind is Kind.NOT and at_start[one.first]:
+            continue  # without the NOT, too
         changed, stages = replace(pattern, stages=one.becomes), range(one.first, one.first + len(one.changed.leaves))
         yield Change(one.kind, one.text, changed, stages, one.in_loop, one.conjunct, one.length)
 
