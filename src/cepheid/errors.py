@@ -152,6 +152,11 @@ _MOST_SHOWN = 100
 """Names in a hint: a host may have thousands of patterns."""
 
 
+def with_noun(count: int, noun: str, *, plural: str | None = None) -> str:
+    """The count and its noun: "1 row", "1,200 rows"."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
 def did_you_mean(name: str, known: Sequence[str], *, if_none: str = "Nothing is known here.") -> str:
     """The hint for an unknown name: the most similar known names, or else all known names, or `if_none`."""
     if close := closest(name, known):

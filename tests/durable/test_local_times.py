@@ -22,7 +22,7 @@ def test_hours_that_clocks_show_twice(url: str) -> None:
             for minute in (10, 30):
                 at = [f"2026-10-25T01:{minute}", f"2026-10-25T01:{minute + 10}"]
                 host.feed(pa.table({"at": pa.array(at).cast("timestamp[us]"), "x": [1, 1]}, schema), input=name)
-            message = f"^input '{name}': in 1 rows detected_at is in an hour that clocks in Europe/Berlin show twice"
+            message = f"^input '{name}': in 1 row detected_at is in an hour that clocks in Europe/Berlin show twice"
             with pytest.warns(CepheidWarning, match=message):
                 host.advance_time("2026-10-25T00:15:00Z", input=name)
             host.advance_time("2026-10-25T03:00:00Z", input=name)  # where a warning would be an error

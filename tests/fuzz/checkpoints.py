@@ -9,13 +9,14 @@ from functools import cache
 from random import Random
 
 import pyarrow as pa
-from tests.fuzz.mutations import mutated_bytes, mutated_json, mutated_snapshot
+from tests.fuzz.mutations import mutated_batch, mutated_bytes, mutated_json, mutated_snapshot
 from tests.intervals.events import NAMES, Row, interval_pattern, table
 from tests.live.events import PAIR, events
 from tests.live.events import SCHEMA as PAIR_SCHEMA
 from tests.stream.test_open_shards import open_stream
 from tests.stream.test_shard import MemoryStore, Stream
 
+from cepheid.hosts.shards.arrow_stream import events_of, to_stream
 from cepheid.hosts.shards.log import MatcherCache
 from cepheid.hosts.shards.store import Entry
 from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes, packed_asked
@@ -117,7 +118,9 @@ def _changed_log(source: Random, entries: list[Entry]) -> list[Entry]:
         case 2:
             changed = [Entry.of(entry.reached._replace(time=source.choice(_NUMBERS)), entry.events)]
         case _:
-            changed = [Entry.of(entry.reached, mutated_bytes(source, entry.events))]
+            rows = events_of([entry.events])  # other bytes under a new digest would be read without a check
+            assert rows is not None
+            changed = [Entry.of(entry.reached, to_stream(mutated_batch(source, rows.data)))]
     return [*entries[:at], *changed, *entries[at + 1 :]]
 
 

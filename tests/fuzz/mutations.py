@@ -63,7 +63,7 @@ def mutated_snapshot(source: Random, snapshot: Snapshot) -> Snapshot:
     if source.randrange(12) == 0:
         del parts[name]
     else:
-        parts[name] = (_mutated_array if kind == "arrays" else _mutated_batch)(source, parts[name])
+        parts[name] = (_mutated_array if kind == "arrays" else mutated_batch)(source, parts[name])
     return snapshot._replace(**{kind: parts})
 
 
@@ -108,7 +108,8 @@ def _with_other_element(source: Random, array: npt.NDArray[Any]) -> npt.NDArray[
     return changed
 
 
-def _mutated_batch(source: Random, batch: pa.RecordBatch) -> pa.RecordBatch:
+def mutated_batch(source: Random, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with a column or some rows changed or left out."""
     names = batch.schema.names
     match source.randrange(4):
         case 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.fuzz.campaign import ACCEPTED, CAMPAIGNS, REFUSED, run
 
-CASES = {"documents": 150, "texts": 400, "conditions": 60, "snapshots": 60, "stores": 12, "checkpoints": 100}
+CASES = {"documents": 150, "texts": 400, "conditions": 60, "snapshots": 60, "stores": 12, "checkpoints": 60}
 
 
 @pytest.mark.parametrize("name", [*CAMPAIGNS])

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 from warnings import catch_warnings
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import example, given
@@ -439,3 +440,14 @@ def test_an_id_can_be_used_again_whether_or_not_there_was_a_snapshot(consistency
         ("insertion", "x", "y"),
         ("insertion", "z", "y"),
     ]
+
+
+def test_closing_rows_of_pandas_without_starts() -> None:
+    """A column of NaT alone has no zone in pandas; it fits the column of starts."""
+    live = by_id("EVENT PAL(A a) WITHIN 1 minute OF STARTS CONSISTENCY conservative")
+    live.process(table([("A", 0, None, "a")]))
+    closing = table([(None, None, 5, "a")]).to_pandas().assign(begins=pd.NaT)
+    assert closing["begins"].dtype.kind == "M"
+    assert closing["begins"].dt.tz is None
+    live.process(closing)
+    assert told(live.finish()) == [("insertion", "a")]

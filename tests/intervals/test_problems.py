@@ -164,6 +164,11 @@ def test_negations_that_say_nothing() -> None:
     for part in (None, 5, ["a", None]):
         with pytest.raises(PatternError, match=r"between names the variables of two parts, .*; \(\) is a part without"):
             IntervalPattern.pal(a="A").without("d", "D", between=("a", part))  # type: ignore[arg-type]
+    for between in ("ab", ("a",), 5, ("a", "b", "c")):
+        with pytest.raises(PatternError, match="between names the variables of two parts"):
+            IntervalPattern.pal(a="A").without("d", "D", between=between)  # type: ignore[arg-type]
+    with pytest.raises(PatternError, match="a: the type of its events is expected as text, got int: 3"):
+        IntervalPattern.pal(a=3)  # type: ignore[arg-type]
     for of in (3, None, "ends"):
         with pytest.raises(PatternError, match=f"within bounds .*, got of={of!r}"):
             IntervalPattern.pal(a="A").within("1 h", of=of)  # type: ignore[arg-type]

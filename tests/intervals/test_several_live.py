@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.intervals.events import EVENTS, NAMES, PAPER, Row, interval_pattern, table
+from tests.intervals.events import EVENTS, NAMES, PAPER, Row, interval_pattern, matcher, table
 
 from cepheid.errors import CepheidWarning, PatternError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher
@@ -97,6 +97,15 @@ def test_snapshots_are_of_the_same_patterns() -> None:
     for other in (several(["chain", "pair"]), several(["pair", "chain", "short"]), several(["chain"])):
         with pytest.raises(SnapshotError, match="the snapshot was made for another matcher"):
             other.restore(live.snapshot())
+    one = matcher()
+    with pytest.raises(
+        SnapshotError, match=r"was made for several patterns \('chain', .*, and this matcher is for the"
+    ):
+        one.restore(live.snapshot())
+    with pytest.raises(
+        SnapshotError, match=r"for the pattern 'pattern' alone, and this matcher is for several patterns"
+    ):
+        live.restore(one.snapshot())
     with pytest.raises(SnapshotError, match="lateness was"):
         several(lateness="9 seconds").restore(live.snapshot())
 

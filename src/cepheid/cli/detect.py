@@ -117,7 +117,7 @@ def _run(asked: _Detection) -> None:
         if asked.output is not None:
             with doing(f"Writing {asked.output}", errors):
                 write_matches(matches, asked.output)
-        _say_counted(report, opened.pattern)
+        _say_counted(report, opened.pattern, by_id=asked.event_id is not None)
         if asked.as_json:  # one document in any case: of the matches, or of the failure
             draw_matches(asked.drawing, asked.events, events, matches)
         _show(matches, report, asked, perf_counter() - start)
@@ -143,15 +143,16 @@ def _matches(pattern: AnyPattern, asked: _Detection, events: Any, errors: Consol
         return matches, report
 
 
-def _say_counted(report: Report, pattern: AnyPattern) -> None:
+def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
     """Reports dropped events and matches, also in a pipe, as rows may be missing because of them; and matches that an
-    event which has not come yet may forbid.
+    event which has not come yet may forbid. `by_id`: what was dropped may be rows, of which an event has two.
     """
     from cepheid.families import known_family_of
 
     counts = report.counts
     if counts.unusable:
-        sys.stderr.write(f"dropped: {counts.unusable}, of {counts.events:,}\n")
+        of = f"; {counts.events:,} events are whole" if by_id else f", of {counts.events:,}"
+        sys.stderr.write(f"dropped: {counts.unusable}{of}\n")
     if counts.over_limits:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
     sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)
@@ -164,9 +165,11 @@ def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> 
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
+    from cepheid.errors import with_noun
 
     plain = asked.events.outputs is None and asked.rows_per == "match"
     output, what = asked.output, "matches" if plain else "rows"
+    number = with_noun(rows.num_rows, "match" if plain else "row", plural=what)
     if asked.as_json:
         result: dict[str, Any] = {"ok": True, "exit_code": 0, "match_count": report.counts.matches}
         result |= {"counts": _counts_asked(report.counts, asked), "certain_by_end": report.certain_by_end}
@@ -175,10 +178,10 @@ def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> 
         print_json({**result, "seconds": round(seconds, 3)})
     elif output is not None:
         if sys.stderr.isatty():
-            sys.stderr.write(f"{rows.num_rows:,} {what} in {output} ({seconds:.1f} s)\n")
+            sys.stderr.write(f"{number} in {output} ({seconds:.1f} s)\n")
     elif sys.stdout.isatty():
         print_table(rows, Console())
-        sys.stderr.write(f"{rows.num_rows:,} {what} ({seconds:.1f} s)\n")
+        sys.stderr.write(f"{number} ({seconds:.1f} s)\n")
     else:
         write_json_lines(rows, sys.stdout)
 

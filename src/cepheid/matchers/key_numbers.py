@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from cepheid.errors import SnapshotError
 from cepheid.events.batch import Batch
 from cepheid.events.identity import canonical_bytes
 from cepheid.kernel.arrays import Int32s
@@ -40,11 +41,18 @@ class KeyNumbers:
         return numbers[places]
 
     def known(self, key: Sequence[pa.Array], length: int) -> Int32s:
-        """The number of each row's key. Every key must have a number; `key` has the key columns of `length` rows."""
+        """The number of each row's key; `key` has the key columns of `length` rows.
+
+        Raises:
+            SnapshotError: a key has no number, as a snapshot was restored whose keys are not those of its events.
+        """
         if not key:
             return np.full(length, self.number_of.get(b"", 0), np.int32)
         names = canonical_bytes(key, length).dictionary_encode()
-        numbers: Int32s = np.array([self.number_of[name] for name in names.dictionary.to_pylist()], np.int32)
+        each = [self.number_of.get(name) for name in names.dictionary.to_pylist()]
+        if None in each:
+            raise SnapshotError("the restored snapshot's keys are not those of its events")
+        numbers: Int32s = np.array(each, np.int32)
         places: Int32s = names.indices.to_numpy()
         return numbers[places]
 

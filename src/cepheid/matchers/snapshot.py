@@ -141,7 +141,7 @@ def ids_of(header: Mapping[str, Any]) -> Ids:
 def together(each: Mapping[str, bytes]) -> bytes:
     """One snapshot with the snapshots of several matchers, by their patterns' names."""
     arrays = {str(number): np.frombuffer(one, np.uint8) for number, one in enumerate(each.values())}
-    return to_bytes(Snapshot({"made_for": {"patterns": [*each]}}, arrays, {}))
+    return to_bytes(Snapshot({"made_for": {_SEVERAL: [*each]}}, arrays, {}))
 
 
 def apart(data: bytes, names: Sequence[str]) -> list[bytes]:
@@ -150,7 +150,7 @@ def apart(data: bytes, names: Sequence[str]) -> list[bytes]:
     Raises:
         SnapshotError: as `opened`.
     """
-    snapshot = opened(data, {"patterns": [*names]})
+    snapshot = opened(data, {_SEVERAL: [*names]})
     with fitting():
         return [snapshot.arrays[str(number)].tobytes() for number in range(len(names))]
 
@@ -216,6 +216,8 @@ def stored_numbers(values: Mapping[str, object]) -> dict[str, int]:
     return {name: stored_number(value) for name, value in values.items()}
 
 
+_SEVERAL = "patterns"
+"""The only entry of what several matchers were made for: their patterns' names."""
 _DIGESTS = ("fingerprint", "layout")
 _IN_WORDS = ("pattern", "measures")
 _FORM = "partial_matches"
@@ -233,6 +235,8 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
     """
     if not isinstance(before, dict):
         return [f"it was made for {json.dumps(before)}"]
+    if (set(before) == {_SEVERAL}) != (set(now) == {_SEVERAL}):
+        return [f"it was made for {_patterns_of(before)}, and this matcher is for {_patterns_of(now)}"]
     decisive = [name for name in dict.fromkeys([*before, *now]) if name not in _IN_WORDS]
     if all(_is_same(before.get(name), now.get(name)) for name in decisive):
         return []
@@ -241,6 +245,14 @@ def differences(before: Any, now: Mapping[str, Any]) -> list[str]:
     return [
         text for text in changed if not text.startswith(_FORM)
     ] or changed  # the form follows from the other changes
+
+
+def _patterns_of(made_for: Mapping[str, Any]) -> str:
+    """The patterns of a matcher in words; one that has several is made for their names alone."""
+    if set(made_for) == {_SEVERAL} and isinstance(names := made_for[_SEVERAL], list):
+        return f"several patterns ({', '.join(map(repr, names))})"
+    name = made_for.get("name", made_for.get("pattern.name"))
+    return "one pattern" if name is None else f"the pattern {name!r} alone"
 
 
 def _is_same(before: Any, now: Any) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from cepheid.errors import ConditionError, SchemaError, in_pattern, warn
+from cepheid.errors import ConditionError, SchemaError, in_pattern, warn, with_noun
 from cepheid.events.batch import Batch
 from cepheid.events.time import microseconds
 from cepheid.families.family import Family
@@ -366,7 +366,7 @@ def finished_rows(plan: PatternPlan, rows: pa.Table, engine: DuckDbEngine) -> pa
 def warn_of_repeated_hours(rows: pa.Table, zone: str, *, where: str = "") -> None:
     """Warns of local times that may mean either of two instants. `where` begins the message."""
     if count := repeated_hours(rows, zone):
-        what = f"{where}in {count} rows detected_at is in an hour that clocks in {zone} show twice"
+        what = f"{where}in {with_noun(count, 'row')} detected_at is in an hour that clocks in {zone} show twice"
         warn(f"{what}. Give events with instants (a zone), which are unambiguous")
 
 

@@ -180,8 +180,10 @@ class TableMatcher(FailureGuard):
         """
         chosen = self.number_of(pattern)
         with self._changing():
-            made = self.matchers[chosen].switch(consistency)
-            return self._from_each(lambda number: made if number == chosen else self._no_rows(number))
+            with in_pattern(self._names[chosen], named=self.plans.named):
+                made = self.matchers[chosen].switch(consistency)
+            rows = self._from_each(lambda number: made if number == chosen else self._no_rows(number))
+        return self._warned(rows)
 
     def number_of(self, pattern: str | None) -> int:
         """The number of the pattern with this name; None: of the only pattern."""

@@ -301,12 +301,20 @@ def fitted(events: pa.Table, columns: pa.Schema, whose: str = "the matcher") -> 
         elif _is_instant(found.type) and _is_instant(field.type):  # an instant is the same in any zone
             type_ = pa.timestamp(events.schema.field(i).type.unit, field.type.tz)
             events = events.set_column(i, field.with_type(type_), events.column(i).cast(type_))
+        elif _is_without_times(events.column(i), field.type):
+            events = events.set_column(i, field, pa.nulls(len(events), field.type))
         elif found.type != field.type:
             fault = f"column {field.name!r} is of type {found.type}; {whose} was made for {field.type}"
             faults.append(fault + (_FLOATS_ADVICE if _has_lost_integers(events.column(i), field.type) else ""))
     if faults:
         raise SchemaError("\n".join(faults))
     return events
+
+
+def _is_without_times(column: pa.ChunkedArray, type_: pa.DataType) -> bool:
+    """Whether it is a column of times without any: pandas gives one of NaT a type without a zone."""
+    are_times = pa.types.is_timestamp(column.type) and pa.types.is_timestamp(type_)
+    return bool(are_times and 0 < column.null_count == len(column))
 
 
 _FLOATS_ADVICE = (

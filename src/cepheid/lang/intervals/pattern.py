@@ -138,7 +138,7 @@ class IntervalPattern(Query, Drawn):
             message = "say where the negated event may not lie"
             raise PatternError(f"{message}: between=(left variables, right variables), or ordered='end(a) <= start(d)'")
         found = scope_named(scope) if isinstance(scope, str) else scope
-        left, right = (_names(part) for part in between or ((), ()))
+        left, right = map(_names, _parts(between))
         if between is not None and found is None:
             found = default_scope(self.mode, left, right)
         comparisons = read(ordered, order) if ordered else ()
@@ -194,8 +194,22 @@ def interval_pattern(
     return IntervalPattern.of(text, knowledge=knowledge, mapping=mapping)
 
 
-def _declared(mode: Mode, types: dict[str, str]) -> IntervalPattern:
-    return IntervalPattern(mode, tuple(Positive(variable, type_) for variable, type_ in types.items()))
+def _declared(mode: Mode, types: Mapping[str, object]) -> IntervalPattern:
+    for variable, type_ in types.items():
+        if not isinstance(type_, str):
+            raise PatternError(f"{variable}: the type of its events is expected as text, got {shown(type_)}")
+    return IntervalPattern(mode, tuple(Positive(variable, str(type_)) for variable, type_ in types.items()))
+
+
+def _parts(between: object) -> tuple[object, object]:
+    """The two parts; none are given if the order alone says where the event must not lie."""
+    if between is None:
+        return (), ()
+    if isinstance(between, str) or not isinstance(between, Sequence) or len(between) != 2:
+        what = "between names the variables of two parts, as in between=('a', ['b', 'c']); () is a part without events"
+        raise PatternError(f"{what}, got {shown(between)}")
+    left, right = between
+    return left, right
 
 
 def _names(part: object) -> tuple[str, ...]:

@@ -189,7 +189,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         self._add(
             Batch(
                 batch.data.set_column(
-                    place, batch.data.schema.field(place), pa.array(mask).cast(batch.column(MASK).type)
+                    place, batch.data.schema.field(place), pa.array(mask).cast(batch.column(MASK).type, safe=False)
                 )
             )
         )

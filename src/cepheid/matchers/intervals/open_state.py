@@ -72,12 +72,13 @@ def restore_reader(
         {row["id"]: ClosedEvent(row["start"], row["end"]) for row in closed},
         {row["id"] for row in keyless},
     )
-    if (opening := batches.get("opening_rows")) is None:
-        return
-    names: list[bytes] = canonical_bytes([opening.column(event_id)], len(opening)).to_pylist()
+    opening, names = batches.get("opening_rows"), list[bytes]()
+    if opening is not None:
+        names = canonical_bytes([opening.column(event_id)], len(opening)).to_pylist()
     if sorted(names) != sorted(reader.changeable):
         raise SnapshotError("the snapshot's opening rows are not those of its open events")
-    rows.restore(pa.Table.from_batches([opening]), names)
+    if opening is not None:
+        rows.restore(pa.Table.from_batches([opening]), names)
 
 
 def unusable_text(unusable: UnusableRow, first: OpenRows, rows: pa.Table | None, columns: Mapping[str, str]) -> str:
