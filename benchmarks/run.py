@@ -25,6 +25,7 @@ BENCHMARKS = (
     "spark_stream.py",
     "stream_state.py",
     "stream_latency.py",
+    "where_time_goes.py",
     "start_up.py",
     "durable.py",
 )
