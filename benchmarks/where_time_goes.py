@@ -27,7 +27,15 @@ PATTERNS = ("P1", "P4", "P8")
 SECONDS = 12
 PARTS = {
     "lift": ("cepheid/hosts/duckdb/",),
-    "order": ("hosts/in_process/sort.py", "kernel/order.py", "events/order.py", "take (cepheid/hosts/in_process/"),
+    "order": (
+        "hosts/in_process/sort.py",
+        "hosts/spark/batch/blocks/order.py",
+        "kernel/order.py",
+        "kernel/order_of_columns.py",
+        "events/order.py",
+        "take (cepheid/hosts/in_process/",
+    ),
+    "blocks": ("hosts/spark/batch/blocks/",),
     "ids": ("output/ids.py", "events/identity.py", "kernel/siphash.py", "kernel/hexadecimal.py"),
     "rows": ("cepheid/output/",),
     "match": ("cepheid/kernel/", "cepheid/matchers/", "cepheid/hosts/spark/stream/", "cepheid/hosts/shards/"),
@@ -36,7 +44,7 @@ PARTS = {
 """Part → what a frame of its functions contains. The first that fits counts."""
 REST, JAVA = "rest", "Java"
 COLUMNS = (*PARTS, REST, JAVA)
-_COLORS = ("#4e79a7", "#a0cbe8", "#f28e2b", "#ffbe7d", "#59a14f", "#b6992d", "#bab0ac", "#d37295")
+_COLORS = ("#4e79a7", "#a0cbe8", "#f28e2b", "#ffbe7d", "#59a14f", "#b6992d", "#bab0ac", "#d37295", "#86bcb6")
 
 
 class Spent(NamedTuple):

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from cepheid.errors import EventError
 from cepheid.events.batch import DEFERRED
+from cepheid.hosts.spark.batch.blocks import order as blocks_order
 from cepheid.hosts.spark.batch.blocks.form import PARTS_OF_BLOCKS, TARGET, in_parts, whole_blocks
 from cepheid.hosts.spark.batch.blocks.order import ordered_batches
 from cepheid.hosts.spark.batch.blocks.pack import Packing, pack
+from cepheid.kernel.order_of_columns import order_of_columns
 
 LAYOUT = (("_key0", "c0"), ("_time", "c1"), ("_sequence0", "c2"), ("_event.text", "c3"))
 ORDER = [("c0", "ascending"), ("c1", "ascending"), ("c2", "ascending")]
@@ -64,6 +66,21 @@ def test_merged_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ordered(blocks, most=blocks[0].nbytes + 1) == expected(blocks)
 
 
+def test_many_runs_are_merged_in_few_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many runs there are, an event is sorted a few times, not once for each run."""
+    sizes = list[int]()
+
+    def counted(columns: list[pa.Array], length: int) -> Any:
+        sizes.append(length)
+        return order_of_columns(columns, length)
+
+    monkeypatch.setattr(blocks_order, "_PIECE", 500)
+    monkeypatch.setattr(blocks_order, "order_of_columns", counted)
+    blocks = [events(200, seed=seed) for seed in range(40)]
+    assert ordered(blocks, most=1) == expected(blocks)
+    assert sum(sizes) < 10 * 40 * 200
+
+
 def test_what_only_rows_need_is_not_moved() -> None:
     """Batches sorted in memory have the rows of the chosen columns, not the columns."""
     (batch,) = ordered_batches([events(50)], LAYOUT)
@@ -89,7 +106,7 @@ def test_parts_in_any_order(count: int, targets: int, part: int, random: Any) ->
 
 def test_wide_events_are_packed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch with too many bytes is packed piece by piece."""
-    monkeypatch.setattr("cepheid.hosts.spark.batch.blocks.pack._BYTES", 1000)
+    monkeypatch.setattr("cepheid.hosts.spark.batch.blocks.pack._GATHERED_BYTES", 1000)
     target = pa.array(np.zeros(300, np.int32))
     packed = [*pack(iter([events(300).append_column(TARGET, target)]), tuple(Packing((7,), 1 << 20)))]
     assert len(packed) > 5
@@ -99,7 +116,7 @@ def test_wide_events_are_packed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_lost_part_is_an_error() -> None:
     """A block without one of its parts is not silently left out."""
     parts = in_parts([(0, events(100))], 0, 500)
-    with pytest.raises(EventError, match="1 blocks of events came without all their parts"):
+    with pytest.raises(EventError, match="1 block of events came without all its parts"):
         [*whole_blocks([parts.slice(1)])]
 
 

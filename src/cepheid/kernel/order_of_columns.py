@@ -51,7 +51,7 @@ def _words(leaf: pa.Array) -> Codes | None:
 def _places(leaf: pa.Array) -> Codes:
     """For each value its place among the distinct ones, in their order."""
     encoded = leaf.dictionary_encode()
-    places = np.empty(max(1, len(encoded.dictionary)), np.uint64)
+    places = np.zeros(max(1, len(encoded.dictionary)), np.uint64)
     places[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(encoded.dictionary))
     found: Codes = places[filled(encoded.indices, 0).to_numpy()]
     return found

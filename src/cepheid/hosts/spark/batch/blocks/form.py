@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from cepheid.errors import EventError
+from cepheid.errors import EventError, with_noun
 from cepheid.requests.request import ERROR
 
 TARGET = "target"
@@ -29,8 +29,8 @@ PARTS_OF_BLOCKS = pa.schema(
         pa.field(BYTES, pa.binary()),
     ]
 )
-"""Rows with parts: an error in place of one, what Spark's shuffle goes by, the number of the block, of the part in the
-block and of all its parts, and the bytes.
+"""Rows with parts: an error in place of one, the value by which Spark partitions, the number of the block, of the part
+in the block and of all its parts, and the bytes.
 """
 
 _WRITES = pa.ipc.IpcWriteOptions(use_threads=False)
@@ -45,8 +45,8 @@ def in_parts(blocks: Sequence[tuple[int, pa.RecordBatch]], first: int, size: int
     block = np.repeat(np.arange(len(blocks)), counts)
     part = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
     ends = np.minimum((part + 1) * size, sizes[block]) + (np.cumsum(sizes) - sizes)[block]
-    offsets = np.concatenate([[0], ends]).astype(np.int32)
-    data = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(streams))]
+    offsets = pa.array(np.concatenate([[0], ends]), pa.int32())  # raises if 32 bits are too few
+    data = [None, offsets.buffers()[1], pa.py_buffer(b"".join(streams))]
     columns = [
         pa.nulls(len(block), pa.string()),
         pa.array(np.array([target for target, _ in blocks], np.int32)[block]),
@@ -76,7 +76,9 @@ def whole_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 stream = known[0] if parts == 1 else b"".join(known[number] for number in range(parts))
                 yield from pa.ipc.open_stream(stream, options=_READS)
     if waiting:
-        raise EventError(f"{len(waiting)} blocks of events came without all their parts: run the query again")
+        blocks = with_noun(len(waiting), "block")
+        its = "its" if len(waiting) == 1 else "their"
+        raise EventError(f"{blocks} of events came without all {its} parts: run the query again")
 
 
 def _stream(events: pa.RecordBatch) -> pa.Buffer:

@@ -1,7 +1,8 @@
 """Brings the events of a partition into the order of key, time and sequence, in a Spark worker.
 
 If they are few enough, they are sorted in memory, and what only rows of matches need is not moved. Otherwise as many as
-fit are sorted and written to a file, and the files are merged: the worker's memory does not grow with the partition.
+fit are sorted and written to a file, a run, and the runs are merged: the worker's memory does not grow with the
+partition, unless it has hundreds of runs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from cepheid.kernel.order_of_columns import order_of_columns
 IN_MEMORY = 1 << 27
 """The most bytes of events that are sorted in memory. Sorting takes about three times as many."""
 _PIECE = 1 << 20
-"""How many bytes of each file are merged at once, about."""
+"""About how many bytes of each run are merged at once; fewer if there are so many runs that they need much memory."""
 
 _Left: TypeAlias = tuple[pa.RecordBatch, Iterator[pa.RecordBatch]]
 """What is left of a piece of a run, and the run's further pieces."""
@@ -116,19 +117,24 @@ def _merged(runs: list[Iterator[pa.RecordBatch]], layout: Layout) -> Iterator[pa
 
 
 def _next_pieces(left: list[_Left], given: list[int]) -> Iterator[_Left]:
-    """What is left of each run's piece after so many of its events, or the run's next piece, unless the run ends."""
+    """What is left of each run's piece after so many of its events, unless the run ends. A rest that is shorter than
+    what was given gets the run's next piece: otherwise a turn could use up one piece and sort one of every run.
+    """
     for (piece, run), count in zip(left, given, strict=True):
-        rest = piece.slice(count) if count < piece.num_rows else next(run, None)
-        if rest is not None:
-            yield rest, run
+        rest = piece.slice(count)
+        further = next(run, None) if len(rest) <= count else None
+        pieces = [one for one in (rest, further) if one is not None and len(one)]
+        if pieces:
+            yield (pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)), run
 
 
 def _written(pieces: Iterator[pa.RecordBatch], files: ExitStack) -> Iterator[pa.RecordBatch]:
     """Writes the pieces, of which there is at least one, and returns them as they are in the mapped file. `files`
     removes it.
     """
-    folders = os.environ.get("SPARK_LOCAL_DIRS")
-    folder = files.enter_context(TemporaryDirectory(prefix="cepheid-", dir=folders.split(",")[0] if folders else None))
+    folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    chosen = folders[os.getpid() % len(folders)] or None  # workers of one machine share the disks
+    folder = files.enter_context(TemporaryDirectory(prefix="cepheid-", dir=chosen))
     path = str(Path(folder) / "events.arrow")
     first = next(pieces)
     with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, first.schema) as stream:

@@ -13,8 +13,8 @@ from cepheid.hosts.spark.batch.blocks.form import TARGET, in_parts
 from cepheid.hosts.spark.coalesce import ROWS, coalesced
 
 _ROWS_A_BLOCK = 1 << 12
-"""With many targets, so many events are gathered for each of them: a block has a schema and costs some calls."""
-_BYTES = 1 << 26
+"""With many targets, at least so many events for each are gathered: a block has a schema and costs some calls."""
+_GATHERED_BYTES = 1 << 26
 """The most bytes of events that are gathered, about."""
 _BLOCKS_A_TASK = 1 << 32
 
@@ -38,7 +38,7 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
     context = TaskContext.get()
     first = _BLOCKS_A_TASK * (context.partitionId() if context is not None else 0)
     rows = max(ROWS, _ROWS_A_BLOCK * len(packing.labels))
-    for events in coalesced(batches, rows, _BYTES):
+    for events in coalesced(batches, rows, _GATHERED_BYTES):
         for piece in _pieces(events):
             blocks = [*_blocks(piece, packing.labels)]
             yield in_parts(blocks, first, packing.part)
@@ -46,9 +46,13 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
 
 
 def _pieces(events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The events, in pieces if they are so wide that Spark has handed over too many bytes at once."""
-    count = max(1, events.num_rows * _BYTES // max(1, events.nbytes))
-    return (events.slice(start, count) for start in range(0, events.num_rows, count))
+    """The events, halved until each piece has few enough bytes: Spark may have handed over too many at once."""
+    half = events.num_rows // 2
+    if events.nbytes <= _GATHERED_BYTES or not half:
+        yield events
+    else:
+        yield from _pieces(events.slice(0, half))
+        yield from _pieces(events.slice(half))
 
 
 def _blocks(events: pa.RecordBatch, labels: tuple[int, ...]) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -22,7 +22,7 @@ from cepheid.hosts.spark.stream.placement import Placement
 WORK = "cepheid.hosts.spark.batch.blocks.find.find_in_blocks"
 _PACK = "cepheid.hosts.spark.batch.blocks.pack.pack"
 
-_BYTES = 1 << 26
+_ARROW_BYTES = 1 << 26
 """The bytes that Spark hands to Python at once, about, with as many rows as its setting says."""
 _TARGETS = 200
 """The number of target partitions where a platform chooses that of partitions itself (`auto`): Spark's default."""
@@ -35,7 +35,7 @@ def in_blocks(shipped: DataFrame, key: Sequence[Column]) -> DataFrame:
     partitions = str(conf.get("spark.sql.shuffle.partitions"))
     targets = int(partitions) if partitions.isdigit() else _TARGETS
     rows = int(str(conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
-    part = min(_MOST_PART, max(_LEAST_PART, _BYTES // rows)) if rows > 0 else _MOST_PART
+    part = min(_MOST_PART, max(_LEAST_PART, _ARROW_BYTES // rows)) if rows > 0 else _MOST_PART
     packing = Packing(tuple(Placement(targets).numbers(0).tolist()), part)
     with_target = shipped.select("*", F.pmod(F.hash(*key), F.lit(targets)).alias(TARGET))
     type_ = from_arrow_schema(PARTS_OF_BLOCKS, prefer_timestamp_ntz=True)
