@@ -66,3 +66,17 @@ def test_files_of_a_stream(streams: SparkSession, tmp_path: Path) -> None:
     rows = detect(sources[0].union(sources[1]), Pattern.begin("a"), key="k", time="at", lateness="0 seconds", shards=1)
     query = finished(rows.writeStream.format("noop"), tmp_path / "checkpoint")
     assert sum(one.malformed for report in query.recentProgress if (one := progress_of(json.loads(report.json)))) == 3
+
+
+def test_failures_within_a_sink(streams: SparkSession, tmp_path: Path) -> None:
+    """What the events cause is told as it is, where the function of `foreachBatch` computes the rows."""
+    from cepheid.hosts.spark.failures import event_failures
+
+    (tmp_path / "events").mkdir()
+    (tmp_path / "events" / "a.jsonl").write_text('{"at": "2026-03-02T08:00:00Z"}')
+    events = streams.readStream.schema(COLUMNS).json(str(tmp_path / "events"))
+    rows = detect(events, Pattern.begin("a").next("b"), key="k", time="at", lateness="1 second")
+    with pytest.raises(EventError) as caught, event_failures():
+        finished(rows.writeStream.foreachBatch(lambda batch, _: batch.collect()), tmp_path / "checkpoint")
+    assert str(caught.value).startswith("an event has no key: 'k' is NULL. Drop such events before")
+    assert "\n" not in str(caught.value)

@@ -20,6 +20,9 @@ _DATA_EXCEPTION = "22"
 _BEFORE_REASON = "terminated with exception: "
 """The text before the reason why a streaming query failed."""
 
+_WITHIN_SINK = re.compile(r"^\[FOREACH_BATCH_USER_FUNCTION_ERROR\].*?(?=\[[A-Z0-9_.]+\] )", re.DOTALL)
+"""What Spark puts before the reason where the function of `foreachBatch` computes the rows."""
+
 
 @contextmanager
 def event_failures() -> Iterator[None]:
@@ -63,5 +66,7 @@ def _state(error: PySparkException) -> str:
 def _reason(error: PySparkException) -> str:
     text = str(error)
     if isinstance(error, StreamingQueryException) and _BEFORE_REASON in text:
-        return text.partition(_BEFORE_REASON)[2]
+        text = text.partition(_BEFORE_REASON)[2]
+        within = _WITHIN_SINK.search(text)
+        return text if within is None else text[within.end() :]
     return text
