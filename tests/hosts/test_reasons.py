@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.hosts.near_patterns import events_of, patterns, rows
 from tests.hosts.reasons_one_by_one import OneByOne, Reason
@@ -27,7 +27,7 @@ from cepheid.plan.stages.near.changes import changes_of
 from cepheid.requests.request_of import request_of
 
 
-@cases(10, long=2_000)
+@settings(cases(10, long=2_000), suppress_health_check=[HealthCheck.filter_too_much])  # many shapes are no patterns
 @given(patterns(), rows)
 def test_reasons_are_those_of_the_definition(pattern: Pattern, given_rows: Any) -> None:
     """The same matches have reasons, with the same parts."""

@@ -14,7 +14,7 @@ from tests.intervals.strategies import forbidding_patterns, patterns
 from tests.searching import share
 
 from cepheid.detect import detect
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import PatternError
 from cepheid.intervals import IntervalPattern
 from cepheid.lang.consistency import Consistency, End
 from cepheid.plan.intervals.growth import never_certain
@@ -103,8 +103,6 @@ def test_what_is_never_certain_is_refused() -> None:
     assert found(GAP.replace(" gap", "") + " REALTIME 1", EVENTS, as_of=at(9)) == [("a1", "b1", "c1")]
     with pytest.raises(PatternError, match=r"\(pattern 'x'\)|pattern 'x'"):
         detect(table(EVENTS), {"x": interval_pattern(GAP.replace(" gap", ""))}, as_of=at(9), **NAMES)
-    with pytest.raises(SchemaError, match="as_of: with event_id events end when a row closes them"):
-        detect(table(EVENTS), interval_pattern(GAP), as_of=at(9), event_id="id", **NAMES)
 
 
 def test_workers_find_the_same() -> None:

@@ -245,6 +245,14 @@ def test_rows_of_events_are_opening_rows_with_their_ends() -> None:
     ]
 
 
+def test_closing_rows_are_no_unmatched_events() -> None:
+    """Up to a time, rows of later times are no events of their own either."""
+    options: dict[str, Any] = {"event_id": "id", "rows_per": "event"} | NAMES
+    found = detect(table(ROWS), interval_pattern(CHAIN), unmatched=True, as_of="1970-01-01T00:00:05Z", **options)
+    assert found["begins"].null_count == 0
+    assert sorted(found["row_number"].to_pylist()) == [0, 1, 4, 5]
+
+
 def test_what_is_refused() -> None:
     """Without `event_id` a NULL end is an error as before, and so are arguments that do not fit."""
     with pytest.raises(EventError, match="without a time"):

@@ -64,7 +64,7 @@ class CopiedStream(Stream):
     def called(self, shard: int) -> Shard:
         return super().called(shard)._replace(is_standby=shard >= self.shards)
 
-    def _values(self, rows: pa.Table) -> dict[int, bytes]:
+    def values(self, rows: pa.Table) -> dict[int, bytes]:
         keys = rows.column(self.options["key"]).to_pylist()
         shards = np.array([shard_of(name, self.shards) for name in keys], np.int32)
         keyed = self.assignment.of_pattern(0)

@@ -95,7 +95,7 @@ class JoinedEvents(NamedTuple):
     read: Read
     """The counts of what was dropped."""
     closing: pa.Array | None = None
-    """The numbers of the rows that close events; None where each row is an event."""
+    """The numbers of the rows that close events, or would if one were open; None where each row is an event."""
 
 
 def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None = None) -> JoinedEvents:
@@ -115,7 +115,8 @@ def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls, until: int |
     at = joined.schema.get_field_index(schema.end)
     joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(end_rows))
     read = {"unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
-    closing = pa.array(found.end_rows[found.end_rows != found.rows])
+    without_start = np.flatnonzero(_any_null([starts], len(events)))
+    closing = pa.array(np.union1d(found.end_rows[found.end_rows != found.rows], without_start))
     return JoinedEvents(TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read, closing)
 
 

@@ -57,7 +57,7 @@ def with_source_columns(rows: pa.Table, events: pa.Table, names: Iterable[str]) 
 
 def with_unmatched(rows: pa.Table, events: pa.Table, closing: pa.Array | None = None) -> pa.Table:
     """The rows, then one for each event that has none, in the order of the events. It has the event's number, the key
-    and the event's columns; all others are NULL. Rows that only close an event, at the numbers in `closing`, are none.
+    and the event's columns; all others are NULL. Rows that only close events, at the numbers in `closing`, get no row.
     """
     has_row = np.zeros(len(events), np.bool_)
     has_row[rows.column(ROW_NUMBER).to_numpy()] = True
