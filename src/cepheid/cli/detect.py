@@ -145,7 +145,7 @@ def _matches(pattern: AnyPattern, asked: _Detection, events: Any, errors: Consol
 
 def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
     """Reports dropped events and matches, also in a pipe, as rows may be missing because of them; and matches that an
-    event which has not come yet may forbid. `by_id`: what was dropped may be rows, of which an event has two.
+    event which has not come yet may forbid. With `by_id` it counts rows, as an event may have two.
     """
     from cepheid.families import known_family_of
 

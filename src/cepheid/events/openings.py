@@ -108,7 +108,7 @@ def _unclosed(count: int, ids: pa.Array, column: str) -> list[str]:
 
 
 def _of_rows(rows: Rows, ids: pa.Array, what: str) -> list[str]:
-    """What is wrong with these rows, of which the first ones are named."""
+    """What is wrong with these rows. The first ones are named."""
     if not len(rows):
         return []
     first = ", ".join(_shown(row, ids[row].as_py()) for row in rows[:_MOST_SHOWN].tolist())

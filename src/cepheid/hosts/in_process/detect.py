@@ -90,7 +90,7 @@ class Prepared(NamedTuple):
     held: HeldBits
     """The bits of all plans that were set for an event of the batches so far."""
     closing: pa.Array | None = None
-    """The numbers of the rows that close events, which are not events themselves; None where there are none."""
+    """The numbers of the rows that close events; None where each row is an event."""
 
     def batches(self, *, ordered: bool, every: bool = False) -> Iterator[Batch]:
         """The events without those that matter to no pattern, or `every` event; if `ordered`, in the order of key, time

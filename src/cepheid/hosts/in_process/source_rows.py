@@ -37,7 +37,7 @@ def with_numbers(events: pa.Table) -> pa.Table:
 
 
 def with_ends(events: pa.Table, joined: pa.Table, end: str) -> pa.Table:
-    """The events, of which those in `joined`, which have their numbers, have the end that they have there."""
+    """The events with the ends that they have in `joined`, where each has its number."""
     place, count = events.schema.get_field_index(end), len(events)
     at = np.full(count, -1, np.int64)
     at[joined.column(NUMBER).to_numpy()] = np.arange(len(joined))

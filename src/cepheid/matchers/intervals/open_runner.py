@@ -128,8 +128,8 @@ class OpenRowsMatcher(LiveDefaults):
         return unusable_text(unusable, self._rows, rows, times | keys)
 
     def net(self, rows: pa.Table) -> pa.Table:
-        """Of a match that is retracted, only what comes from its last retraction on; that one, too, is left out if the
-        match was not emitted before.
+        """The rows without those of a match before its last retraction. If the match was not emitted before, its
+        retraction is left out, too.
         """
         kinds, ids = rows.column("kind").to_pylist(), rows.column("match_id").to_pylist()
         retracted = {

@@ -129,7 +129,7 @@ def _next_pieces(left: list[_Left], given: list[int]) -> Iterator[_Left]:
 
 
 def _written(pieces: Iterator[pa.RecordBatch], files: ExitStack) -> Iterator[pa.RecordBatch]:
-    """Writes the pieces, of which there is at least one, and returns them as they are in the mapped file. `files`
+    """Writes the pieces, at least one, and returns them as they are in the mapped file. `files`
     removes it.
     """
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
