@@ -43,9 +43,24 @@ NOT_AT_START = (
 )
 """The NOT may come before the first event, and forbids it: without the NOT there would be other starts."""
 
+NOT_BEFORE_LOOP = (
+    Pattern.begin("s0")
+    .where("kind = 'a'")
+    .not_followed_by("s1")
+    .where("kind = 'a'")
+    .next("s2")
+    .where("kind = 'a'")
+    .one_or_more()
+    .longest()
+    .max_gap("1 microsecond"),
+    [("x", 1, "a", None)] * 3,
+)
+"""An event both forbids and begins the loop: a match without `longest`, but none with it."""
+
 
 @cases(10, long=10_000)
 @example(case=NOT_AT_START, end="complete", tied=False)
+@example(case=NOT_BEFORE_LOOP, end="complete", tied=False)
 @given(cases_with_faults(), st.sampled_from(["complete", "as_of"]), st.booleans())
 def test_every_suggestion_is_true(case: tuple[Pattern, list[Row]], end: str, tied: bool) -> None:  # noqa: FBT001
     """With its change, and without skipping, each near miss is the start of a match; without the change it is none. All

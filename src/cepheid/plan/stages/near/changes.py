@@ -107,12 +107,20 @@ def _text_of_one(change: Change) -> str:
 
 def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:
     """The pattern without its skip strategy. If the input is `complete`, a start has one match at most, the first one
-    that is completed; otherwise it has all its matches.
+    that is completed; otherwise it has all its matches, and so it does where `_forbids_growing`.
     """
-    if not complete:
+    if not complete or _forbids_growing(pattern):
         return pattern.skip(Skip.no_skip())
     stages = tuple(replace(stage, quantifier=replace(stage.quantifier, longest=False)) for stage in pattern.stages)
     return replace(pattern, stages=stages, skip_strategy=Skip.to_next())
+
+
+def _forbids_growing(pattern: Pattern) -> bool:
+    """Whether a NOT may end a `longest` loop where it begins: an event that both forbids and begins the loop is a match
+    of its own without `longest`, and none with it.
+    """
+    grows = any(stage.quantifier.longest for stage in pattern.stages)
+    return grows and any(leaf.contiguity.negated for leaf in pattern.leaves)
 
 
 def may_lose_starts(pattern: Pattern, *, complete: bool) -> bool:
