@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import Schema
-from cepheid.events.time import TIME_TYPE, arrow_zone
+from cepheid.events.time import TIME_TYPE, arrow_zone, instants_of, on_clock
 from cepheid.output.events import unnested, unnested_schema
 from cepheid.plan.plan_set import PatternPlan
 
@@ -36,8 +36,7 @@ def repeated_hours(rows: pa.Table, zone: str) -> int:
     at = rows.column("detected_at")
     if at.type.tz is not None or not rows.num_rows:
         return 0
-    shown = (pc.assume_timezone(at, arrow_zone(zone), ambiguous=which) for which in ("earliest", "latest"))
-    first, second = shown
+    first, second = (instants_of(at, arrow_zone(zone), ambiguous=which) for which in ("earliest", "latest"))
     return int(pc.sum(pc.not_equal(first, second)).as_py() or 0)
 
 
@@ -90,4 +89,4 @@ def _converted_array(array: pa.Array, type_: pa.DataType, zone: str) -> pa.Array
     assert array.type == TIME_TYPE, array.type
     if pa.types.is_timestamp(type_) and type_.tz is not None:
         return array.cast(type_)
-    return pc.local_timestamp(array.cast(pa.timestamp("us", arrow_zone(zone)))).cast(type_)
+    return on_clock(array, zone).cast(type_)

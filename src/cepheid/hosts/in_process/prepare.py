@@ -32,7 +32,7 @@ from cepheid.events.batch import (
     mask_column,
 )
 from cepheid.events.openings import whole_events
-from cepheid.events.time import TIME_TYPE
+from cepheid.events.time import TIME_TYPE, instants_of
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.hosts.in_process.tables import as_plain, plain_schema, with_zone
@@ -240,7 +240,7 @@ def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
     if pa.types.is_date(time.type):
         # Where clocks change at midnight, the day starts with the first of two midnights, or with the change.
         midnight = time.cast(TIME_WITHOUT_ZONE)
-        return pc.assume_timezone(midnight, zone, ambiguous="earliest", nonexistent="latest").cast(TIME_TYPE)
+        return instants_of(midnight, zone, ambiguous="earliest", nonexistent="latest")
     try:
         time = time.cast(pa.timestamp("us", time.type.tz))
     except pa.ArrowInvalid as error:
@@ -249,7 +249,7 @@ def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
     if time.type.tz is not None:
         return time.cast(TIME_TYPE)
     try:
-        return pc.assume_timezone(time, zone).cast(TIME_TYPE)
+        return instants_of(time, zone)
     except pa.ArrowInvalid as error:
         raise EventError(
             f"a local time in {name!r} is ambiguous or does not exist in {zone}: {error}. "
