@@ -44,10 +44,20 @@ class Evaluated(NamedTuple):
     """Words of the mask. Bit i of the first word is set where bits[i] is true."""
     values: tuple[pa.ChunkedArray, ...]
 
+    def in_one_piece(self) -> Evaluated:
+        """The same, each column of numbers or times in one chunk. Otherwise Arrow would join the chunks at each `take`."""
+        return self._replace(values=tuple(map(_in_one_chunk, self.values)))
+
     def take(self, rows: pa.Array) -> Evaluated:
         return Evaluated(
             tuple(mask[rows.to_numpy()] for mask in self.masks), tuple(column.take(rows) for column in self.values)
         )
+
+
+def _in_one_chunk(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not arrow.is_primitive(column.type) or column.num_chunks < 2:
+        return column  # texts may be too long for one chunk
+    return pa.chunked_array([pa.concat_arrays(column.chunks)])
 
 
 class _Translation(NamedTuple):

@@ -303,7 +303,7 @@ def ordered_batches(
     held.add(computed.masks)
     rows = _ordered_rows(ranked, computed, relevant)
     count = _rows_of_piece(events)
-    events = events.in_one_piece()
+    events, computed = events.in_one_piece(), computed.in_one_piece()
     if (deferred := deferred_columns(events, plans)) is not None:
         events = without_deferred(events, plans)
     for start in range(0, len(rows), count):
