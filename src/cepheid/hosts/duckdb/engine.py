@@ -45,7 +45,7 @@ class Evaluated(NamedTuple):
     values: tuple[pa.ChunkedArray, ...]
 
     def in_one_piece(self) -> Evaluated:
-        """The same, each column of numbers or times in one chunk. Otherwise Arrow would join the chunks at each `take`."""
+        """The same, each column of numbers or times in one chunk: else Arrow would join the chunks at each `take`."""
         return self._replace(values=tuple(map(_in_one_chunk, self.values)))
 
     def take(self, rows: pa.Array) -> Evaluated:

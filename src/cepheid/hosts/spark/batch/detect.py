@@ -72,11 +72,12 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
     if request.unmatched:
         check_undivided(request)
         request = replace(request, numbered=True)
-    family, matcher_counts = request.family, Observation()
-    ready = prepared_on_spark(events, request)
-    plans, lift = ready.plans, ready.lift
+    family, counts = request.family, None
     if request.report is not None:
-        request.report.set(lambda: counts_of(family.counts, ready.read.get | matcher_counts.get), waits=True)
+        counts = read, of_matchers = Observation(), Observation()
+        request.report.set(lambda: counts_of(family.counts, read.get | of_matchers.get), waits=True)
+    ready = prepared_on_spark(events, request, None if counts is None else counts[0])
+    plans, lift = ready.plans, ready.lift
     tiers = () if plans.schema.key or request.unmatched else family.tiers(plans)
     lift.add_sub_keys(plans, [link.value for link in tiers[0].links] if tiers else family.sub_keys(plans))
     shipped, width = ready.shipped(every=request.unmatched), None
@@ -97,7 +98,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
             by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
         from_workers = by_key.mapInArrow(mapped(work, tuple(task), spark_rows), spark_rows)
     columns = output_columns(plans, rows.names, family.last_columns, all_matched=not request.unmatched)
-    found = without_worker_messages(from_workers, matcher_counts).select(*columns)
+    found = without_worker_messages(from_workers, None if counts is None else counts[1]).select(*columns)
     others = unread(events, request, ready.times, ready.zone) if request.unmatched else None
     return found if others is None else with_unmatched(found, others, plans)
 
@@ -114,8 +115,6 @@ class PreparedOnSpark:
     """Those that have key and times, up to `until`."""
     until: int | None
     zone: str
-    read: Observation
-    """The counts of the events read, once an action has read them."""
 
     def shipped(self, *, every: bool = False) -> DataFrame:
         """The lifted columns of `every` event, or without the events that matter to no pattern."""
@@ -128,8 +127,9 @@ class PreparedOnSpark:
         return Task(self.family.kind, packed(self.plans), layout, self.until, self.zone, width)
 
 
-def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
-    """The request's patterns, and the events for them. Warns of what is odd.
+def prepared_on_spark(events: DataFrame, request: Request, read: Observation | None) -> PreparedOnSpark:
+    """The request's patterns, and the events for them, which are counted in `read` once an action reads them. Warns of
+    what is odd.
 
     Raises:
         PatternError, SchemaError: as `detect_on_spark`.
@@ -138,13 +138,13 @@ def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
     plans = plans_on_spark(events, request)
     for warning in with_names(plans, request.family.warnings):
         warn(warning)
-    zone, read = request.time_zone or session_zone(events), Observation()
+    zone = request.time_zone or session_zone(events)
     until = None if request.as_of is None else instant_of(request.as_of, zone)
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     read_events = events if until is None else events.where(times[-1].until(until))
     usable_events = counted(read_events, request, times, read)
     ended = None if until is None else microseconds(until)
-    return PreparedOnSpark(request.family, plans, times, lifting(plans, times), usable_events, ended, zone, read)
+    return PreparedOnSpark(request.family, plans, times, lifting(plans, times), usable_events, ended, zone)
 
 
 def plans_on_spark(events: DataFrame, request: Request) -> PlanSet[Any]:
@@ -198,10 +198,13 @@ def _advice(what: str) -> str:
             return "Cast it, for example to STRING"
 
 
-def counted(events: DataFrame, request: Request, times: Sequence[Times], read: Observation) -> DataFrame:
-    """The usable events. Events are counted before unusable ones are dropped."""
-    counts = counts_read(request.key, times)
-    events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
+def counted(events: DataFrame, request: Request, times: Sequence[Times], read: Observation | None) -> DataFrame:
+    """The usable events. Events are counted before unusable ones are dropped, if anybody asks: to observe rows takes
+    Spark a fifth of its time before the shuffle.
+    """
+    if read is not None:
+        counts = counts_read(request.key, times)
+        events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
     return usable(events, request.key, times, request.nulls)
 
 
@@ -255,14 +258,15 @@ def row_type(rows: pa.Schema) -> StructType:
     return from_arrow_schema(output_schema(rows), prefer_timestamp_ntz=True)
 
 
-def without_worker_messages(rows: DataFrame, matcher_counts: Observation) -> DataFrame:
+def without_worker_messages(rows: DataFrame, matcher_counts: Observation | None) -> DataFrame:
     """Only the matcher's rows. The counts in the workers' messages go to the observation; an error fails the query.
 
     It fails in a filter, because Spark omits a column that raises if a later select does not need it.
     """
-    sums = [F.coalesce(F.sum(named(COUNTS)[name]), F.lit(0)).alias(name) for name in MATCHER_COUNTS]
-    counted = rows.observe(matcher_counts, *sums)
-    return counted.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
+    if matcher_counts is not None:
+        sums = [F.coalesce(F.sum(named(COUNTS)[name]), F.lit(0)).alias(name) for name in MATCHER_COUNTS]
+        rows = rows.observe(matcher_counts, *sums)
+    return rows.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
 
 
 def output_columns(

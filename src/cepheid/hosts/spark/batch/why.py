@@ -114,14 +114,15 @@ def why_on_spark(events: DataFrame, request: Request) -> WhyOnSpark:
         PatternError, SchemaError: as `detect_on_spark`.
         EventError: what an action on the result of `detect_on_spark` raises.
     """
-    ready, counts = prepared_on_spark(events, request), Observation()
+    read, counts = Observation(), Observation()
+    ready = prepared_on_spark(events, request, read)
     rows = row_type(FUNNELS)
     by_key = in_order(ready.shipped(), ready.plans.schema, ready.lift)
     found = without_worker_messages(by_key.mapInArrow(mapped(WORK, tuple(ready.task()), rows), rows), counts)
     with event_failures():
         parts = found.select(named(FUNNEL)).toArrow().column(FUNNEL).to_pylist()
     warn_of_ties(counts.get["ties"], request)
-    nothing = request.family.empty_funnel(request.only.pattern, ready.read.get)
+    nothing = request.family.empty_funnel(request.only.pattern, read.get)
     return WhyOnSpark(total([nothing, *(Funnel.from_dict(json.loads(part)) for part in parts)]), events, request)
 
 
