@@ -54,6 +54,7 @@ REPORTED: dict[str, Any] = {
         },
         "cepheid.read.pair": {"events": 9, "null_keys": 1, "null_times": 0},
         "cepheid.found.pair": {
+            "read": "pair",
             "ties": 0,
             "matches": 3,
             "timeouts": 2,

@@ -148,18 +148,24 @@ def _moved(time: Column, source: str, target: str) -> Column:
     return F.convert_timezone(F.lit(source), F.lit(target), time)
 
 
-def counts_read(key: tuple[str, ...], times: Sequence[Times], event_id: str | None = None) -> dict[str, Column]:
-    """For each count of events read, a column that is not NULL for the events that it counts. With an `event_id`, rows
-    have no time if they have neither start nor end, or no id.
+def counts_read(
+    key: tuple[str, ...], times: Sequence[Times], nulls: Nulls, event_id: str | None = None
+) -> dict[str, Column]:
+    """The counts of the events read, as aggregates, by name. Where unusable events are errors, none are counted: Spark
+    computes each aggregate for each event by itself, which takes long. With an `event_id`, rows have no time if they
+    have neither start nor end, or no id.
     """
     no_key = reduce(Column.__or__, [named(name).isNull() for name in key], F.lit(False))  # noqa: FBT003
     if event_id is None:
         no_time = ~no_key & reduce(Column.__or__, [time.missing for time in times])
     else:
         no_time = ~no_key & (_without_times(times) | named(event_id).isNull())
-    counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
-    backwards = F.when(~no_key & ~no_time & _backwards(times), 1)
-    return {**counts, "reversed": backwards} if len(times) > 1 else counts
+    unusable = {"null_keys": no_key, "null_times": no_time}
+    if len(times) > 1:
+        unusable["reversed"] = ~no_key & ~no_time & _backwards(times)
+    is_counted = nulls == "drop"
+    counts = {name: F.count(F.when(which, 1)) if is_counted else F.lit(0) for name, which in unusable.items()}
+    return {"events": F.count(F.lit(1)), **counts}
 
 
 def _backwards(times: Sequence[Times]) -> Column:

@@ -203,8 +203,8 @@ def counted(events: DataFrame, request: Request, times: Sequence[Times], read: O
     Spark a fifth of its time before the shuffle.
     """
     if read is not None:
-        counts = counts_read(request.key, times)
-        events = events.observe(read, *(F.count(column).alias(name) for name, column in counts.items()))
+        counts = counts_read(request.key, times, request.nulls)
+        events = events.observe(read, *(count.alias(name) for name, count in counts.items()))
     return usable(events, request.key, times, request.nulls)
 
 

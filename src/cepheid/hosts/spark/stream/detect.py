@@ -10,7 +10,7 @@ Spark's own stateful operators drop late events. Here late events reach the matc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,7 +20,7 @@ from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import PatternError, SchemaError, warn
 from cepheid.families.family import RETRACTIONS, LateBy
@@ -35,10 +35,10 @@ from cepheid.hosts.spark.stream.arriving import arriving
 from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.load.shards import ShardCall
-from cepheid.hosts.spark.stream.packing import FIGURES
+from cepheid.hosts.spark.stream.packing import COUNT, FIGURES
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
-from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, PACKED, READ, REPORTS, SHARDS
+from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, OF_READ, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import is_even
 from cepheid.lang.duration import microseconds
@@ -54,6 +54,7 @@ _PACKED = StructType(
         StructField(EVENTS, BinaryType()),
         StructField(ERROR, StringType()),
         StructField(FIGURES, StringType()),
+        StructField(COUNT, LongType()),
     ]
 )
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
@@ -184,6 +185,9 @@ def events_by_shard(source: StreamSource) -> DataFrame:
     reports = F.collect_list(named(FIGURES)).alias(REPORTS)
     keyed = F.lit(bool(request.key or source.divided_by)).alias(KEYED)
     found = found.observe(f"{PACKED}.{places.labels[0]}", reports, keyed)
+    if request.nulls != "drop":
+        counts = {"events": F.coalesce(F.sum(COUNT), F.lit(0)), "null_keys": F.lit(0), "null_times": F.lit(0)}
+        found = _observed(found, source, counts)
     return found.where(named(SHARD).isNotNull()).select(SHARD, EVENTS)
 
 
@@ -308,13 +312,14 @@ def _analyzed(events: DataFrame) -> str:
 
 
 def _watermarked(source: StreamSource) -> DataFrame:
-    """The usable events, lifted, with their shard. All events are counted first."""
+    """The usable events, lifted, with their shard. Where unusable events are dropped, all are counted first; else they
+    are counted where they are packed, as to observe events takes Spark a quarter of the time in which it reads them.
+    """
     events, request, lift = source.events, source.request, source.lift
-    counts = counts_read(request.key, source.times, request.event_id)
-    counts["null_times"] = F.coalesce(counts["null_times"], counts.pop("reversed", F.lit(None)))
-    seen = [F.count(column).alias(name) for name, column in counts.items()]
-    for name in source.places.labels:
-        events = events.observe(f"{READ}.{name}", *seen)
+    if request.nulls == "drop":
+        counts = counts_read(request.key, source.times, request.nulls, request.event_id)
+        counts["null_times"] += counts.pop("reversed", F.lit(0))
+        events = _observed(events, source, counts)
     usable_events = usable(events, request.key, source.times, request.nulls, request.event_id)
     more = [_shard(source).alias(SHARD)]
     column, times = source.watermarked
@@ -332,6 +337,12 @@ def _watermarked(source: StreamSource) -> DataFrame:
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
 
 
+def _observed(rows: DataFrame, source: StreamSource, counts: Mapping[str, Column]) -> DataFrame:
+    """The rows; the counts of the events read go to the query's metrics."""
+    name = f"{READ}.{source.places.labels[0]}"
+    return rows.observe(name, *(count.alias(part) for part, count in counts.items()))
+
+
 def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource) -> DataFrame:
     """Calls the shards. Returns their rows as values; their counts, and what each call reports of itself, go to the
     query's metrics.
@@ -340,11 +351,12 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
     call = F.array(*map(named, ShardCall._fields))
     count = F.lit(source.request.shards + source.request.standbys)
+    read = F.lit(source.places.labels[0]).alias(OF_READ)
     for place in source.places.each:
         own = named(PATTERN) == place.number
         counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
         calls = F.collect_list(F.when(own, call)).alias(CALLS)
-        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, count.alias(SHARDS))
+        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, count.alias(SHARDS), read)
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 

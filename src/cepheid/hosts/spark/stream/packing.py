@@ -64,8 +64,8 @@ class Packing(NamedTuple):
     """How standbys get copies of keys; None without standbys."""
 
 
-FIGURES = "_figures"
-"""The column in which tasks report figures of packing, as text."""
+FIGURES, COUNT = "_figures", "_count"
+"""The columns in which tasks report figures of packing, as text, and the number of events that they have read."""
 
 _CLEARED: set[str] = set()
 """The plans for which this worker has called the ended shards."""
@@ -95,7 +95,7 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
             yield _packed(ledgers[:1], [b""], error=str(error))
             return
     if figures.nanoseconds:
-        yield _packed([None], [None], figures=figures.text)
+        yield _packed([None], [None], figures=figures)
 
 
 @dataclass
@@ -105,6 +105,7 @@ class Figures:
     samplers: Mapping[str, KeySampler]
     """For each pattern, by its label."""
     nanoseconds: int = 0
+    events: int = 0
 
     @staticmethod
     def of(packing: Packing) -> Figures:
@@ -162,6 +163,7 @@ def _shards(
     began = perf_counter_ns()
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
+    figures.events += len(every)
     for number, mine, sampler in zip(packing.numbers, own, figures.samplers.values(), strict=True):
         batch = mine.of(every)
         shards, batch = batch.column(SHARD).to_numpy(), Batch(batch.data.drop_columns([SHARD]))
@@ -198,11 +200,11 @@ def _packed(
     values: Sequence[bytes | None],
     *,
     error: str | None = None,
-    figures: str | None = None,
+    figures: Figures | None = None,
 ) -> pa.RecordBatch:
     """A row for each call of a shard. Without a shard, the row only reports figures."""
     columns = {SHARD: pa.array(shards, pa.int32()), EVENTS: pa.array(values, pa.binary())}
-    texts = {ERROR: error, FIGURES: figures}
-    return pa.record_batch(
-        columns | {name: pa.array([text] * len(shards), pa.string()) for name, text in texts.items()}
-    )
+    texts = {ERROR: error, FIGURES: None if figures is None else figures.text}
+    count = None if figures is None else figures.events
+    columns |= {name: pa.array([text] * len(shards), pa.string()) for name, text in texts.items()}
+    return pa.record_batch(columns | {COUNT: pa.array([count] * len(shards), pa.int64())})

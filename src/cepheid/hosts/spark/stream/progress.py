@@ -27,10 +27,14 @@ from cepheid.lang.arguments import brief
 from cepheid.matchers.counts import EventCounts
 
 READ, FOUND = "cepheid.read", "cepheid.found"
-"""Names of the metrics in a query's progress; the pattern's name follows them."""
+"""Names of the metrics in a query's progress; the pattern's name follows them. Patterns that are detected together have
+one READ, with the name of the first: each observation costs time for each event.
+"""
 
-CALLS, SHARDS = "calls", "shards"
-"""Parts of FOUND: what each call of a shard reports (`ShardCall`), and the number of the pattern's shards."""
+CALLS, SHARDS, OF_READ = "calls", "shards", "read"
+"""Parts of FOUND: what each call of a shard reports (`ShardCall`), the number of the pattern's shards, and the name in
+READ.
+"""
 
 PACKED, REPORTS, KEYED = "cepheid.packed", "reports", "keyed"
 """The metric of the packing step, after which the name of the query's first pattern follows, and its parts: what the
@@ -242,7 +246,8 @@ def _reports(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _pattern(metrics: Mapping[str, Mapping[str, Any]], name: str, keys: KeySample, *, first: bool) -> PatternProgress:
-    counts: dict[str, Any] = {**metrics[f"{READ}.{name}"], **metrics[f"{FOUND}.{name}"]}
+    found = dict(metrics[f"{FOUND}.{name}"])
+    counts: dict[str, Any] = {**metrics[f"{READ}.{found.pop(OF_READ)}"], **found}
     times: dict[str, Any] = {
         length: timedelta(microseconds=counts.pop(f"{length}_us")) for length in ("matching", "state")
     }
