@@ -199,8 +199,8 @@ def _advice(what: str) -> str:
 
 
 def counted(events: DataFrame, request: Request, times: Sequence[Times], read: Observation | None) -> DataFrame:
-    """The usable events. Events are counted before unusable ones are dropped, if anybody asks: to observe rows takes
-    Spark a fifth of its time before the shuffle.
+    """The usable events. Events are counted before unusable ones are dropped, if anybody asks: to observe rows
+    is a tenth of all processor time where little matches.
     """
     if read is not None:
         counts = counts_read(request.key, times, request.nulls)
