@@ -58,8 +58,13 @@ def test_rows_that_open_and_close_events(cepheid: Cepheid, folder: Path) -> None
     arguments = ("detect", "chain.yaml", "works.csv", *TIMES, "--json")
     (match,) = json.loads(cepheid(*arguments, "--event-id", "id").stdout)["matches"]
     assert (match["h"]["machine"], match["h"]["end"]) == ("m1", "2024-05-01T10:40:00+00:00")
-    wrong = cepheid(*arguments, "--event-id", "ids")
-    assert (wrong.returncode, "--event-id: no column named 'ids'" in wrong.stderr + wrong.stdout) == (1, True)
+    for command in (
+        arguments,
+        *((name, "chain.yaml", "--events", "works.csv", *TIMES) for name in ("check", "explain")),
+    ):
+        assert cepheid(*command, "--event-id", "id").returncode == 0
+        wrong = cepheid(*command, "--event-id", "ids")
+        assert (wrong.returncode, "--event-id: no column named 'ids'" in wrong.stderr + wrong.stdout) == (1, True)
 
 
 def test_wrong_arguments(cepheid: Cepheid) -> None:

@@ -125,7 +125,7 @@ class OpenRowsMatcher(LiveDefaults):
         schema = self.pattern.plan.schema
         keys = {name: f"{KEY_PREFIX}{i}" for i, name in enumerate(schema.key)}
         times = {str(schema.event_id): EVENT_ID, **dict(zip(schema.times, (TIME, END), strict=True))}
-        return unusable_text(unusable, self._rows, rows, times | keys)
+        return unusable_text(unusable, self._rows, rows, times | keys, numbered=False)
 
     def net(self, rows: pa.Table) -> pa.Table:
         """The rows without those of a match before its last retraction. If the match was not emitted before, its

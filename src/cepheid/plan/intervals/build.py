@@ -20,7 +20,7 @@ from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.never import never_true
 from cepheid.plan.conditions.parameters import Parameters
-from cepheid.plan.conditions.resolve import Node, Resolver, Source
+from cepheid.plan.conditions.resolve import Node, Resolver, Source, tree_of
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.intervals.check import interval_problems
@@ -40,6 +40,7 @@ from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import is_time, names_beside, refusal, schema_faults
 from cepheid.plan.reserved import COMMON
 from cepheid.plan.taxonomy import subtype_conditions
+from cepheid.plan.used_columns import names_in
 
 
 def build_interval_plan(
@@ -133,7 +134,7 @@ def _plan_or_problems(
     if problems:
         return problems
     plan = replace(
-        _lifted(pattern, schema, parts, lifting, options),
+        _lifted(pattern, schema, parts, lifting, options, apart=_end_apart(schema, engine)),
         measures=None if measures is None else found,
         questions=(*questions,),
         answers=tuple(semantics.lifted.answers),
@@ -225,6 +226,10 @@ def _read(
     return conditions, resolved_
 
 
+def _reads(node: Node, column: str | None) -> bool:
+    return column is not None and column.lower() in (name.lower() for name in names_in(tree_of(node)))
+
+
 def _type_condition(sql: str, columns: pa.Schema, problems: list[Problem]) -> Node:
     return Resolver(Source(sql, "type"), columns, (), 0, problems).resolve(parse_expression(sql))
 
@@ -240,9 +245,23 @@ def types_of_variables(pattern: IntervalPattern) -> dict[str, str]:
     return positives | {part.variable: part.type for part in pattern.negations}
 
 
+def _end_apart(schema: Schema, engine: SqlEngine) -> str | None:
+    """The column of the ends, if it comes in another row than the event's type."""
+    return schema.end if schema.event_id is not None and engine.computes_rows_alone else None
+
+
 def _lifted(
-    pattern: IntervalPattern, schema: Schema, parts: _Parts, lifting: Lifting, options: PlanOptions
+    pattern: IntervalPattern,
+    schema: Schema,
+    parts: _Parts,
+    lifting: Lifting,
+    options: PlanOptions,
+    *,
+    apart: str | None,
 ) -> IntervalPlan:
+    """The plan. Conditions on single events are in the bits of their variables, with the conditions of the types; but
+    those that read the column `apart` are in scripts.
+    """
     count = len(pattern.positives)
     alone: list[list[Node]] = [[type_] for type_ in parts.types]
     joint: list[list[Node]] = []
@@ -251,7 +270,7 @@ def _lifted(
         for node in nodes:
             about = variables_in(node)
             own = about if owner < count else about & {owner}
-            if len(about) == 1 and own:
+            if len(about) == 1 and own and not _reads(node, apart):
                 alone[next(iter(own))].append(node)
             else:
                 joint[-1].append(node)

@@ -31,7 +31,8 @@ def explain_intervals(
     up, the ways to divide a key, and warnings.
     """
     pattern, order = plan.pattern, join_order(plan, rates_of(plan, frequencies))
-    lines = [*_query(pattern), *lifted_text(pattern.knowledge, plan.answers), "Events:"]
+    by_id = "" if (id_ := plan.schema.event_id) is None else f", which rows with the same {id_!r} open and close"
+    lines = [*_query(pattern), *lifted_text(pattern.knowledge, plan.answers), f"Events{by_id}:"]
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
         lines.append(f"  {negated}{variable}: {shortened(plan.bits[bit].sql)}")
