@@ -25,7 +25,7 @@ def explain(
     ] = False,
     as_json: o.AsJson = False,
 ) -> None:
-    """Explain what a pattern looks for and how: its stages, conditions, window and skip strategy, and its automaton.
+    """Explain what a pattern looks for and how: its stages, conditions, window, skip strategy and automaton.
 
     With --events it also shows the plan: the columns that the host's SQL engine computes, what is left to scripts, all
     types, and the events that are dropped before anything else.

@@ -120,7 +120,8 @@ def _plan_or_problems(
     questions = semantics.lifted.questions
     asked_nodes = [*nodes, *parts.types, *(one.node for one in parts.measures)]
     types = ask_types(engine, asked_nodes, with_answers(schema.columns, questions), problems)
-    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables), first_slot=first_slot)
+    apart = schema.end if schema.event_id is not None and engine.computes_rows_alone else None
+    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables), first_slot=first_slot, apart=apart)
     for node in nodes:
         if not is_typed(node, types):
             continue
@@ -134,7 +135,7 @@ def _plan_or_problems(
     if problems:
         return problems
     plan = replace(
-        _lifted(pattern, schema, parts, lifting, options, apart=_end_apart(schema, engine)),
+        _lifted(pattern, schema, parts, lifting, options),
         measures=None if measures is None else found,
         questions=(*questions,),
         answers=tuple(semantics.lifted.answers),
@@ -245,22 +246,11 @@ def types_of_variables(pattern: IntervalPattern) -> dict[str, str]:
     return positives | {part.variable: part.type for part in pattern.negations}
 
 
-def _end_apart(schema: Schema, engine: SqlEngine) -> str | None:
-    """The column of the ends, if it comes in another row than the event's type."""
-    return schema.end if schema.event_id is not None and engine.computes_rows_alone else None
-
-
 def _lifted(
-    pattern: IntervalPattern,
-    schema: Schema,
-    parts: _Parts,
-    lifting: Lifting,
-    options: PlanOptions,
-    *,
-    apart: str | None,
+    pattern: IntervalPattern, schema: Schema, parts: _Parts, lifting: Lifting, options: PlanOptions
 ) -> IntervalPlan:
     """The plan. Conditions on single events are in the bits of their variables, with the conditions of the types; but
-    those that read the column `apart` are in scripts.
+    those that read `Lifting.apart` are in scripts.
     """
     count = len(pattern.positives)
     alone: list[list[Node]] = [[type_] for type_ in parts.types]
@@ -270,7 +260,7 @@ def _lifted(
         for node in nodes:
             about = variables_in(node)
             own = about if owner < count else about & {owner}
-            if len(about) == 1 and own and not _reads(node, apart):
+            if len(about) == 1 and own and not _reads(node, lifting.apart):
                 alone[next(iter(own))].append(node)
             else:
                 joint[-1].append(node)
