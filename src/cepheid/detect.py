@@ -228,6 +228,10 @@ def why(
             partial matches are in sets, because no match is listed then. On Spark, errors that events cause are
             EventErrors.
     """
+    family = family_of(pattern)
+    if isinstance(pattern, Mapping) or (family is not None and not family.explains_misses):
+        given = "several patterns" if family is None else family.noun
+        raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     request = request_of(
         pattern,
         key=key,
@@ -240,9 +244,6 @@ def why(
         time_resolution=time_resolution,
         nulls=nulls,
     )
-    if request.named or not request.family.explains_misses:
-        given = "several patterns" if request.named else request.family.noun
-        raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     if is_spark(events):
         if events.isStreaming:
             raise SchemaError("why reads finite events: give it a batch of them, as in spark.read")

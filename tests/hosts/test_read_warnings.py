@@ -148,7 +148,7 @@ ABSENCE = LOGIN.not_followed_by("out").where("kind = 'logout'").within("2 hours"
 def test_absences_at_the_end() -> None:
     """A match of absence whose time was not over is warned of, with the `as_of` that leaves it out, or counted."""
     (warning,) = warned(ABSENCE)
-    assert warning.startswith("1 of 2 matches are certain only because the input ended: an event that forbids them may")
+    assert warning.startswith("1 of 2 matches is certain only because the input ended: an event that forbids it may")
     as_of = re.search(r"as_of='(.*?)'", warning)
     assert as_of is not None
     assert warned(ABSENCE, as_of=as_of[1]) == []
@@ -164,7 +164,7 @@ def test_absences_after_the_last_year() -> None:
     """Where Python has no such year, the warning has no `as_of`."""
     times = pa.array([300_000_000_000_000_000], pa.timestamp("us", "UTC"))
     late = pa.table({"user": ["u"], "at": times, "kind": ["login"]})
-    with pytest.warns(CepheidWarning, match="may not have come yet. Give a report, which counts them"):
+    with pytest.warns(CepheidWarning, match="may not have come yet. Give a report, which counts it"):
         detect(late, ABSENCE, key="user", time="at")
 
 

@@ -188,7 +188,7 @@ def test_tables_with_opening_and_closing_rows() -> None:
     assert report.counts == IntervalCounts(events=3, unclosed=1, null_ids=1, repeated=1)
     with pytest.warns(
         CepheidWarning,
-        match="1 that no row closes and 1 rows without an id and 1 rows whose id is repeated or not open",
+        match="dropped: 1 event that no row closes and 1 row without an id and 1 row whose id is repeated or not open",
     ):
         detect(table(broken), pattern, event_id="id", nulls="drop", **NAMES)
 

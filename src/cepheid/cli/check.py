@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cepheid.cli import options as o
-from cepheid.cli.failure import failures_reported, print_json
+from cepheid.cli.failure import failures_reported, in_options, print_json
 from cepheid.requests.request import SHARDS
 
 
@@ -51,7 +51,7 @@ def check(
             with opened.problems_located():
                 raise PatternError(problems)
         advice = None if partitions is None else uneven(shards, partitions)
-        warnings = [*remarks_of(opened.pattern, plan), *([] if advice is None else [advice])]
+        warnings = [*map(in_options, remarks_of(opened.pattern, plan)), *([] if advice is None else [advice])]
         if as_json:
             print_json({"ok": True, "exit_code": 0, "problems": [], "warnings": warnings})
             return

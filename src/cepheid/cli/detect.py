@@ -14,6 +14,7 @@ import typer
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 from cepheid.cli.pictures.drawing import Drawing, check_columns, check_drawing, draw_matches
+from cepheid.errors import with_noun
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
@@ -144,21 +145,21 @@ def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
 
     counts = report.counts
     if counts.unusable:
-        of = f"; {counts.events:,} events are whole" if by_id else f", of {counts.events:,}"
+        of = f"; whole events: {counts.events:,}" if by_id else f", of {counts.events:,}"
         sys.stderr.write(f"dropped: {counts.unusable}{of}\n")
     if counts.over_limits:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
     sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)
     if (by_end := report.certain_by_end) and known_family_of(pattern).ends_with_absence(pattern):
-        what = f"{by_end:,} of {counts.matches:,} matches are certain only because the input ended"
-        sys.stderr.write(f"{what}; --as-of leaves them out\n")
+        what = f"{by_end:,} of {with_noun(counts.matches, 'match', plural='matches')} {'is' if by_end == 1 else 'are'}"
+        leaves = "it" if by_end == 1 else "them"
+        sys.stderr.write(f"{what} certain only because the input ended; --as-of leaves {leaves} out\n")
 
 
 def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> None:
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
-    from cepheid.errors import with_noun
 
     plain = asked.events.outputs is None and asked.rows_per == "match"
     output, what = asked.output, "matches" if plain else "rows"

@@ -60,12 +60,12 @@ def spark_session(
 
 
 def _stop(session: SparkSession) -> None:
-    """Stops the session. If its Java process has ended already, as a SIGTERM to all processes of the command makes it,
-    there is nothing to stop.
+    """Stops the session. If its Java process ends by itself, as after a SIGTERM to all processes of the command, there
+    is nothing to stop.
     """
-    from py4j.protocol import Py4JNetworkError
+    from py4j.protocol import Py4JError
 
-    with suppress(Py4JNetworkError, ConnectionError), catch_warnings(category=RuntimeWarning, action="ignore"):
+    with suppress(Py4JError, ConnectionError), catch_warnings(category=RuntimeWarning, action="ignore"):
         session.stop()
 
 

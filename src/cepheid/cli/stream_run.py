@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
@@ -152,8 +152,10 @@ def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: List
     except PySparkException as error:
         if not lines.closed and not stopped.is_set():
             raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
-    except (Py4JNetworkError, ConnectionError):
+    except (Py4JError, ConnectionError) as error:
         if not stopped.is_set():
+            if not isinstance(error, Py4JNetworkError | ConnectionError):
+                raise
             raise Unavailable("Spark's Java process has ended, and with it the stream") from None
     if lines.closed:
         raise BrokenPipeError

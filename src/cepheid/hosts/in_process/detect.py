@@ -257,9 +257,9 @@ def report(counts: ReadCounts, request: Request, by_end: ByEnd | None, missing: 
     if by_end is not None and by_end.warning is not None:
         warn(by_end.warning)
     if what := counts.unusable:
-        warn(f"{what} were dropped. Give a Report, as in detect(…, report=report), to have the counts in it instead")
+        warn(f"dropped: {what}. Give a Report, as in detect(…, report=report), to have the counts in it instead")
     if what := counts.over_limits:
-        warn(f"{what} were over a limit and were dropped, because on_limit is 'drop'")
+        warn(f"dropped, as on_limit is 'drop': {what} over a limit")
 
 
 def warn_of_ties(ties: int, request: Request, *, width: int = 0) -> None:
@@ -268,7 +268,8 @@ def warn_of_ties(ties: int, request: Request, *, width: int = 0) -> None:
     """
     if ties and not request.sequence:
         each = ", counted for each pattern" if len(request.patterns) > 1 else ""
-        message = f"{ties} events agree in key and time with another{each}; their content orders them"
+        agree = "1 event agrees" if ties == 1 else f"{ties:,} events agree"
+        message = f"{agree} in key and time with another{each}; their content orders them"
         advice = "Name a sequence column, or give sequence=cepheid.ROW_ORDER if the rows are in order"
         if ties * width >= _MUCH:
             advice += f". Events have {width:,} bytes on average, which take long to hash: choose columns=[…]"

@@ -148,7 +148,8 @@ def _unusable_text(read: Read, schema: Schema) -> str:
     faults = [f"{read['null_keys']} with a NULL in the key ({', '.join(schema.key)})"] * bool(read["null_keys"])
     faults += [f"{read['null_times']} without a time ({times})"] * bool(read["null_times"])
     if read["reversed"]:
-        faults.append(f"{read['reversed']} that end before they start ({schema.end!r} is before {schema.time!r})")
+        end = "ends before it starts" if read["reversed"] == 1 else "end before they start"
+        faults.append(f"{read['reversed']} that {end} ({schema.end!r} is before {schema.time!r})")
     how = 'Drop them before, or with nulls="drop", which counts them in the report'
     if 2 * read["reversed"] > read["events"]:
         how = "These are most of the events: are the columns of start and end swapped?"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.errors import with_noun
 from cepheid.events.batch import Schema
 from cepheid.families.family import Family
 from cepheid.hosts.in_process.held_bits import HeldBits
@@ -91,12 +92,14 @@ def _counted(tables: Sequence[pa.Table], last: int | None) -> tuple[int, int]:
 
 def _of_absence(late: int, found: int, last: int | None) -> str:
     assert last is not None, "without events there are no matches"
+    are, them = ("is", "it") if late == 1 else ("are", "them")
     try:
         at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=last)
-        remedy = f"Leave them out with as_of={at.isoformat(' ')!r}, the time of the last event, or give"
+        remedy = f"Leave {them} out with as_of={at.isoformat(' ')!r}, the time of the last event, or give"
     except OverflowError:  # the year is one that Python does not have
         remedy = "Give"
+    number = f"{late:,} of {with_noun(found, 'match', plural='matches')}"
     return (
-        f"{late:,} of {found:,} matches are certain only because the input ended: an event that forbids them may not "
-        f"have come yet. {remedy} a report, which counts them"
+        f"{number} {are} certain only because the input ended: an event that forbids {them} may not have come yet. "
+        f"{remedy} a report, which counts {them}"
     )

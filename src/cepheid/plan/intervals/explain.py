@@ -39,7 +39,9 @@ def explain_intervals(
     lines.append("Joins:")
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]
-        lines.append(f"  when {names[0]} comes: {' ⋈ '.join(names)}, about {cost:.3g} partial results")
+        number = f"{cost:.3g}"
+        results = "result" if number == "1" else "results"
+        lines.append(f"  when {names[0]} comes: {' ⋈ '.join(names)}, about {number} partial {results}")
     return "\n".join([*lines, *division_lines(ways), *_warnings(warnings)])
 
 
