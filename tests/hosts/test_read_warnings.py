@@ -198,6 +198,20 @@ def test_as_of_the_last_event_leaves_out_what_is_counted(rows: list[tuple[str, i
         assert len(detect(events, pattern, key="key", time="at", as_of=until)) == found - (report.certain_by_end or 0)
 
 
+@given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=8))
+@pytest.mark.filterwarnings("ignore::cepheid.CepheidWarning")
+def test_as_of_leaves_out_intervals_that_wait_for_a_negation(rows: list[tuple[str, int, int]]) -> None:
+    """A negation after the last event of a match looks at later events up to the window after its start."""
+    kinds, starts, lengths = zip(*rows, strict=True)
+    ends = [START + timedelta(hours=start + length) for start, length in zip(starts, lengths, strict=True)]
+    events = pa.table({"kind": kinds, "at": [START + timedelta(hours=start) for start in starts], "end": ends})
+    for text in ("EVENT SEQ(x a, !y n) WITHIN 4 hours", "EVENT SEQ(x a, (!y n), z b) WITHIN 4 hours"):
+        pattern, report = interval_pattern(text).taxonomy("kind"), Report()
+        found = len(detect(events, pattern, time=("at", "end"), report=report))
+        certain = len(detect(events, pattern, time=("at", "end"), as_of=max(ends)))
+        assert certain == found - (report.certain_by_end or 0)
+
+
 # What the plan says
 
 

@@ -185,7 +185,7 @@ def test_tables_with_opening_and_closing_rows() -> None:
         detect(table(broken), pattern, event_id="id", **NAMES)
     report = Report()
     detect(table(broken), pattern, event_id="id", nulls="drop", report=report, **NAMES)
-    assert report.counts == IntervalCounts(events=3, unclosed=1, null_ids=1, repeated=1)
+    assert report.counts == IntervalCounts(events=8, unclosed=1, null_ids=1, repeated=1)
     with pytest.warns(
         CepheidWarning,
         match="dropped: 1 event that no row closes and 1 row without an id and 1 row whose id is repeated or not open",

@@ -145,8 +145,8 @@ def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
 
     counts = report.counts
     if counts.unusable:
-        of = f"; whole events: {counts.events:,}" if by_id else f", of {counts.events:,}"
-        sys.stderr.write(f"dropped: {counts.unusable}{of}\n")
+        of = with_noun(counts.events, "row") if by_id else f"{counts.events:,}"
+        sys.stderr.write(f"dropped: {counts.unusable}, of {of}\n")
     if counts.over_limits:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
     sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)

@@ -30,6 +30,8 @@ class WholeEvents(NamedTuple):
     """The number of rows without an id."""
     repeated: int
     """The number of rows that are further rows of an event, or close what is not open."""
+    read: int
+    """The number of rows that count."""
 
 
 def whole_events(
@@ -78,7 +80,7 @@ def whole_events(
     is_left[np.concatenate([rows, end_rows, opening])] = False
     without_id, left = (np.flatnonzero(is_left & known) for known in (~named, named))
     unclosed = 0 if until is not None else int((~is_closed).sum())
-    found = WholeEvents(rows[by_row], end_rows[by_row], unclosed, len(without_id), len(left))
+    found = WholeEvents(rows[by_row], end_rows[by_row], unclosed, len(without_id), len(left), int(counts.sum()))
     if not drops and (unclosed or len(without_id) or len(left)):
         still_open = np.sort(opening[~is_closed])
         ending = left[~started[left]]

@@ -48,7 +48,7 @@ from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, releva
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.arrival import refuse_arrival
-from cepheid.requests.request import Request, instant_of, planned, repeated_names
+from cepheid.requests.request import Request, last_instant, planned, repeated_names
 
 PIECE = 1 << 18
 """The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from
@@ -111,7 +111,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
     events, request = in_order_of_arrival(events, request)
     request = by_number(events.schema, request)
     family, zone = request.family, request.time_zone or "UTC"
-    until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
+    until = None if (last := last_instant(request, zone)) is None else microseconds(last)
     engine = DuckDbEngine(time_zone=zone)
     events = with_sequence(events, request.sequence, engine)
     plans = plans_in_process(events.schema, request, engine)

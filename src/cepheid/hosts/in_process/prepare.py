@@ -114,7 +114,7 @@ def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls, until: int |
     joined = events.events.take(rows)
     at = joined.schema.get_field_index(schema.end)
     joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(end_rows))
-    read = {"unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
+    read = {"events": found.read, "unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
     without_start = np.flatnonzero(_any_null([starts], len(events)))
     closing = pa.array(np.union1d(found.end_rows[found.end_rows != found.rows], without_start))
     return JoinedEvents(TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read, closing)
