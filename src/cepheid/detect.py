@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from cepheid.hosts.in_process.why import Why
-    from cepheid.hosts.spark.batch.why import WhyOnSpark
     from cepheid.knowledge.column import AnswerColumn
+    from cepheid.output.why import Why
 
 Events = TypeVar("Events")
 
@@ -206,7 +205,7 @@ def why(
     time_zone: str | None = None,
     time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
-) -> Why | WhyOnSpark:
+) -> Why:
     """Why events did not match a pattern of stages: how far its partial matches came, and what ended those that became
     no match.
 

@@ -15,11 +15,10 @@ from cepheid.requests.request import Nulls
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cepheid.hosts.in_process.why import Why
-    from cepheid.hosts.spark.batch.why import WhyOnSpark
     from cepheid.lang.documents import AnyPattern
     from cepheid.output.near_misses import NearMisses
     from cepheid.output.trace import Trace
+    from cepheid.output.why import Why
 
 
 @o.spread
@@ -99,9 +98,7 @@ class _Question(NamedTuple):
     near: bool
 
 
-def _answers(
-    pattern: Any, options: o.EventOptions, question: _Question
-) -> tuple[Why | WhyOnSpark | Trace, NearMisses | None]:
+def _answers(pattern: Any, options: o.EventOptions, question: _Question) -> tuple[Why | Trace, NearMisses | None]:
     from rich.console import Console
 
     from cepheid.cli.events import doing, opened_events
