@@ -297,7 +297,7 @@ def match_events(matches: Events, *, time: str | None = None, sequence: str | Se
     return cast("Events", from_arrow(rows, {name: name for name in table.column_names if name in rows.column_names}))
 
 
-@known_arguments()
+@known_arguments(FORMER)
 def leaf_types(
     events: Events,
     pattern: OccurrencePattern,
@@ -360,7 +360,7 @@ def add_column(events: Events, column: AnswerColumn, *, name: str | None = None)
     return cast("Events", with_answers(events, column, name))
 
 
-@known_arguments()
+@known_arguments(FORMER)
 def explain(
     pattern: Pattern | OccurrencePattern | IntervalPattern,
     *,

@@ -25,6 +25,7 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import ORDINAL, TIME, Batch, join
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, Visits, ranges
+from cepheid.kernel.key_room import room_for
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.conservative import events_of, in_order
 from cepheid.matchers.counts import Found
@@ -195,7 +196,7 @@ class RealTimeMatcher:
         self.revisions.emitted, self.revisions.pending = emitted, pending
         if not np.isin(np.concatenate([self.waiting.keys, emitted.keys]), self.states.used).all():
             raise SnapshotError("the snapshot's keys are not those of its partial matches")
-        self.states.make_room(int(pending.keys.max(initial=-1)) + 1)
+        self.states.make_room(room_for(pending.keys))
         self.detector.reported.restore(batches, "told_timeouts")
         self.watermark = Watermark.of(header, batches)
         self.clock, self._step = stored_number(header["clock"]), stored_number(header["step"])
