@@ -153,7 +153,7 @@ def counts_read(
 ) -> dict[str, Column]:
     """The counts of the events read, as aggregates, by name. Where unusable events are errors, none are counted: Spark
     computes each aggregate for each event by itself, which takes long. With an `event_id`, rows have no time if they
-    have neither start nor end, or no id.
+    have neither start nor end, or no id; which end before they start, only a matcher knows.
     """
     no_key = reduce(Column.__or__, [named(name).isNull() for name in key], F.lit(False))  # noqa: FBT003
     if event_id is None:
@@ -161,7 +161,7 @@ def counts_read(
     else:
         no_time = ~no_key & (_without_times(times) | named(event_id).isNull())
     unusable = {"null_keys": no_key, "null_times": no_time}
-    if len(times) > 1:
+    if len(times) > 1 and event_id is None:
         unusable["reversed"] = ~no_key & ~no_time & _backwards(times)
     is_counted = nulls == "drop"
     counts = {name: F.count(F.when(which, 1)) if is_counted else F.lit(0) for name, which in unusable.items()}
@@ -191,7 +191,7 @@ def usable(
 ) -> DataFrame:
     """The events that have a key and unambiguous times, and do not end before they start. Other events are an error or
     are dropped, as `nulls` says. A local time that is ambiguous or does not exist is always an error. With an
-    `event_id`, the rows that have it, and a start or an end.
+    `event_id`, the rows that have it, and a start or an end: a row that closes an event has the start of that event.
     """
     cases = [(named(name).isNull(), _no_value(name, "key", nulls)) for name in key]
     if event_id is not None:
@@ -201,7 +201,7 @@ def usable(
         if time.name is not None and event_id is None:
             cases.append((time.missing, _no_value(time.name, "time", nulls)))
         cases += [(wrong, raised(message)) for wrong, message in time.checks()]
-    if len(times) > 1:
+    if len(times) > 1 and event_id is None:
         cases.append((_backwards(times), _reversed(times, nulls)))
     if not cases:
         return events
