@@ -88,9 +88,7 @@ def test_standbys_that_cannot_be(
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     given = {"checkpoint": tmp_path / "checkpoint", **options}
     with pytest.raises((SchemaError, PatternError)) as caught:
-        detect(
-            streamed(streams, tmp_path / "events"), pattern, key="k", time="at", lateness="5 s", shards=4, **given
-        )
+        detect(streamed(streams, tmp_path / "events"), pattern, key="k", time="at", lateness="5 s", shards=4, **given)
     assert message in str(caught.value)
 
 
