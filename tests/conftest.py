@@ -74,6 +74,8 @@ def spark() -> Iterator[SparkSession]:
     # The workers import functions of test modules by name.
     paths = [str(TESTS.parent), str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    # Workers wait so many seconds for Spark to accept them. Its default, 15, is too few on a busy machine.
+    os.environ.setdefault("SPARK_AUTH_SOCKET_TIMEOUT", "120")
     # Several test processes run at once, each with its own session, and inputs are small.
     settings = {
         "spark.driver.memory": "2g",
