@@ -121,7 +121,7 @@ def _json_schema() -> str:
 @cache
 def _demo() -> tuple[str, bytes]:
     """The text that the demo prints, and its picture as PNG."""
-    from cepheid.cli.demo import run_demo
+    from cepheid.cli.demos.demo import run_demo
 
     printed = StringIO()
     with tempfile.TemporaryDirectory() as folder:

@@ -225,7 +225,7 @@ def test_dropped_events_are_not_silent() -> None:
     with pytest.warns(CepheidWarning) as caught:
         detect(events, PAIR, **OPTIONS, nulls="drop")
     dropped = (
-        "2 events without key and 1 without time were dropped. Give a Report, as in detect(…, report=report), "
+        "dropped: 2 events without key and 1 event without time. Give a Report, as in detect(…, report=report), "
         "to have the counts in it instead"
     )
     assert [str(one.message) for one in caught].count(dropped) == 1

@@ -53,6 +53,20 @@ def test_all_kinds_of_pattern() -> None:
     assert "⋈" in (explain(intervals, events=table, time=("at", "end")).diagram or "")
 
 
+def test_events_in_two_rows() -> None:
+    """With `event_id` the text says that rows open and close events; it is refused where `detect` refuses it."""
+    intervals = interval_pattern("EVENT SEQ(A x, B y) WITHIN 1 hour").taxonomy("type")
+    table = EVENTS.append_column("end", EVENTS["at"]).append_column("type", [["A", "B"]])
+    found = explain(intervals, events=table, time=("at", "end"), event_id="symbol")
+    assert "\nEvents, which rows with the same 'symbol' open and close:\n" in found.text
+    with pytest.raises(SchemaError, match="event_id: no column named 'id'"):
+        explain(intervals, events=table, time=("at", "end"), event_id="id")
+    with pytest.raises(SchemaError, match="event_id: it is about events; give events=… with it"):
+        explain(intervals, event_id="symbol")
+    with pytest.raises(SchemaError, match="event_id: it joins the rows in which an interval opens and closes"):
+        explain(RISING, events=EVENTS, event_id="symbol", **PLACE)
+
+
 def test_notebooks_show_picture_and_text() -> None:
     """A notebook shows the pattern's picture, then the text with its lines."""
     found = explain(RISING)

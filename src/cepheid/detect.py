@@ -14,8 +14,8 @@ from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of, known_family_of
 from cepheid.families.family import Explanation
 from cepheid.lang.arguments import shown
-from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.known_arguments import FORMER, known_arguments
 from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.expression import leaf_types as named_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy
@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from cepheid.hosts.in_process.why import Why
-    from cepheid.hosts.spark.batch.why import WhyOnSpark
     from cepheid.knowledge.column import AnswerColumn
+    from cepheid.output.why import Why
 
 Events = TypeVar("Events")
 
@@ -52,7 +51,7 @@ AnyPattern: TypeAlias = (
 """The patterns that `detect` accepts: one, or several of one kind by name."""
 
 
-@refuses_former(FORMER)
+@known_arguments(FORMER)
 def detect(
     events: Events,
     pattern: AnyPattern,
@@ -192,7 +191,7 @@ def detect(
     return cast("Events", _run(events, request))
 
 
-@refuses_former(FORMER)
+@known_arguments(FORMER)
 def why(
     events: object,
     pattern: Pattern,
@@ -206,7 +205,7 @@ def why(
     time_zone: str | None = None,
     time_resolution: Resolution | None = None,
     nulls: Nulls = "error",
-) -> Why | WhyOnSpark:
+) -> Why:
     """Why events did not match a pattern of stages: how far its partial matches came, and what ended those that became
     no match.
 
@@ -228,6 +227,10 @@ def why(
             partial matches are in sets, because no match is listed then. On Spark, errors that events cause are
             EventErrors.
     """
+    family = family_of(pattern)
+    if isinstance(pattern, Mapping) or (family is not None and not family.explains_misses):
+        given = "several patterns" if family is None else family.noun
+        raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     request = request_of(
         pattern,
         key=key,
@@ -240,9 +243,6 @@ def why(
         time_resolution=time_resolution,
         nulls=nulls,
     )
-    if request.named or not request.family.explains_misses:
-        given = "several patterns" if request.named else request.family.noun
-        raise SchemaError(f"why explains one pattern of stages, made with Pattern.begin(…); it was given {given}")
     if is_spark(events):
         if events.isStreaming:
             raise SchemaError("why reads finite events: give it a batch of them, as in spark.read")
@@ -256,6 +256,7 @@ def why(
     return why_in_process(table, request, from_arrow)
 
 
+@known_arguments()
 def match_events(matches: Events, *, time: str | None = None, sequence: str | Sequence[str] | None = None) -> Events:
     """The events of matches that are there already, with one row for each: their stage columns, unnested.
 
@@ -296,6 +297,7 @@ def match_events(matches: Events, *, time: str | None = None, sequence: str | Se
     return cast("Events", from_arrow(rows, {name: name for name in table.column_names if name in rows.column_names}))
 
 
+@known_arguments(FORMER)
 def leaf_types(
     events: Events,
     pattern: OccurrencePattern,
@@ -325,6 +327,7 @@ def leaf_types(
     return detect(events, each, key=key, time=time, **options)
 
 
+@known_arguments()
 def add_column(events: Events, column: AnswerColumn, *, name: str | None = None) -> Events:
     """The events with one more column: what the knowledge answers for each of them. An event with several answers has
     several rows, one with none has NULL.
@@ -357,12 +360,14 @@ def add_column(events: Events, column: AnswerColumn, *, name: str | None = None)
     return cast("Events", with_answers(events, column, name))
 
 
+@known_arguments(FORMER)
 def explain(
     pattern: Pattern | OccurrencePattern | IntervalPattern,
     *,
     events: object = None,
     key: str | Sequence[str] | None = None,
     time: str | Sequence[str] | EllipsisType | None = ...,
+    event_id: str | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -390,6 +395,7 @@ def explain(
     if events is None:
         given: dict[str, object] = {
             "key": key,
+            "event_id": event_id,
             "sequence": sequence,
             "columns": columns,
             "outputs": outputs,
@@ -406,6 +412,7 @@ def explain(
             pattern,
             key=key,
             time=time,
+            event_id=event_id,
             sequence=sequence,
             columns=columns,
             measures=measures,
@@ -451,6 +458,7 @@ def plan_of(events: object, request: Request) -> Any:
     if is_spark(events):
         from cepheid.hosts.spark.batch.detect import plans_on_spark
 
+        _check_ids(events, request)
         return plans_on_spark(events, request).each[0]
     from cepheid.hosts.duckdb.engine import DuckDbEngine
     from cepheid.hosts.in_process.detect import plans_in_process
@@ -462,11 +470,7 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
-        if request.event_id is not None and not events.isStreaming:
-            raise SchemaError(
-                "event_id: tables in process, an IntervalMatcher and streams take opening and closing rows. In a batch "
-                "on Spark join the two rows of an event first, and leave event_id out"
-            )
+        _check_ids(events, request)
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
@@ -493,6 +497,15 @@ def _run(events: object, request: Request) -> object:
         return detect_lazily(events, request)
     table, from_arrow = to_arrow(events)
     return from_arrow(*detect_in_process(table, request))
+
+
+def _check_ids(events: DataFrame, request: Request) -> None:
+    """Raises SchemaError if rows of a batch on Spark should open and close events."""
+    if request.event_id is not None and not events.isStreaming:
+        raise SchemaError(
+            "event_id: tables in process, an IntervalMatcher and streams take opening and closing rows. In a batch on "
+            "Spark join the two rows of an event first, and leave event_id out"
+        )
 
 
 def is_spark(events: object) -> TypeGuard[DataFrame]:

@@ -37,6 +37,7 @@ from cepheid.hosts.durable.workers.places import places_for
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import AnyPattern
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
@@ -53,7 +54,7 @@ from cepheid.requests.arguments import (
     cores,
     time_of,
 )
-from cepheid.requests.arrival import ARRIVAL, ARRIVED, NUMBER_OF_ARRIVAL, Arrival, arrival_time, check_names
+from cepheid.requests.arrival import ARRIVAL, ARRIVED, NUMBER_OF_ARRIVAL, Arrival, advanced_time, check_names
 from cepheid.requests.request import Nulls, instant_of
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 __all__ = ["Host", "InputOf", "Letter", "MatchesOf", "open_host", "restore_host"]
 
 
+@known_arguments()
 def open_host(
     url: str,
     *,
@@ -145,6 +147,7 @@ def _checked_retention(age: timedelta | str | None, rows: int | None, faults: li
     return Retention(None if length is None else length // timedelta(microseconds=1), rows)
 
 
+@known_arguments()
 def restore_host(backup: str | Path, url: str) -> None:
     """Makes a store at `url` from what `Host.backup` has written on a store of the same kind.
 
@@ -198,6 +201,7 @@ class Host:
         """The inputs by name; the `position` of each says where to read on in its source."""
         return self._host.inputs
 
+    @known_arguments()
     def input(
         self,
         name: str,
@@ -249,6 +253,7 @@ class Host:
             raise SchemaError("\n".join(faults))
         self._host.add_input(given)
 
+    @known_arguments()
     def deploy(
         self,
         pattern: AnyPattern,
@@ -305,6 +310,7 @@ class Host:
         from_ = None if since is None else self._instant("since", since, input)
         return self._host.deploy(deployment, since=from_, old=former)
 
+    @known_arguments()
     def retire(self, name: str, *, how: Old) -> None:
         """Ends a pattern. With "drain" it starts nothing more, and goes on until nothing of it is open; with "drop"
         what is open of it is forgotten, also of versions that drain. Its tables stay.
@@ -318,6 +324,7 @@ class Host:
             raise SchemaError("\n".join(faults))
         self._host.retire(name, how)
 
+    @known_arguments()
     def feed(
         self,
         events: object,
@@ -348,18 +355,25 @@ class Host:
         arrived = None if at is None else self._instant("at", at, input)
         return self._host.feed(arrow_table(events), input, position, arrived)
 
+    @known_arguments()
     def advance_time(self, time: datetime | str | None = None, *, input: str | None = None) -> Fed:  # noqa: A002
         """Advances the time of an input, or of all inputs: events up to `time` are late from now on, and deadlines up
         to it expire. An earlier time than before has no effect. A time without a zone is read in the zone of the input.
         Without `time`, that of inputs with times of arrival advances to now.
+
+        Raises:
+            EventError: `time` is earlier than the time reached, of an input with times of arrival. Nothing has changed.
         """
         names = [*self._host.inputs] if input is None else [input]
+        known = [self._host.inputs.get(name) for name in names]
+        arriving = {one.name: one.least_arrival for one in known if one is not None and one.arrives}
         if time is None:
-            arriving = [one for name in names if (one := self._host.inputs.get(name)) is not None and one.arrives]
             if not arriving:
                 raise SchemaError("time: say to which time; only an input with time=cepheid.ARRIVAL has a clock")
-            return self._host.advance_time({one.name: arrival_time(None, one.least_arrival) for one in arriving})
-        return self._host.advance_time({name: self._instant("time", time, name) for name in names})
+            return self._host.advance_time({name: advanced_time(None, least) for name, least in arriving.items()})
+        until = {name: self._instant("time", time, name) for name in names}
+        until |= {name: advanced_time(until[name], least) for name, least in arriving.items()}
+        return self._host.advance_time(until)
 
     def _instant(self, argument: str, given: datetime | str, source: object) -> int:
         """Microseconds. A time without a zone is read in the zone of the input."""
@@ -377,6 +391,7 @@ class Host:
         columns = "name, pattern, condition, target, delivered, status, problem"
         return self._host.read(f"SELECT {columns} FROM subscriptions ORDER BY name")  # noqa: S608 - a constant
 
+    @known_arguments()
     def subscribe(
         self,
         name: str,
@@ -421,6 +436,7 @@ class Host:
         given |= {"timeout": timeout, "attempts": attempts, "pause": pause}
         self._routing.add(*checked_subscription(self._host, given, self._reach.refusal))
 
+    @known_arguments()
     def unsubscribe(self, name: str) -> None:
         """Ends a subscription, and forgets its dead letters.
 
@@ -429,6 +445,7 @@ class Host:
         """
         self._routing.remove(name)
 
+    @known_arguments()
     def deliver(self, wait: timedelta | str = "30 seconds") -> bool:
         """Sends what was found to the subscribers; returns whether everything was delivered or has become a dead letter
         within the time `wait`. Subscriptions that are `waiting` do not count. What was not delivered goes on in threads
@@ -445,6 +462,7 @@ class Host:
         """The messages that were given up, as rows of the table `dead_letters` of the store."""
         return self._host.read("SELECT * FROM dead_letters ORDER BY subscription, number")
 
+    @known_arguments()
     def resend(self, name: str, numbers: Sequence[int] | None = None) -> int:
         """Lets `deliver` send dead letters of the subscription again, by default all; they are marked as out of order.
         Returns how many there are.
@@ -461,6 +479,7 @@ class Host:
 
     # Reading
 
+    @known_arguments()
     def sql(self, query: str) -> pa.Table:
         """The result of a query over the host's tables, as an Arrow table of at most 512 MiB. The query can change
         nothing.
@@ -470,6 +489,7 @@ class Host:
         """
         return self._host.query(query)
 
+    @known_arguments()
     def backup(self, path: str | Path) -> None:
         """Writes all that is stored to a new file, from which `restore_host` makes a store. Feeds wait meanwhile.
 

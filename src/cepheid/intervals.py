@@ -13,9 +13,9 @@ from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.lang.arguments import brief, shown
 from cepheid.lang.consistency import Consistency, given_consistency
 from cepheid.lang.duration import parse_duration
-from cepheid.lang.former import FORMER, refuses_former
 from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
+from cepheid.lang.known_arguments import FORMER, known_arguments
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions.types import is_string
@@ -51,7 +51,7 @@ class IntervalMatcher:
     the longest duration.
     """
 
-    @refuses_former(FORMER)
+    @known_arguments(FORMER)
     def __init__(
         self,
         pattern: IntervalPattern | str | Mapping[str, IntervalPattern | str],
@@ -135,7 +135,7 @@ class IntervalMatcher:
             length,
             late_by,
             buffer=buffer,
-            open_for=None if open_for is None else _length(open_for, "open_for"),
+            open_for=None if open_for is None else _length(open_for, "open_for", or_zero=False),
             changes=None if changes is None else _changes(changes, event_id, known),
             drops=nulls == "drop",
             frequencies=None if frequencies is None else _checked_frequencies(frequencies),
@@ -144,6 +144,7 @@ class IntervalMatcher:
         self._host = TableMatcher(request, known, options)
         self._frequencies = frequencies
 
+    @known_arguments()
     def process(self, events: object) -> pa.Table:
         """The changes that the events make: rows with `kind` insertion, retraction or late. A retraction has the
         match_id of the insertion that it retracts. With `event_id` also completion: an end that was not known when the
@@ -165,6 +166,7 @@ class IntervalMatcher:
         """
         return self._host.process(arrow_table(events))
 
+    @known_arguments()
     def switch(self, consistency: str | Consistency, *, pattern: str | None = None) -> pa.Table:
         """Changes when matches are emitted; returns the rows that result. Of several patterns, `pattern` names one.
 
@@ -173,6 +175,7 @@ class IntervalMatcher:
         """
         return self._host.switch(given_consistency(consistency), pattern)
 
+    @known_arguments()
     def advance_time(self, time: datetime | str) -> pa.Table:
         """Moves the clock to `time`, as if an event had ended then; returns the rows that this makes certain."""
         return self._host.advance_time(time_of("time", time))
@@ -197,6 +200,7 @@ class IntervalMatcher:
             explain_intervals(one.plan_now, self._frequencies, warnings=one.warnings) for one in matchers
         )
 
+    @known_arguments()
     def diagram(self, *, pattern: str | None = None) -> str:
         """The joins as a Mermaid flowchart. Of several patterns, `pattern` names one."""
         from cepheid.plan.intervals.explain import join_diagram
@@ -210,6 +214,7 @@ class IntervalMatcher:
         """
         return self._host.snapshot()
 
+    @known_arguments()
     def restore(self, snapshot: bytes) -> None:
         """Continues where the writer of the snapshot stopped; SnapshotError if it had another pattern."""
         self._host.restore(checked_snapshot(snapshot))
@@ -265,8 +270,8 @@ def _number_of_events(lateness: object) -> int | None:
     return count
 
 
-def _length(length: str | timedelta, argument: str = "lateness") -> timedelta:
+def _length(length: str | timedelta, argument: str = "lateness", *, or_zero: bool = True) -> timedelta:
     try:
-        return parse_duration(length, or_zero=True)
+        return parse_duration(length, or_zero=or_zero)
     except PatternError as error:
         raise SchemaError(f"{argument}: {error}") from None

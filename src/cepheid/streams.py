@@ -18,6 +18,7 @@ from cepheid.hosts.spark.stream.standing import Watch
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import pattern_from_text
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.parameters import GivenValue
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
@@ -56,6 +57,7 @@ def event_failures() -> Iterator[None]:
         yield
 
 
+@known_arguments()
 def partial_matches(
     checkpoint: str | PathLike[str], pattern: Pattern | str | None = None, *, most: int = MOST_LISTED
 ) -> DataFrame:
@@ -116,6 +118,7 @@ def _stored_pattern(document: dict[str, object], functions: list[str]) -> Patter
     return pattern
 
 
+@known_arguments()
 def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = None) -> Progress | None:
     """The progress of the query's last micro-batch; None before there is one, or if the query has no pattern.
 
@@ -140,6 +143,7 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
     return with_open(latest, fspath(checkpoint))
 
 
+@known_arguments()
 def progress_listener(
     to: Callable[[Progress], object] | str | PathLike[str], checkpoint: str | PathLike[str] | None = None
 ) -> StreamingQueryListener:
@@ -158,6 +162,7 @@ def progress_listener(
     return ProgressListener(to if callable(to) else Path(to), path)
 
 
+@known_arguments()
 def copy_hot_keys(
     checkpoint: str | PathLike[str],
     *,
@@ -194,6 +199,7 @@ _EITHER = {"event", STAGE_POSITION}
 """The columns of late events: in one column, or in rows of events."""
 
 
+@known_arguments()
 def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
     """The rows of each of these outputs, with only the columns of that output.
 
@@ -223,6 +229,7 @@ def split(rows: DataFrame, *outputs: OutputName) -> tuple[DataFrame, ...]:
     return tuple(rows_of_output(rows, output) for output in wanted)
 
 
+@known_arguments()
 def supervise(
     events: DataFrame,
     patterns: str | PathLike[str],
@@ -306,6 +313,7 @@ def supervise(
     return Supervisor(given)
 
 
+@known_arguments()
 def rebalance(
     checkpoint: str | PathLike[str],
     *,
@@ -360,6 +368,7 @@ class Subscriber:
     pause: timedelta | str = "1 second"
 
 
+@known_arguments()
 def deliver(
     rows: DataFrame,
     *subscribers: Subscriber,

@@ -20,6 +20,7 @@ from cepheid.detect import detect, is_spark
 from cepheid.errors import PatternError, SchemaError, did_you_mean
 from cepheid.events.batch import python_values
 from cepheid.hosts.in_process.tables import mixed_times, to_arrow
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.stages.build import check_pattern
@@ -41,6 +42,7 @@ Taken: TypeAlias = tuple[tuple[str, tuple[Hashable, ...]], ...]
 """A match as the stages that took events, in the pattern's order, each with the ids of its events."""
 
 
+@known_arguments()
 def assert_matches(
     pattern: Pattern,
     events: object,

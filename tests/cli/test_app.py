@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
+
+from cepheid.cli.app import app
+from cepheid.cli.commands import COMMANDS
 
 Cepheid = Callable[..., Any]
 
@@ -31,12 +35,27 @@ def test_help_states_the_exit_codes(cepheid: Cepheid, command: list[str]) -> Non
     assert "3 a file or a store cannot be read or written" in " ".join(done.stdout.split())
 
 
-def test_help_is_quick_to_import() -> None:
-    """Help imports none of the heavy packages."""
-    heavy = "{'pyspark', 'numba', 'duckdb', 'pandas', 'jsonschema'}"
-    code = f"import sys, cepheid.cli.app; print(sorted({heavy} & set(sys.modules)))"
+def test_help_imports_no_command() -> None:
+    """Help needs names and lines: it imports no command, no rich and none of the heavy packages."""
+    unwanted = "pyspark numba duckdb pandas jsonschema rich cepheid.cli.detect cepheid.cli.options"
+    code = f"""
+import sys
+from cepheid.cli.app import app
+try:
+    app(["--help"])
+except SystemExit:
+    sys.stderr.write(repr({{*"{unwanted}".split()}} & {{*sys.modules}}))
+"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert (done.stderr, "detect  " in done.stdout) == ("set()", True)
+
+
+def test_help_has_the_first_sentence_of_each_command(cepheid: Cepheid) -> None:
+    """The lines of the commands are those of their own help."""
+    shown = cepheid("--help").stdout
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        assert COMMANDS[name].line == " ".join(command.help.split("\n\n")[0].split()).split(". ")[0].rstrip(".") + "."
+        assert name in shown
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_events(folder: Path, cepheid: Cepheid, works: pa.Table) -> None:
     assert "are the columns of start and end swapped?" in done.stderr
     done = cepheid("detect", "good.yaml", "turned.parquet", *TIMES, "--nulls", "drop")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "2 that end before they start" in done.stderr
+    assert "dropped: 2 events that end before they start" in done.stderr
 
 
 def test_negative_delays(works: pa.Table) -> None:

@@ -124,7 +124,7 @@ def test_dropped_events_are_reported(folder: Path, cepheid: Cepheid) -> None:
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS)
     assert (done.returncode, done.stdout) == (1, "")
     assert "events that cannot be ordered: 1 with a NULL in the key (symbol), 1 without a time (at)" in done.stderr
-    report = "dropped: 1 events without key and 1 without time, of 4\n"
+    report = "dropped: 1 event without key and 1 event without time, of 4\n"
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop")
     assert (len(done.stdout.splitlines()), done.stderr) == (1, report)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--nulls", "drop", "--json")
@@ -159,7 +159,7 @@ def test_dropped_events_are_reported_on_spark(folder: Path, cepheid: Cepheid) ->
     (folder / "nulls.csv").write_text(NULLS)
     done = cepheid("detect", "rising.yaml", "nulls.csv", *OPTIONS, "--on", "spark", "--nulls", "drop")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-    assert "dropped: 1 events without key and 1 without time, of 4\n" in done.stderr
+    assert "dropped: 1 event without key and 1 event without time, of 4\n" in done.stderr
 
 
 @pytest.mark.spark

@@ -164,25 +164,30 @@ def test_a_folder_of_patterns(folder: Path, cepheid: Cepheid, spark: SparkSessio
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_until_it_is_stopped(folder: Path) -> None:
+@pytest.mark.parametrize("everyone", [False, True], ids=["Ctrl-C", "SIGTERM to all of its processes"])
+def test_until_it_is_stopped(folder: Path, *, everyone: bool) -> None:
     """While the command runs, rows are printed as lines and a terminal shows figures and the newest rows; Ctrl-C ends
-    it normally.
+    it normally, and so does a SIGTERM, also if Spark's Java process gets it, too.
     """
     (folder / "even.yaml").write_text("name: even\nstages:\n  - begin: one\n    where: value % 2 = 0\n")
     options = ["--from", "rate://5", "--time", "timestamp", "--lateness", "0 seconds", "--measure", "value=one.value"]
     command = [sys.executable, "-m", "cepheid", "stream", "even.yaml", *options]
     terminal, end = pty.openpty()
     with (folder / "rows").open("wb") as rows:
-        running = subprocess.Popen(command, cwd=folder, stdout=rows, stderr=end)
+        running = subprocess.Popen(command, cwd=folder, stdout=rows, stderr=end, start_new_session=True)
     os.close(end)
     try:
         shown = _drawn(terminal, until='{"match_id":')
-        running.send_signal(signal.SIGINT)
+        if everyone:
+            os.killpg(running.pid, signal.SIGTERM)
+        else:
+            running.send_signal(signal.SIGINT)
         shown += _drawn(terminal, until=None)
         assert running.wait(timeout=60) == 0, shown
     finally:
         running.kill()
         os.close(terminal)
+    assert "Traceback" not in shown
     lines = (folder / "rows").read_text().splitlines()
     assert [json.loads(line)["value"] for line in lines] == [*range(0, 2 * len(lines), 2)]
     assert re.search(r"throughput +\d+ events a second", shown), shown

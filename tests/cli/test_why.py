@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 Cepheid = Callable[..., Any]
@@ -42,3 +43,15 @@ def test_trace(cepheid: Cepheid) -> None:
     assert done.stdout.splitlines()[1] == "    - → taken by low  (low: price < 10: true)"
     done = cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", "symbol=b", "--json")
     assert json.loads(done.stdout)["steps"][0]["outcome"] == "taken by low"
+
+
+def test_why_is_for_stages(folder: Path, cepheid: Cepheid) -> None:
+    """A pattern of another kind is refused before its times are asked for."""
+    (folder / "overlap.yaml").write_text(
+        "name: overlap\ntaxonomy: {column: kind}\ninterval: EVENT PAL(A a overlap B b)\n"
+    )
+    done = cepheid("why", "overlap.yaml", "events.csv")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "why explains patterns of stages; 'overlap' is a pattern of intervals\n",
+    )

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
-from cepheid.cli.demo import run_demo
+from cepheid.cli.demos.demo import run_demo
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from cepheid import detect
-from cepheid.cli.demo_stream import run_demo_stream
+from cepheid.cli.demos.demo_stream import run_demo_stream
 from cepheid.demo.pattern import LATE_CHAIN
 from cepheid.demo.replay import departures_in_order
 

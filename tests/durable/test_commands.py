@@ -69,6 +69,51 @@ def declare(store: str) -> None:
     said("input", store, "events", "--schema", schema, "--time", "at", "--sequence", "id")
 
 
+def test_an_input_with_times_of_arrival(tmp_path: Path, pattern: str) -> None:
+    """`--arrival` is in place of `--time`; time advances, but not back. Messages name the options."""
+    store = f"sqlite:///{tmp_path}/alerts.db"
+    schema = ("--schema", "id BIGINT, user STRING, what STRING")
+    assert said("input", store, "events", *schema, "--arrival", "--sequence", "id") == "input events\n"
+    said("deploy", store, pattern, "--input", "events", "--key", "user")
+    assert said("advance", store, "2026-03-02T12:00:00Z") == "time is 2026-03-02T12:00:00Z\n"
+    for arguments, code, message in (
+        (("advance", store, "2026-03-02T11:00:00Z"), 1, "TIME: it cannot go back to 2026-03-02 11:00:00+00:00: events"),
+        (
+            ("input", store, "e", *schema, "--arrival", "--lateness", "1 second"),
+            1,
+            "--lateness: with --arrival no event",
+        ),
+        (
+            ("input", store, "e", *schema, "--time", "user"),
+            1,
+            "or DATE: give it such a type, in --schema or in the file",
+        ),
+        (
+            ("input", store, "events", *schema[:1], f"{schema[1]}, at TIMESTAMP", "--time", "at", "--sequence", "id"),
+            1,
+            "'what' string, 'at' timestamp[us, tz=UTC]; time of arrival, not 'at'. Only nulls and keep may change",
+        ),
+        (("input", store, "e", *schema), 2, "--time: name the column of the event time, or give --arrival"),
+        (
+            ("input", store, "e", *schema, "--time", "id", "--arrival"),
+            2,
+            "--time: name the column of the event time, or",
+        ),
+        (
+            ("input", store, "e", "--schema", "arrived_at TIMESTAMP", "--arrival"),
+            1,
+            (
+                "--arrival: the column 'arrived_at' will have the times of arrival, but the events have such a column: "
+                "rename it, or name it as their time by --time arrived_at\n"
+            ),
+        ),
+    ):
+        done = cepheid(*arguments)
+        assert (done.returncode, message in f"{' '.join(done.stderr.replace('│', ' ').split())}\n") == (code, True), (
+            done
+        )
+
+
 @contextmanager
 def started(store: str, *options: str) -> Iterator[None]:
     """A host without sources that answers within the block."""

@@ -160,7 +160,7 @@ def test_the_largest_limits(on_limit: OnLimit) -> None:
 
 def test_dropping_is_reported() -> None:
     """Without a report, a warning says what was dropped."""
-    message = "2 partial matches and 0 matches were over a limit and were dropped, because on_limit is 'drop'"
+    message = "dropped, as on_limit is 'drop': 2 partial matches over a limit"
     with pytest.warns(CepheidWarning, match=message):
         detect(events("aaaab"), PAIRS, limits=dropping(max_partial_matches=2), **OPTIONS)
 

@@ -148,7 +148,7 @@ ABSENCE = LOGIN.not_followed_by("out").where("kind = 'logout'").within("2 hours"
 def test_absences_at_the_end() -> None:
     """A match of absence whose time was not over is warned of, with the `as_of` that leaves it out, or counted."""
     (warning,) = warned(ABSENCE)
-    assert warning.startswith("1 of 2 matches are certain only because the input ended: an event that forbids them may")
+    assert warning.startswith("1 of 2 matches is certain only because the input ended: an event that forbids it may")
     as_of = re.search(r"as_of='(.*?)'", warning)
     assert as_of is not None
     assert warned(ABSENCE, as_of=as_of[1]) == []
@@ -164,7 +164,7 @@ def test_absences_after_the_last_year() -> None:
     """Where Python has no such year, the warning has no `as_of`."""
     times = pa.array([300_000_000_000_000_000], pa.timestamp("us", "UTC"))
     late = pa.table({"user": ["u"], "at": times, "kind": ["login"]})
-    with pytest.warns(CepheidWarning, match="may not have come yet. Give a report, which counts them"):
+    with pytest.warns(CepheidWarning, match="may not have come yet. Give a report, which counts it"):
         detect(late, ABSENCE, key="user", time="at")
 
 
@@ -196,6 +196,20 @@ def test_as_of_the_last_event_leaves_out_what_is_counted(rows: list[tuple[str, i
         found = len(detect(events, pattern, key="key", time="at", report=report))
         until = START + timedelta(hours=max(at))
         assert len(detect(events, pattern, key="key", time="at", as_of=until)) == found - (report.certain_by_end or 0)
+
+
+@given(st.lists(st.tuples(st.sampled_from("xyz"), st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=8))
+@pytest.mark.filterwarnings("ignore::cepheid.CepheidWarning")
+def test_as_of_leaves_out_intervals_that_wait_for_a_negation(rows: list[tuple[str, int, int]]) -> None:
+    """A negation after the last event of a match looks at later events up to the window after its start."""
+    kinds, starts, lengths = zip(*rows, strict=True)
+    ends = [START + timedelta(hours=start + length) for start, length in zip(starts, lengths, strict=True)]
+    events = pa.table({"kind": kinds, "at": [START + timedelta(hours=start) for start in starts], "end": ends})
+    for text in ("EVENT SEQ(x a, !y n) WITHIN 4 hours", "EVENT SEQ(x a, (!y n), z b) WITHIN 4 hours"):
+        pattern, report = interval_pattern(text).taxonomy("kind"), Report()
+        found = len(detect(events, pattern, time=("at", "end"), report=report))
+        certain = len(detect(events, pattern, time=("at", "end"), as_of=max(ends)))
+        assert certain == found - (report.certain_by_end or 0)
 
 
 # What the plan says

@@ -415,3 +415,9 @@ def test_occurrences_have_no_running_measures() -> None:
         PatternError, match="measures of occurrences are those of the whole occurrence, in each of its rows"
     ):
         detect(DOORS, pattern, measures={"first": "RUNNING p.weight"}, **options)
+
+
+def test_row_number_is_reserved_on_every_host() -> None:
+    """The name is taken also where rows of events have no numbers."""
+    with pytest.raises(SchemaError, match="columns: 'row_number' is the name of a column that rows of events have"):
+        Matcher(DOOR, DOORS.rename(columns={"weight": "row_number"}), key="door", time="at", rows_per="event")

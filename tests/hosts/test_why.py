@@ -153,10 +153,9 @@ def test_a_python_condition() -> None:
     [({"one": FOLLOWED}, "several patterns"), (IntervalPattern.pal(a="A"), "an IntervalPattern")],
 )
 def test_other_patterns(pattern: object, given: str) -> None:
-    """Only one pattern of stages is explained."""
-    time = ("at", "at") if isinstance(pattern, IntervalPattern) else "at"
+    """Only one pattern of stages is explained. Times are not asked for before."""
     with pytest.raises(SchemaError, match=f"why explains one pattern of stages, made with .*; it was given {given}"):
-        why(events("ab"), pattern, key="k", time=time)  # type: ignore[arg-type]
+        why(events("ab"), pattern, key="k")  # type: ignore[arg-type]
 
 
 def test_it_is_public() -> None:

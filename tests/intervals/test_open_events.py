@@ -181,14 +181,14 @@ def test_tables_with_opening_and_closing_rows() -> None:
     pattern = interval_pattern(CHAIN)
     assert len(detect(table(ROWS[::-1]), pattern, event_id="id", **NAMES)) == 1
     broken = [*ROWS[:6], ("A", 0, None, "a1"), ("B", 1, 2, None)]
-    with pytest.raises(EventError, match=r"1 events are opened and no row closes them \(id: 'c1'\); 1 rows have no id"):
+    with pytest.raises(EventError, match=r"1 event is opened and no row closes it \(id: 'c1'\); 1 row has no id"):
         detect(table(broken), pattern, event_id="id", **NAMES)
     report = Report()
     detect(table(broken), pattern, event_id="id", nulls="drop", report=report, **NAMES)
-    assert report.counts == IntervalCounts(events=3, unclosed=1, null_ids=1, repeated=1)
+    assert report.counts == IntervalCounts(events=8, unclosed=1, null_ids=1, repeated=1)
     with pytest.warns(
         CepheidWarning,
-        match="1 that no row closes and 1 rows without an id and 1 rows whose id is repeated or not open",
+        match="dropped: 1 event that no row closes and 1 row without an id and 1 row whose id is repeated or not open",
     ):
         detect(table(broken), pattern, event_id="id", nulls="drop", **NAMES)
 
@@ -199,10 +199,39 @@ def test_messages_about_ids_name_rows() -> None:
     with pytest.raises(EventError) as caught:
         detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
     assert str(caught.value) == (
-        "1 rows have no id (id is NULL): row 1; 2 rows have the id of an event that is there already (id): "
-        "row 2 ('a'), row 4 ('a'); 1 rows have an end and no start, and close no open event (id): row 3 ('c'). "
+        "1 row has no id (id is NULL): row 1; 2 rows have the id of an event that is there already (id): "
+        "row 2 ('a'), row 4 ('a'); 1 row has an end and no start, and no open event (id): row 3 ('c'). "
         'Drop them before, or with nulls="drop", which counts them in the report'
     )
+
+
+def test_a_closing_row_before_the_start_is_named_as_such() -> None:
+    """The message is about the row with the wrong end, and not about an event that no row closes."""
+    rows: list[Row] = [("A", 5, None, "a"), (None, None, 3, "a"), ("A", 6, None, "b"), ("B", 0, 1, "c")]
+    with pytest.raises(EventError) as caught:
+        detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
+    assert str(caught.value).startswith(
+        "1 event is opened and no row closes it (id: 'b'); 1 row closes an event before its start (id): row 1 ('a'). "
+    )
+
+
+def test_the_start_of_a_closing_row_does_not_count() -> None:
+    """An event has the start of the row that opens it, whatever start the row that closes it has."""
+    rows: list[Row] = [("A", 1, None, "a"), ("A", 9, 4, "a")]
+    live = by_id("EVENT PAL(A a) CONSISTENCY earliest")
+    assert each(live, rows) == [(0, ("insertion", "a*")), (1, ("completion", "a"))]
+    assert len(detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)) == 1
+
+
+def test_an_event_that_is_open_for_too_long_in_one_call_is_named() -> None:
+    """Both of its rows, or its opening and a later row, come in one call."""
+    for last in ((None, None, 12, "a"), ("B", 40, 40, "b")):
+        with pytest.raises(
+            EventError, match=r"an event \(id: 'a', begins: 1970-01-01 00:00:00\+00:00, ends: NULL\) is"
+        ):
+            by_id(CHAIN, open_for="10 seconds").process(table([("A", 0, None, "a"), last]))
+    with pytest.raises(SchemaError, match="open_for: a length of time must be positive, got '0 seconds'"):
+        by_id(CHAIN, open_for="0 seconds")
 
 
 @given(

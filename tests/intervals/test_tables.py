@@ -106,12 +106,12 @@ def test_events_that_are_no_intervals() -> None:
         found("EVENT PAL(A a)", events, key="user")
     assert str(raised.value) == (
         "events that cannot be ordered: 1 with a NULL in the key (user), 1 without a time (begins or ends), "
-        "1 that end before they start ('ends' is before 'begins'). "
+        "1 that ends before it starts ('ends' is before 'begins'). "
         'Drop them before, or with nulls="drop", which counts them in the report'
     )
     with pytest.warns(
         CepheidWarning,
-        match="1 events without key and 1 without time and 1 that end before they start were dropped",
+        match="dropped: 1 event without key and 1 event without time and 1 event that ends before it starts",
     ):
         assert found("EVENT PAL(A a)", events, key="user", nulls="drop") == [("a1",)]
     report = Report()

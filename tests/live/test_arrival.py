@@ -103,6 +103,9 @@ def test_time_does_not_go_back() -> None:
     for one in (matcher, restored):
         with pytest.raises(EventError, match=r"at: events cannot arrive at .*, as time has advanced to"):
             one.process(events("b", 1), at=future + timedelta(seconds=2))
+        with pytest.raises(EventError, match=r"time: it cannot go back to .*: events arrive from .* on"):
+            one.advance_time(future + timedelta(seconds=1))
+        assert one.advance_time(future + timedelta(seconds=2)).num_rows == 0, "to the time reached"
         assert pairs(one.process(events("b", 1)).to_pylist()) == [(0, 1)]
 
 
@@ -116,7 +119,7 @@ def test_what_has_no_time_of_arrival() -> None:
     ]:
         with pytest.raises(SchemaError, match=message):
             Matcher(NEAR, events("").schema, time=ARRIVAL, **arguments)
-    with pytest.raises(SchemaError, match="the column 'arrived_at' has the times of arrival"):
+    with pytest.raises(SchemaError, match="the column 'arrived_at' will have the times of arrival"):
         Matcher(NEAR, events("").append_column("arrived_at", [[]]).schema, time=ARRIVAL)
     matcher = Matcher(Pattern.begin("a"), events("").schema, time=None)
     with pytest.raises(SchemaError, match="at: it is the time of arrival of the events"):
@@ -136,6 +139,8 @@ def test_a_durable_host_records_the_times(tmp_path: Path) -> None:
     with open_host(url) as host:
         with pytest.raises(EventError, match="at: events cannot arrive"):
             host.feed(events("b", 1), input="events", at=at(0))
+        with pytest.raises(EventError, match=r"back to 2026-03-02 12:00:00\S*: events arrive from 2026-03-02 12:00:01"):
+            host.advance_time(at(0))
         near = host.feed(events("ab", 1), input="events", at=at(1)).rows["near"].to_pylist()
         taken = [event for row in near for _, taken in row["stages"] for event in taken]
         assert sorted(event["n"] for event in taken) == [0, 1, 2, 2]

@@ -344,6 +344,10 @@ BROKEN: dict[str, Callable[[Snapshot], None]] = {
     "names beyond": _replace(
         "names", lambda part: pa.record_batch({"number": pa.array([0, 9], pa.int32()), "name": part.column("name")})
     ),
+    "names far beyond": _replace(
+        "names",
+        lambda part: pa.record_batch({"number": pa.array([0, 2**31 - 1], pa.int32()), "name": part.column("name")}),
+    ),
     "counts are text": lambda snapshot: snapshot.header.update(counts="none"),
     "now is text": lambda snapshot: snapshot.header.update(now="today"),
     "kept more": lambda snapshot: snapshot.header["kept"]["counts"].update(more=1),

@@ -68,7 +68,7 @@ def test_what_passes_the_limit_says_nothing() -> None:
     limits = Limits(max_facts=9, on_limit="drop")
     assert found(detect(table, FROM_START, limits=limits, report=report, **OPTIONS)) == [1, 2, 1, 2]
     assert report.counts.dropped_facts == 8  # four events with their class and the one before
-    with pytest.warns(CepheidWarning, match="8 facts of events were over a limit and were dropped"):
+    with pytest.warns(CepheidWarning, match="dropped, as on_limit is 'drop': 8 facts of events over a limit"):
         detect(table, FROM_START, limits=limits, **OPTIONS)
 
 

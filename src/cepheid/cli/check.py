@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from cepheid.cli import options as o
-from cepheid.cli.failure import failures_reported, print_json
+from cepheid.cli.failure import failures_reported, in_options, print_json
 from cepheid.requests.request import SHARDS
 
 
@@ -37,6 +38,7 @@ def check(
     stages that they name.
     """
     options = o.EventOptions.of(against.events, against.time, wanted, reading)
+    options = replace(options, event_id=against.event_id)
     parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, remarks_of
@@ -49,7 +51,7 @@ def check(
             with opened.problems_located():
                 raise PatternError(problems)
         advice = None if partitions is None else uneven(shards, partitions)
-        warnings = [*remarks_of(opened.pattern, plan), *([] if advice is None else [advice])]
+        warnings = [*map(in_options, remarks_of(opened.pattern, plan)), *([] if advice is None else [advice])]
         if as_json:
             print_json({"ok": True, "exit_code": 0, "problems": [], "warnings": warnings})
             return

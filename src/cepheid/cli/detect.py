@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ import typer
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
 from cepheid.cli.pictures.drawing import Drawing, check_columns, check_drawing, draw_matches
+from cepheid.errors import with_noun
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
@@ -34,7 +35,6 @@ class _Detection:
     pattern: Path
     parameters: Mapping[str, ParameterValue]
     events: o.EventOptions
-    event_id: str | None
     as_of: str | None
     nulls: Nulls
     rows_per: RowsPer
@@ -57,13 +57,7 @@ def detect(
     wanted: o.Wanted,
     reading: o.Reading,
     bounds: o.Bounds,
-    event_id: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="For intervals: what identifies an event. A row without an end opens it, a later one closes it.",
-        ),
-    ] = None,
+    event_id: o.EventId = None,
     as_of: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
@@ -92,9 +86,10 @@ def detect(
         raise typer.BadParameter(
             "rows of matches have no events without one: give --rows-per event, too", param_hint="--unmatched"
         )
-    options, parameters = o.EventOptions.of(events, time, wanted, reading, bounds), o.parameters_from(wanted.parameter)
+    options = replace(o.EventOptions.of(events, time, wanted, reading, bounds), event_id=event_id)
+    parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
-        asked = (event_id, as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)
+        asked = (as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)
         _run(_Detection(pattern, parameters, options, *asked))
 
 
@@ -117,7 +112,7 @@ def _run(asked: _Detection) -> None:
         if asked.output is not None:
             with doing(f"Writing {asked.output}", errors):
                 write_matches(matches, asked.output)
-        _say_counted(report, opened.pattern, by_id=asked.event_id is not None)
+        _say_counted(report, opened.pattern, by_id=asked.events.event_id is not None)
         if asked.as_json:  # one document in any case: of the matches, or of the failure
             draw_matches(asked.drawing, asked.events, events, matches)
         _show(matches, report, asked, perf_counter() - start)
@@ -132,7 +127,6 @@ def _matches(pattern: AnyPattern, asked: _Detection, events: Any, errors: Consol
     report = Report()
     with doing(f"Looking for {pattern.name}", errors):
         arguments = asked.events.asked() | {"as_of": asked.as_of, "nulls": asked.nulls, "report": report}
-        arguments["event_id"] = asked.event_id
         arguments |= {"rows_per": asked.rows_per, "unmatched": asked.unmatched, "workers": asked.workers}
         matches = find(events, pattern, **arguments)
         if asked.events.on == "spark":
@@ -151,21 +145,21 @@ def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
 
     counts = report.counts
     if counts.unusable:
-        of = f"; {counts.events:,} events are whole" if by_id else f", of {counts.events:,}"
-        sys.stderr.write(f"dropped: {counts.unusable}{of}\n")
+        of = with_noun(counts.events, "row") if by_id else f"{counts.events:,}"
+        sys.stderr.write(f"dropped: {counts.unusable}, of {of}\n")
     if counts.over_limits:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
     sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)
     if (by_end := report.certain_by_end) and known_family_of(pattern).ends_with_absence(pattern):
-        what = f"{by_end:,} of {counts.matches:,} matches are certain only because the input ended"
-        sys.stderr.write(f"{what}; --as-of leaves them out\n")
+        what = f"{by_end:,} of {with_noun(counts.matches, 'match', plural='matches')} {'is' if by_end == 1 else 'are'}"
+        leaves = "it" if by_end == 1 else "them"
+        sys.stderr.write(f"{what} certain only because the input ended; --as-of leaves {leaves} out\n")
 
 
 def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> None:
     from rich.console import Console
 
     from cepheid.cli.rows import plain_rows, print_table, write_json_lines
-    from cepheid.errors import with_noun
 
     plain = asked.events.outputs is None and asked.rows_per == "match"
     output, what = asked.output, "matches" if plain else "rows"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings
 
 from cepheid.cli.failure import require_installed
 from cepheid.cli.files import event_files, read_events, read_events_on_spark, read_schema
@@ -55,7 +56,17 @@ def spark_session(
         yield session
     finally:
         if not was_active:
-            session.stop()
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stops the session. If its Java process ends by itself, as after a SIGTERM to all processes of the command, there
+    is nothing to stop.
+    """
+    from py4j.protocol import Py4JError
+
+    with suppress(Py4JError, ConnectionError), catch_warnings(category=RuntimeWarning, action="ignore"):
+        session.stop()
 
 
 def doing(what: str, errors: Console) -> AbstractContextManager[Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from cepheid.cli import options as o
-from cepheid.cli.failure import failures_reported, print_json
+from cepheid.cli.failure import failures_reported, in_options, print_json
 
 
 @o.spread
@@ -24,12 +25,13 @@ def explain(
     ] = False,
     as_json: o.AsJson = False,
 ) -> None:
-    """Explain what a pattern looks for and how: its stages, conditions, window and skip strategy, and its automaton.
+    """Explain what a pattern looks for and how: its stages, conditions, window, skip strategy and automaton.
 
     With --events it also shows the plan: the columns that the host's SQL engine computes, what is left to scripts, all
     types, and the events that are dropped before anything else.
     """
     options = o.EventOptions.of(against.events, against.time, wanted, reading, bounds)
+    options = replace(options, event_id=against.event_id)
     parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, remarks_of
@@ -43,11 +45,17 @@ def explain(
                 shown = explained(opened.pattern, measures=options.measures)
         else:
             shown = known_family_of(opened.pattern).explain(opened.pattern, plan)
+        text = "".join(map(_in_file, shown.text.splitlines(keepends=True)))
         if as_json:
-            warnings = remarks_of(opened.pattern, plan)
-            print_json({"ok": True, "exit_code": 0, "plan": shown.text, "mermaid": shown.diagram, "warnings": warnings})
+            warnings = [*map(in_options, remarks_of(opened.pattern, plan))]
+            print_json({"ok": True, "exit_code": 0, "plan": text, "mermaid": shown.diagram, "warnings": warnings})
         elif mermaid and shown.diagram is None:
             message = "the diagram of joins depends on the events' columns: name a file of them with --events"
             raise typer.BadParameter(message, param_hint="--mermaid")
         else:
-            sys.stdout.write(f"{shown.diagram}\n" if mermaid else shown.text)
+            sys.stdout.write(f"{shown.diagram}\n" if mermaid else text)
+
+
+def _in_file(line: str) -> str:
+    """The line; a warning names keys of the pattern file, where it named calls."""
+    return in_options(line) if line.startswith("Warning: ") else line

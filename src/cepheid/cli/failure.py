@@ -140,8 +140,15 @@ def print_json(result: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(result, ensure_ascii=False) + "\n")
 
 
+_CALLS = re.compile(r"\b(within|within_previous|max_gap|until|next|consecutive|longest|taxonomy)\(…?\)")
+"""Calls of the fluent interface whose keys in a pattern file have the same name."""
+
+
 def in_options(message: str) -> str:
-    """The message, with the names of Python's arguments replaced by options of the command line."""
+    """The message, with the names of Python's arguments replaced by options of the command line, and calls by the keys
+    of pattern files.
+    """
+    message = _CALLS.sub(r"\1", message)
     for in_python, in_a_shell in _ADVICE.items():
         message = message.replace(in_python, in_a_shell)
     return _PYTHON.sub(_option, message)

@@ -18,6 +18,7 @@ knowledge = typer.Typer(
     help="Check ontologies and instances, and ask what follows from them.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 Files = Annotated[

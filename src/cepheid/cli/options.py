@@ -20,7 +20,7 @@ import typer
 from cepheid.cli.text_files.text_format import TextFormat
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import MOST, Limits, OnLimit
-from cepheid.requests.arrival import ARRIVAL, Arrival
+from cepheid.requests.arrival import ARRIVAL, ARRIVED, Arrival
 from cepheid.requests.request import Nulls, Resolution
 from cepheid.requests.row_order import ROW_ORDER
 
@@ -95,6 +95,13 @@ Outputs = Annotated[
         "Default: matches alone.",
     ),
 ]
+EventId = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="For intervals: what identifies an event. A row without an end opens it, a later one closes it.",
+    ),
+]
 RowsPerOption = Annotated[RowsPer, typer.Option(help="One row for each match, or for each event of each match.")]
 MaxPartialMatches = Annotated[
     int | None,
@@ -159,6 +166,7 @@ class Against:
 
     events: OptionalEvents = None
     time: OptionalTime = None
+    event_id: EventId = None
 
 
 @dataclass(frozen=True)
@@ -256,6 +264,8 @@ class EventOptions:
     time_resolution: Resolution | None = None
     arrival: bool = False
     """Whether the time of an event is that of its arrival."""
+    event_id: str | None = None
+    """For intervals: the column that identifies an event."""
 
     @staticmethod
     def of(
@@ -315,11 +325,11 @@ class EventOptions:
 
     def as_typed(self, message: str) -> str:
         """The message; one about the argument `time` with the options that were typed in place of --time."""
+        if self.arrival:
+            return arrival_as_typed(message)
         fault = message.removeprefix("time: ")
         if fault == message:
-            return message.replace("time=ARRIVAL", "--arrival") if self.arrival else message
-        if self.arrival:
-            return f"--arrival: {fault}"
+            return message
         if self.no_time:
             return f"--no-time: {fault.removesuffix(', got None')}"
         for option, name in (("--start", self.start), ("--end", self.end)):
@@ -340,7 +350,14 @@ class EventOptions:
             "limits": self.limits,
             "time_zone": self.time_zone,
             **({} if self.time_resolution is None else {"time_resolution": self.time_resolution}),
+            **({} if self.event_id is None else {"event_id": self.event_id}),
         }
+
+
+def arrival_as_typed(message: str) -> str:
+    """The message, with --arrival where it is about `time=ARRIVAL`."""
+    message = message.replace("time=ARRIVAL", "--arrival").replace(f", as in time={ARRIVED!r}", f" by --time {ARRIVED}")
+    return f"--arrival: {fault}" if (fault := message.removeprefix("time: ")) != message else message
 
 
 def text_format_of(reading: Reading) -> TextFormat:

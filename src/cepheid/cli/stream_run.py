@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
@@ -148,9 +150,13 @@ def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: List
             running = begin(ends, lambda rows: ends.writer(rows, lines.show, newest=errors.is_terminal), view)
             _wait(running, view, lambda: stopped.is_set() or lines.closed)
     except PySparkException as error:
-        if lines.closed:
-            raise BrokenPipeError from None
-        raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
+        if not lines.closed and not stopped.is_set():
+            raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
+    except (Py4JError, ConnectionError) as error:
+        if not stopped.is_set():
+            if not isinstance(error, Py4JNetworkError | ConnectionError):
+                raise
+            raise Unavailable("Spark's Java process has ended, and with it the stream") from None
     if lines.closed:
         raise BrokenPipeError
     errors.print(view.summary(), highlight=False)
@@ -188,12 +194,14 @@ class _Lines:
 
 
 def _on_signals(stopped: Event) -> None:
-    """Makes the first Ctrl-C set the event, and the second one end the process. PySpark's own handler would cancel the
-    query's jobs, and the query would fail.
+    """Makes the first Ctrl-C or SIGTERM set the event, and the second one end the process. PySpark's own handler would
+    cancel the query's jobs, and the query would fail. A SIGTERM to all processes of the command ends Spark's, too, so
+    that the query fails; its last micro-batch is repeated when the command is started again.
     """
 
     def stop(number: int, _: object) -> None:
         stopped.set()
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would log that Spark's process is gone
         signal.signal(number, signal.SIG_DFL)
 
     for number in (signal.SIGINT, signal.SIGTERM):

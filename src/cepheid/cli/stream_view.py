@@ -52,7 +52,7 @@ class View:
         self._watch = Watch()
         self._reported = ""
         """The timestamp of the last report that the watch has."""
-        self._told: Standing | None = None
+        self._printed_standing: Standing | None = None
         """What the last line about a standing watermark said."""
         self._live: Live | None = None
 
@@ -79,7 +79,7 @@ class View:
         if self._so_far is None:
             return
         if not self.console.is_terminal:
-            self._tell()
+            self._print_standing()
         elif self._so_far.batch > seen or self._watch.standing != standing:
             self._draw()
 
@@ -111,12 +111,12 @@ class View:
             line = f"batch {progress.batch}: {counts}, watermark {self._watermark}"
             self.console.print(line, highlight=False, soft_wrap=True)
 
-    def _tell(self) -> None:
+    def _print_standing(self) -> None:
         """Prints a line about a watermark that has stood for some time."""
         standing = self._watch.standing
-        if standing in (None, self._told) or time_of(self._reported) - standing.since < _SOME_TIME:
+        if standing in (None, self._printed_standing) or time_of(self._reported) - standing.since < _SOME_TIME:
             return
-        self._told = standing
+        self._printed_standing = standing
         self.console.print(f"watermark {self._watermark} {_stands(standing)}", highlight=False, soft_wrap=True)
 
     @property

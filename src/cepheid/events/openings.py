@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.errors import EventError
+from cepheid.errors import EventError, with_noun
 from cepheid.events.identity import canonical_bytes
 
 Rows = npt.NDArray[np.int64]
@@ -30,6 +30,8 @@ class WholeEvents(NamedTuple):
     """The number of rows without an id."""
     repeated: int
     """The number of rows that are further rows of an event, or close what is not open."""
+    read: int
+    """The number of rows that count."""
 
 
 def whole_events(
@@ -78,13 +80,20 @@ def whole_events(
     is_left[np.concatenate([rows, end_rows, opening])] = False
     without_id, left = (np.flatnonzero(is_left & known) for known in (~named, named))
     unclosed = 0 if until is not None else int((~is_closed).sum())
-    found = WholeEvents(rows[by_row], end_rows[by_row], unclosed, len(without_id), len(left))
+    found = WholeEvents(rows[by_row], end_rows[by_row], unclosed, len(without_id), len(left), int(counts.sum()))
     if not drops and (unclosed or len(without_id) or len(left)):
-        open_ids = ids.take(pa.array(np.sort(opening[~is_closed])[:_MOST_SHOWN]))
-        faults = _unclosed(unclosed, open_ids, column)
-        faults += _of_rows(without_id, ids, f"have no id ({column} is NULL)")
-        faults += _of_rows(left[started[left]], ids, f"have the id of an event that is there already ({column})")
-        faults += _of_rows(left[~started[left]], ids, f"have an end and no start, and close no open event ({column})")
+        still_open = np.sort(opening[~is_closed])
+        ending = left[~started[left]]
+        too_early = ending[np.isin(number[ending], number[still_open])]
+        never_closed = still_open[~np.isin(number[still_open], number[too_early])] if unclosed else still_open[:0]
+        faults = _unclosed(ids.take(pa.array(never_closed)), column)
+        faults += _of_rows(without_id, ids, ("has", "have"), f"no id ({column} is NULL)")
+        faults += _of_rows(
+            left[started[left]], ids, ("has", "have"), f"the id of an event that is there already ({column})"
+        )
+        faults += _of_rows(too_early, ids, ("closes", "close"), f"an event before its start ({column})")
+        of_nothing = ending[~np.isin(ending, too_early)]
+        faults += _of_rows(of_nothing, ids, ("has", "have"), f"an end and no start, and no open event ({column})")
         raise EventError(
             f'{"; ".join(faults)}. Drop them before, or with nulls="drop", which counts them in the report'
         )
@@ -102,17 +111,21 @@ def _first_of_each(number: Rows, rows: Rows) -> Rows:
     return found
 
 
-def _unclosed(count: int, ids: pa.Array, column: str) -> list[str]:
-    shown = ", ".join(map(repr, ids.to_pylist())) + (", …" if count > len(ids) else "")
-    return [f"{count} events are opened and no row closes them ({column}: {shown})"] if count else []
+def _unclosed(ids: pa.Array, column: str) -> list[str]:
+    if not len(ids):
+        return []
+    shown = ", ".join(map(repr, ids[:_MOST_SHOWN].to_pylist())) + (", …" if len(ids) > _MOST_SHOWN else "")
+    events = "1 event is opened and no row closes it" if len(ids) == 1 else None
+    return [f"{events or f'{len(ids):,} events are opened and no row closes them'} ({column}: {shown})"]
 
 
-def _of_rows(rows: Rows, ids: pa.Array, what: str) -> list[str]:
-    """What is wrong with these rows. The first ones are named."""
+def _of_rows(rows: Rows, ids: pa.Array, verbs: tuple[str, str], what: str) -> list[str]:
+    """What is wrong with these rows: the verb for one row or for several, and the rest. The first ones are named."""
     if not len(rows):
         return []
     first = ", ".join(_shown(row, ids[row].as_py()) for row in rows[:_MOST_SHOWN].tolist())
-    return [f"{len(rows)} rows {what}: {first}{', …' if len(rows) > _MOST_SHOWN else ''}"]
+    number = with_noun(len(rows), "row")
+    return [f"{number} {verbs[len(rows) > 1]} {what}: {first}{', …' if len(rows) > _MOST_SHOWN else ''}"]
 
 
 def _shown(row: int, name: object) -> str:

@@ -171,6 +171,10 @@ class Family(Protocol):
         """Whether an event that comes after the last one of a match may forbid the match."""
         return True
 
+    def certain_from(self, plan: Any, matches: pa.Table) -> pa.ChunkedArray:  # noqa: ARG002
+        """The times (TIMESTAMP in UTC) from which matches of finite input are certain; NULL: once it has ended."""
+        return matches.column("detected_at")
+
     def steps_in_words(self, pattern: Any) -> Iterable[StepInWords]:  # noqa: ARG002
         """What the pattern does at each kind of event; nothing where that is not said."""
         return ()

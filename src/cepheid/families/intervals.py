@@ -162,6 +162,11 @@ class Intervals(Family):
         found = slices_of_all(plans, settled=settled)
         return found.text if isinstance(found, Undivided) else found
 
+    def certain_from(self, plan: IntervalPlan, matches: pa.Table) -> pa.ChunkedArray:
+        from cepheid.matchers.intervals.finite import certain_from
+
+        return certain_from(plan, matches)
+
     def start_window(self, plan: IntervalPlan) -> str:  # noqa: ARG002
         return _NO_COPIES
 

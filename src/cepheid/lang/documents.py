@@ -16,6 +16,7 @@ from cepheid.lang.document.problems import in_order, parameter_span, pattern_sch
 from cepheid.lang.expression import Span
 from cepheid.lang.intervals import document as intervals
 from cepheid.lang.intervals.pattern import IntervalPattern
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.occurrences import document as occurrences
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages import document as stages
@@ -55,6 +56,7 @@ _KINDS = (_Kind(Pattern, stages), _Kind(OccurrencePattern, occurrences), _Kind(I
 """A document with none of the keys is read as the first kind."""
 
 
+@known_arguments()
 def read_pattern(path: str | pathlib.Path) -> AnyPattern:
     """The pattern in a YAML or JSON file. The key `occurrence` marks a pattern of occurrences and the key `interval` an
     interval pattern; without these keys it is a pattern of stages.
@@ -83,6 +85,7 @@ def read_text(path: str | pathlib.Path) -> str:
         ) from None
 
 
+@known_arguments()
 def pattern_from_text(text: str, *, source: str = "<text>", folder: pathlib.Path | None = None) -> AnyPattern:
     """The pattern in a YAML or JSON document; `source` is its name in messages. Files of knowledge that the document
     names are in `folder`; without it the document must not name files.
@@ -111,6 +114,7 @@ def _documents_in(marked: MarkedText) -> _Documents:
     return next((kind.documents for kind in _KINDS if kind.documents.KEY in document), _KINDS[0].documents)
 
 
+@known_arguments()
 def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
     """The document from which `read_pattern` reads `pattern`. It leaves out defaults, except for the name.
 
@@ -124,6 +128,7 @@ def pattern_to_document(pattern: AnyPattern) -> dict[str, Value]:
     return documents.write_document(pattern)
 
 
+@known_arguments()
 def pattern_to_yaml(pattern: AnyPattern) -> str:
     """The document of `pattern_to_document` as YAML text."""
     return dump_yaml(pattern_to_document(pattern))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import shown
+from cepheid.lang.known_arguments import known_arguments
 
 if TYPE_CHECKING:
     from cepheid.knowledge.events.mapping import EventMapping
@@ -26,6 +27,7 @@ class SemanticFilter:
     text: str
 
 
+@known_arguments()
 def semantic(text: object) -> SemanticFilter:
     """A semantic filter, in place of the SQL of a condition in a pattern with knowledge."""
     if not isinstance(text, str) or not text.strip():

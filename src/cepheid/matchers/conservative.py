@@ -189,9 +189,7 @@ class ConservativeMatcher:
         waiting = events_of(batches, "waiting", columns)
         held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found(**stored_numbers(header["found"])))
-        self.keys = KeyNumbers.of(batches["names"])
-        if sorted(self.keys.number_of.values()) != self.detector.kernel.open_keys.tolist():
-            raise SnapshotError("the snapshot's keys are not those of its partial matches")
+        self.keys = KeyNumbers.of(batches["names"], self.detector.kernel.open_keys)
         self.detector.reported.restore(batches, "told")
         self.watermark = Watermark.of(header, batches)
         if waiting is not None:

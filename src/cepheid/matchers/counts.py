@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
+from cepheid.errors import with_noun
+
 MATCHER_COUNTS = (
     "ties",
     "matches",
@@ -23,6 +25,8 @@ LIVE_COUNTS = (*MATCHER_COUNTS, "late")
 READ_COUNTS = frozenset({"events", "null_keys", "null_times", "null_ids", "reversed", "repeated", "unclosed"})
 """The counts of events read, which matchers of the same events have alike."""
 
+_MATCHES = ("match", "matches")
+
 C = TypeVar("C", bound="ReadCounts")
 
 
@@ -31,9 +35,9 @@ def counts_of(kind: type[C], values: Mapping[str, int]) -> C:
     return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})
 
 
-def in_words(*counted: tuple[int, str]) -> str:
-    """The counts, each with what is counted; empty if all are 0."""
-    return " and ".join(f"{count:,} {what}" for count, what in counted) if any(count for count, _ in counted) else ""
+def in_words(*counted: tuple[int, str, str]) -> str:
+    """The counts that are not 0, each with what is counted, as one and as several; empty if all are 0."""
+    return " and ".join(with_noun(count, one, plural=several) for count, one, several in counted if count)
 
 
 def sum_of(each: Sequence[C], once: Collection[str]) -> C:
@@ -63,7 +67,7 @@ class ReadCounts:
     """Numbers of events read, of events that a matcher cannot use, and of matches."""
 
     events: int = 0
-    """Events read, up to `as_of`."""
+    """Events read, up to `as_of`. With `event_id`: rows, of which an event may have two."""
     null_keys: int = 0
     """Events with a NULL in the key, dropped."""
     null_times: int = 0
@@ -75,12 +79,15 @@ class ReadCounts:
     @property
     def unusable(self) -> str:
         """Which events were dropped, as text; empty if none was."""
-        return in_words((self.null_keys, "events without key"), (self.null_times, "without time"))
+        return in_words(
+            (self.null_keys, "event without key", "events without key"),
+            (self.null_times, "event without time", "events without time"),
+        )
 
     @property
     def over_limits(self) -> str:
         """What was dropped because of limits, as text; empty if nothing was."""
-        return in_words((self.dropped_matches, "matches"))
+        return in_words((self.dropped_matches, *_MATCHES))
 
 
 @dataclass(frozen=True)
@@ -100,8 +107,11 @@ class EventCounts(ReadCounts):
 
     @property
     def over_limits(self) -> str:
-        found = in_words((self.dropped_partial_matches, "partial matches"), (self.dropped_matches, "matches"))
-        return " and ".join(filter(None, [found, in_words((self.dropped_facts, "facts of events"))]))
+        return in_words(
+            (self.dropped_partial_matches, "partial match", "partial matches"),
+            (self.dropped_matches, *_MATCHES),
+            (self.dropped_facts, "fact of an event", "facts of events"),
+        )
 
 
 @dataclass(frozen=True)
@@ -134,16 +144,13 @@ class IntervalCounts(ReadCounts):
 
     @property
     def unusable(self) -> str:
-        if not (self.reversed or self.unclosed or self.null_ids or self.repeated):
-            return super().unusable
-        nulls = (self.null_keys, "events without key"), (self.null_times, "without time")
-        by_id = (
-            (self.unclosed, "that no row closes"),
-            (self.null_ids, "rows without an id"),
-            (self.repeated, "rows whose id is repeated or not open"),
+        by_id = in_words(
+            (self.reversed, "event that ends before it starts", "events that end before they start"),
+            (self.unclosed, "event that no row closes", "events that no row closes"),
+            (self.null_ids, "row without an id", "rows without an id"),
+            (self.repeated, "row whose id is repeated or not open", "rows whose ids are repeated or not open"),
         )
-        found = [*nulls, (self.reversed, "that end before they start"), *by_id]
-        return in_words(*(one for one in found[:3]), *(one for one in found[3:] if one[0]))
+        return " and ".join(filter(None, [super().unusable, by_id]))
 
 
 @dataclass(frozen=True)

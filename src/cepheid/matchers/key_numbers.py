@@ -81,16 +81,23 @@ class KeyNumbers:
         return pa.record_batch({"number": numbers, "name": pa.array(self.number_of, pa.binary())})
 
     @staticmethod
-    def of(listed: pa.RecordBatch) -> KeyNumbers:
-        """The KeyNumbers that `listed` was taken from."""
-        names, numbers = listed.column("name").to_pylist(), listed.column("number").to_numpy()
-        used = int(numbers.max(initial=-1)) + 1
-        name_of = [b""] * used
-        for name, number in zip(names, numbers.tolist(), strict=True):
+    def of(listed: pa.RecordBatch, used: Int32s) -> KeyNumbers:
+        """The KeyNumbers that `listed` was taken from. `used` are the numbers, ascending, of the keys that have
+        something open.
+
+        Raises:
+            SnapshotError: other numbers are listed. This is known before there is room for as many names.
+        """
+        names, numbers = listed.column("name").to_pylist(), listed.column("number").to_pylist()
+        number_of = dict(zip(names, numbers, strict=True))
+        taken = set(number_of.values())
+        if sorted(number_of.values()) != used.tolist():
+            raise SnapshotError("the snapshot's keys are not those of its partial matches")
+        name_of = [b""] * (max(taken, default=-1) + 1)
+        for name, number in number_of.items():
             name_of[number] = name
-        taken = set(numbers.tolist())
-        unused = [number for number in range(used) if number not in taken]
-        return KeyNumbers(dict(zip(names, numbers.tolist(), strict=True)), name_of, unused)
+        unused = [number for number in range(len(name_of)) if number not in taken]
+        return KeyNumbers(number_of, name_of, unused)
 
     def _number(self, name: bytes) -> int:
         number = self.number_of.get(name)

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cepheid.lang.pictures.html import text_html
-
 
 @dataclass(frozen=True)
 class Stopped:
@@ -113,21 +111,3 @@ def total(funnels: Sequence[Funnel]) -> Funnel:
 def _line(what: str, count: int, *, of: int = 0) -> str:
     share = f"{count / of:8.1%}" if of else ""
     return f"{what:<44}{count:>12,}{share}"
-
-
-@dataclass(frozen=True)
-class ShownFunnel:
-    """What says why events did not match. Printed, it is a readable text; a notebook shows it, too."""
-
-    funnel: Funnel
-    """How many events were read and started a partial match, how far these came, and what became of each start."""
-
-    def __str__(self) -> str:
-        return str(self.funnel)
-
-    def _repr_html_(self) -> str:
-        return text_html(str(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The funnel in values of JSON."""
-        return self.funnel.to_dict()

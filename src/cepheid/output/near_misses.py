@@ -74,7 +74,7 @@ class NearMisses:
 
     def _summary(self) -> Iterable[str]:
         yield f"{'starts that would match with one change':<56}{self.starts:>12,}"
-        for one in self._by_starts:
+        for one in self._by_starts if self.starts else ():
             lost = f"  ({one.lost:,} then skipped)" if one.lost else ""
             yield f"  {one.change:<54}{one.starts:>12,}{lost}"
             if one.dropped:

@@ -21,6 +21,10 @@ class SqlEngine(Protocol):
     def time_zone(self) -> str:
         """The zone of local times, where the request names none."""
 
+    @property
+    def computes_rows_alone(self) -> bool:
+        """Whether the SQL of a row that closes an event is computed without the row that has opened it."""
+
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
         """The type of each expression over `columns`, in order, or the reason why it cannot be computed.
 

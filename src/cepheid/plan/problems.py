@@ -39,8 +39,8 @@ def _taken_names(schema: Schema, options: PlanOptions) -> Iterator[str]:
     """The faults of event columns that stand beside columns of the output with the same name."""
     if options.rows_per == "match":
         return
-    taken = {*OF_MATCHES, *OF_EVENTS, *[KIND] * options.in_one_table}
-    taken |= {*[ROW_NUMBER] * options.numbered, *[CAUSE] * has_cause(options.outputs)}
+    taken = {*OF_MATCHES, *OF_EVENTS, ROW_NUMBER, *[KIND] * options.in_one_table}
+    taken |= {*[CAUSE] * has_cause(options.outputs)}
     for name in dict.fromkeys([*schema.key, *options.chosen(schema)]):
         if name.lower() in taken or INTERNAL.fullmatch(name.lower()):
             yield taken_name(name, is_key=name in schema.key)

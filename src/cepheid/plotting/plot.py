@@ -7,9 +7,11 @@ from importlib.util import find_spec
 from types import EllipsisType
 from typing import Any
 
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.plotting.picture import Picture
 
 
+@known_arguments()
 def plot(
     events: object = None,
     matches: object = None,

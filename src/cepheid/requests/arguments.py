@@ -121,9 +121,11 @@ def checked_limits(given: object, faults: list[str]) -> Limits:
     return Limits()
 
 
-def checked_lateness(given: timedelta | str, faults: list[str], argument: str = "lateness") -> timedelta | None:
+def checked_lateness(
+    given: timedelta | str, faults: list[str], argument: str = "lateness", *, or_zero: bool = True
+) -> timedelta | None:
     try:
-        return parse_duration(given, or_zero=True)
+        return parse_duration(given, or_zero=or_zero)
     except PatternError as error:
         faults.append(f"{argument}: {error}")
     return None

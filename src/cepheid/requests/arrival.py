@@ -41,8 +41,8 @@ def check_names(names: list[str]) -> None:
     """Raises SchemaError if the events have the column of the times of arrival themselves."""
     if ARRIVED in (name.lower() for name in names):
         raise SchemaError(
-            f"time: with ARRIVAL the column {ARRIVED!r} has the times of arrival, and the events have such a column: "
-            f"rename it, or name it as their time, as in time={ARRIVED!r}"
+            f"time: the column {ARRIVED!r} will have the times of arrival, but the events have such a column: rename "
+            f"it, or name it as their time, as in time={ARRIVED!r}"
         )
 
 
@@ -66,9 +66,26 @@ def arrival_time(given: int | None, least: int) -> int:
     if given is None:
         return max(time_ns() // 1000, least)
     if given < least:
-        before, reached = (pa.scalar(time, pa.int64()).cast(TIME_TYPE) for time in (given, least))
-        raise EventError(f"at: events cannot arrive at {before}, as time has advanced to {reached}")
+        raise EventError(f"at: events cannot arrive at {_shown(given)}, as time has advanced to {_shown(least)}")
     return given
+
+
+def advanced_time(given: int | None, least: int) -> int:
+    """The time to which time advances, in microseconds, where events have times of arrival: the given one or, without
+    one, that of this machine's clock. `least` is the earliest time at which events can arrive.
+
+    Raises:
+        EventError: time has passed the given time.
+    """
+    if given is None:
+        return max(time_ns() // 1000, least)
+    if given + 1 < least:
+        raise EventError(f"time: it cannot go back to {_shown(given)}: events arrive from {_shown(least)} on")
+    return given
+
+
+def _shown(time: int) -> str:
+    return str(pa.scalar(time, pa.int64()).cast(TIME_TYPE))
 
 
 def refuse_arrival(*, arrival: bool) -> None:

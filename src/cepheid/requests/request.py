@@ -128,6 +128,15 @@ class Request:
         return only
 
 
+def last_instant(request: Request, zone: str) -> datetime | None:
+    """The time up to which events count, in UTC; None without `as_of`. `zone` is that of a time without one.
+
+    Raises:
+        SchemaError: as `instant_of`.
+    """
+    return None if request.as_of is None else instant_of(request.as_of, zone)
+
+
 def planned(request: Request, columns: pa.Schema, engine: SqlEngine) -> PlanSet[Any]:
     """The plans of the request's patterns over events with these columns; raises as `Family.build`."""
     items = order_items(request.sequence, columns, engine)

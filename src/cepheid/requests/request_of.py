@@ -97,7 +97,7 @@ def request_of(
         arrival=time is ARRIVAL and start is not None,
         end=end,
         event_id=None if event_id is None else checked_name("event_id", event_id, faults),
-        open_for=None if open_for is None else checked_lateness(open_for, faults, "open_for"),
+        open_for=None if open_for is None else checked_lateness(open_for, faults, "open_for", or_zero=False),
         sequence=checked_sequence(sequence, faults),
         in_row_order=sequence is ROW_ORDER,
         columns=None if columns is None else checked_names("columns", columns, faults),

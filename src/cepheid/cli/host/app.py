@@ -18,6 +18,7 @@ host = typer.Typer(
     help="Run durable hosts, change them while they run, and read what they have found.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    rich_markup_mode=None,
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run,

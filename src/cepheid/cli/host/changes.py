@@ -54,7 +54,7 @@ def input_(
         raise typer.BadParameter("name the column of the event time, or give --arrival", param_hint="--time")
     o.checked_length(lateness, "--lateness")
     o.checked_length(keep, "--keep")
-    with failures_reported(as_json=as_json):
+    with failures_reported(as_json=as_json, as_typed=o.arrival_as_typed if arrival else _time_as_typed):
         columns = columns_from(schema, like, [] if time is None else [time])
         arguments: dict[str, Any] = {
             "time": ARRIVAL if time is None else time,
@@ -176,6 +176,11 @@ def advance(
     with failures_reported(as_json=as_json, as_typed=_as_typed), opened(store) as host:
         host.advance_time(time, input=source)
         say({"time": time}, f"time is {time}", as_json=as_json)
+
+
+def _time_as_typed(message: str) -> str:
+    """The message; one about the type of the time column with advice about --schema."""
+    return message.replace("or DATE: cast it", "or DATE: give it such a type, in --schema or in the file of --like")
 
 
 def _as_typed(message: str) -> str:

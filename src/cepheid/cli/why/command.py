@@ -9,15 +9,16 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import failures_reported, print_json
+from cepheid.errors import PatternError
 from cepheid.requests.request import Nulls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from cepheid.hosts.in_process.why import Why
-    from cepheid.hosts.spark.batch.why import WhyOnSpark
+    from cepheid.lang.documents import AnyPattern
     from cepheid.output.near_misses import NearMisses
     from cepheid.output.trace import Trace
+    from cepheid.output.why import Why
 
 
 @o.spread
@@ -56,8 +57,6 @@ def why(
 
     The pattern must be one of stages.
     """
-    if time is None and not reading.no_time:
-        raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
     wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
     parameters, traced = (
@@ -68,6 +67,9 @@ def why(
         from cepheid.cli.pattern_file import open_pattern
 
         opened = open_pattern(pattern, parameters, type_)
+        _check_stages(opened.pattern)
+        if time is None and not reading.no_time:
+            raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
         with opened.problems_located():
             found, changes = _answers(opened.pattern, options, _Question(as_of, nulls, traced, near))
         if as_json:
@@ -75,6 +77,15 @@ def why(
             print_json({"ok": True, "exit_code": 0, **found.to_dict(), **more})
         else:
             sys.stdout.write(f"{found}\n" if changes is None else f"{found}\n{changes}\n")
+
+
+def _check_stages(pattern: AnyPattern) -> None:
+    """Raises PatternError for a pattern of another kind."""
+    from cepheid.families import known_family_of
+
+    family = known_family_of(pattern)
+    if not family.explains_misses:
+        raise PatternError(f"why explains patterns of stages; {pattern.name!r} is a pattern of {family.kind}")
 
 
 class _Question(NamedTuple):
@@ -87,9 +98,7 @@ class _Question(NamedTuple):
     near: bool
 
 
-def _answers(
-    pattern: Any, options: o.EventOptions, question: _Question
-) -> tuple[Why | WhyOnSpark | Trace, NearMisses | None]:
+def _answers(pattern: Any, options: o.EventOptions, question: _Question) -> tuple[Why | Trace, NearMisses | None]:
     from rich.console import Console
 
     from cepheid.cli.events import doing, opened_events

@@ -75,23 +75,19 @@ def compile_intervals(
     texts = any(orders_texts(one.script) for one in joint)
     orders = join_order(plan, rates if rates is not None else rates_of(plan, frequencies)).orders
     negations, differences, negation_scripts = _negations(plan, lateness)
+    settings = (
+        plan.positives,
+        FREE if delay is None else delay,
+        -1 if buffer is None else buffer,
+        external_clock,
+        lateness is End.END,
+        FREE if plan.window is None else min(plan.window, FREE),
+        plan.pattern.window_of is Window.STARTS,
+        *join_limits(plan.limits).values(),
+        may_start,
+    )
     tables = IntervalTables(
-        settings=np.array(
-            [
-                (
-                    plan.positives,
-                    FREE if delay is None else delay,
-                    -1 if buffer is None else buffer,
-                    external_clock,
-                    lateness is End.END,
-                    FREE if plan.window is None else min(plan.window, FREE),
-                    plan.pattern.window_of is Window.STARTS,
-                    *join_limits(plan.limits).values(),
-                    may_start,
-                )
-            ],
-            JOIN_SETTINGS,
-        ),
+        settings=np.array([settings], JOIN_SETTINGS),
         bits=np.array(plan.variable_bits, np.int64),
         bounds=bounds_of(plan.pattern),
         **join_tables(plan, orders, orders_texts=texts),

@@ -64,6 +64,8 @@ class _Translation(NamedTuple):
 class DuckDbEngine:
     """Types and evaluates expressions over columns. It has its own connection; only one thread may use it at a time."""
 
+    computes_rows_alone = False
+
     def __init__(self, *, time_zone: str = "UTC") -> None:
         self.time_zone = time_zone
         self._connection = _database(os.getpid()).cursor()

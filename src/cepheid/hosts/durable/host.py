@@ -41,7 +41,7 @@ from cepheid.lang.duration import format_duration
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import MATCH
 from cepheid.output.times import repeated_hours
-from cepheid.requests.arrival import arrival_time, with_arrival
+from cepheid.requests.arrival import NUMBER_OF_ARRIVAL, arrival_time, with_arrival
 
 Old: TypeAlias = Literal["drain", "drop"]
 """What becomes of what is open of a version that ends."""
@@ -529,12 +529,16 @@ def _followed(given: Input, latest: int) -> Input:
 
 def _differences(known: Input, given: Input) -> list[str]:
     """What differs in the arguments of two inputs, as texts."""
-    names = ("columns", "time", "sequence", "lateness", "time_zone")
-    pairs = [(name, getattr(known, name), getattr(given, name)) for name in names]
-    return [f"{name} {_shown(name, was)}, not {_shown(name, now)}" for name, was, now in pairs if was != now]
+    both = zip(_arguments(known).items(), _arguments(given).values(), strict=True)
+    return [f"{name} {was}, not {now}" for (name, was), now in both if was != now]
 
 
-def _shown(name: str, value: object) -> str:
-    if name == "lateness" and isinstance(value, int):
-        return repr(format_duration(timedelta(microseconds=value)) or "0 seconds")
-    return repr(value)
+def _arguments(of: Input) -> dict[str, str]:
+    """The arguments with which an input was declared, as texts; those that may not change."""
+    return {
+        "columns": ", ".join(f"{column.name!r} {column.type}" for column in of.columns),
+        "time": "of arrival" if of.arrives else repr(of.time),
+        "sequence": repr(tuple(name for name in of.sequence if name != NUMBER_OF_ARRIVAL)),
+        "lateness": repr(format_duration(timedelta(microseconds=of.lateness)) or "0 seconds"),
+        "time_zone": repr(of.time_zone),
+    }

@@ -48,7 +48,7 @@ from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, releva
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.arrival import refuse_arrival
-from cepheid.requests.request import Request, instant_of, planned, repeated_names
+from cepheid.requests.request import Request, last_instant, planned, repeated_names
 
 PIECE = 1 << 18
 """The number of rows processed at once: so many that calls cost almost nothing, and so few that what is computed from
@@ -111,7 +111,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
     events, request = in_order_of_arrival(events, request)
     request = by_number(events.schema, request)
     family, zone = request.family, request.time_zone or "UTC"
-    until = None if request.as_of is None else microseconds(instant_of(request.as_of, zone))
+    until = None if (last := last_instant(request, zone)) is None else microseconds(last)
     engine = DuckDbEngine(time_zone=zone)
     events = with_sequence(events, request.sequence, engine)
     plans = plans_in_process(events.schema, request, engine)
@@ -257,9 +257,9 @@ def report(counts: ReadCounts, request: Request, by_end: ByEnd | None, missing: 
     if by_end is not None and by_end.warning is not None:
         warn(by_end.warning)
     if what := counts.unusable:
-        warn(f"{what} were dropped. Give a Report, as in detect(…, report=report), to have the counts in it instead")
+        warn(f"dropped: {what}. Give a Report, as in detect(…, report=report), to have the counts in it instead")
     if what := counts.over_limits:
-        warn(f"{what} were over a limit and were dropped, because on_limit is 'drop'")
+        warn(f"dropped, as on_limit is 'drop': {what} over a limit")
 
 
 def warn_of_ties(ties: int, request: Request, *, width: int = 0) -> None:
@@ -268,7 +268,8 @@ def warn_of_ties(ties: int, request: Request, *, width: int = 0) -> None:
     """
     if ties and not request.sequence:
         each = ", counted for each pattern" if len(request.patterns) > 1 else ""
-        message = f"{ties} events agree in key and time with another{each}; their content orders them"
+        agree = "1 event agrees" if ties == 1 else f"{ties:,} events agree"
+        message = f"{agree} in key and time with another{each}; their content orders them"
         advice = "Name a sequence column, or give sequence=cepheid.ROW_ORDER if the rows are in order"
         if ties * width >= _MUCH:
             advice += f". Events have {width:,} bytes on average, which take long to hash: choose columns=[…]"

@@ -114,7 +114,7 @@ def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls, until: int |
     joined = events.events.take(rows)
     at = joined.schema.get_field_index(schema.end)
     joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(end_rows))
-    read = {"unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
+    read = {"events": found.read, "unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
     without_start = np.flatnonzero(_any_null([starts], len(events)))
     closing = pa.array(np.union1d(found.end_rows[found.end_rows != found.rows], without_start))
     return JoinedEvents(TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read, closing)
@@ -148,7 +148,8 @@ def _unusable_text(read: Read, schema: Schema) -> str:
     faults = [f"{read['null_keys']} with a NULL in the key ({', '.join(schema.key)})"] * bool(read["null_keys"])
     faults += [f"{read['null_times']} without a time ({times})"] * bool(read["null_times"])
     if read["reversed"]:
-        faults.append(f"{read['reversed']} that end before they start ({schema.end!r} is before {schema.time!r})")
+        end = "ends before it starts" if read["reversed"] == 1 else "end before they start"
+        faults.append(f"{read['reversed']} that {end} ({schema.end!r} is before {schema.time!r})")
     how = 'Drop them before, or with nulls="drop", which counts them in the report'
     if 2 * read["reversed"] > read["events"]:
         how = "These are most of the events: are the columns of start and end swapped?"

@@ -4,13 +4,15 @@ matches that are certain only because the input ended.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.errors import with_noun
 from cepheid.events.batch import Schema
 from cepheid.families.family import Family
 from cepheid.hosts.in_process.held_bits import HeldBits
@@ -72,31 +74,38 @@ def certain_by_end(
     if plans.schema.time is None:
         return None
     last = pc.max(events.times[-1].cast(pa.int64())).as_py()
-    counted = [_counted([tables[number] for tables in results if tables], last) for number in range(len(plans.each))]
+    counted = [
+        _counted([tables[number] for tables in results if tables], partial(family.certain_from, plan), last)
+        for number, plan in enumerate(plans.each)
+    ]
     forbidden = [one for plan, one in zip(plans.each, counted, strict=True) if family.ends_with_absence(plan.pattern)]
     late, found = (sum(column) for column in zip(*forbidden, strict=True)) if forbidden else (0, 0)
     return ByEnd(sum(count for count, _ in counted), _of_absence(late, found, last) if late else None)
 
 
-def _counted(tables: Sequence[pa.Table], last: int | None) -> tuple[int, int]:
+def _counted(
+    tables: Sequence[pa.Table], certain_from: Callable[[pa.Table], pa.ChunkedArray], last: int | None
+) -> tuple[int, int]:
     """How many matches in these rows are certain only after the `last` event (microseconds); and how many there are."""
     late = found = 0
     for table in tables:
         matches = table.filter(pc.equal(table["kind"], MATCH)) if "kind" in table.schema.names else table
-        detected_at = matches["detected_at"].cast(pa.int64())
-        after = pc.sum(pc.greater(detected_at, pa.scalar(last, pa.int64()))).as_py() or 0
-        late, found = late + after + detected_at.null_count, found + matches.num_rows
+        from_ = certain_from(matches).cast(pa.int64())
+        after = pc.sum(pc.greater(from_, pa.scalar(last, pa.int64()))).as_py() or 0
+        late, found = late + after + from_.null_count, found + matches.num_rows
     return late, found
 
 
 def _of_absence(late: int, found: int, last: int | None) -> str:
     assert last is not None, "without events there are no matches"
+    are, them = ("is", "it") if late == 1 else ("are", "them")
     try:
         at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=last)
-        remedy = f"Leave them out with as_of={at.isoformat(' ')!r}, the time of the last event, or give"
+        remedy = f"Leave {them} out with as_of={at.isoformat(' ')!r}, the time of the last event, or give"
     except OverflowError:  # the year is one that Python does not have
         remedy = "Give"
+    number = f"{late:,} of {with_noun(found, 'match', plural='matches')}"
     return (
-        f"{late:,} of {found:,} matches are certain only because the input ended: an event that forbids them may not "
-        f"have come yet. {remedy} a report, which counts them"
+        f"{number} {are} certain only because the input ended: an event that forbids {them} may not have come yet. "
+        f"{remedy} a report, which counts {them}"
     )

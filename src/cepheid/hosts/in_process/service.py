@@ -39,7 +39,7 @@ from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, PlanSet
 from cepheid.plan.sequence import columns_of
 from cepheid.plan.used_columns import used_columns
-from cepheid.requests.arrival import NUMBER_OF_ARRIVAL, arrival_time, check_names, with_arrival
+from cepheid.requests.arrival import NUMBER_OF_ARRIVAL, advanced_time, arrival_time, check_names, with_arrival
 from cepheid.requests.request import Request, instant_of
 from cepheid.requests.warnings import of_growth, with_names
 
@@ -150,12 +150,17 @@ class TableMatcher(FailureGuard):
     def advance_time(self, time: datetime | None) -> pa.Table:
         """Advances time and returns the rows that become certain. Events up to `time` that come afterwards are late.
         None: to now, with times of arrival.
+
+        Raises:
+            EventError: with times of arrival, time has passed `time`.
         """
         if self._request.time is None:
             raise SchemaError("time: in processing order (time=None) no time passes; finish() ends the input")
         if time is None and not self._arrives:
             raise SchemaError("time: say to which time; only a matcher made with time=cepheid.ARRIVAL has a clock")
-        reached = arrival_time(None, self._least) if time is None else self._instant(time, "time")
+        reached = None if time is None else self._instant(time, "time")
+        if self._arrives or reached is None:
+            reached = advanced_time(reached, self._least)
         with self._changing():
             self._least = max(self._least, reached + 1)
             rows = self._from_each(lambda number: self.matchers[number].advance_time(reached))

@@ -15,15 +15,15 @@ from cepheid.hosts.in_process.detect import prepared, warn_of_ties
 from cepheid.hosts.in_process.near import near_misses_in_process, sources_of
 from cepheid.hosts.in_process.probed import probed
 from cepheid.hosts.in_process.tables import FromArrow
-from cepheid.output.funnel import ShownFunnel
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
+from cepheid.output.why import Why
 from cepheid.requests.request import Request
 
 
 @dataclass(frozen=True)
-class Why(ShownFunnel):
-    """Why events did not match a pattern. Printed, it is a readable text."""
+class WhyInProcess(Why):
+    """Why events of a table did not match."""
 
     _events: pa.Table = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
@@ -31,47 +31,17 @@ class Why(ShownFunnel):
 
     @cached_property
     def changes(self) -> NearMisses:
-        """How many starts would match with each change of the pattern, and the nearest near misses. It is computed when
-        it is first asked for. Printed, it is a readable text.
-
-        Raises:
-            SchemaError, LimitExceeded: as `near_misses`.
-        """
         return near_misses_in_process(self._events, self._request)
 
     @property
     def near_misses(self) -> Any:
-        """The starts that do not match, and would match with one change of the pattern. It is a table of the events'
-        kind, with a row for each such start and change, the nearest first.
-
-        A change leaves out one condition or a NOT, makes a window or a gap up to ten times as long, or lets other
-        events lie between. Windows of the calendar are not changed; `changes.failed` says so.
-
-        The columns are row_number (the start's row in the events; in pandas the index), the key, match_start, rank
-        (the place among the changes of the start, from 1), reached (the last stage that is reached without the
-        change), change, reason, at (the time of the event that needs the change), off_by (how far off it is: the
-        difference between both sides of a comparison, the minutes by which a time is too long, or the number of events
-        between) and lost (whether the skip strategy then drops the start).
-
-        Raises:
-            SchemaError: the key has the name of one of these columns.
-            LimitExceeded: without its skip strategy the pattern has more partial matches or matches than is possible.
-        """
         return self._from_arrow(self.changes.table, sources_of(self._request))
 
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
-        """What each event of one key did to each partial match, step by step.
-
-        Args:
-            key: The values of the key's columns, as in {"tailnum": "N228JB"}; None without a key.
-
-        Raises:
-            SchemaError: `key` does not name the key's columns, or no event has the values.
-        """
         return trace_in_process(_events_of(self._events, self._request, key or {}), self._request)
 
 
-def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) -> Why:
+def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) -> WhyInProcess:
     """What became of the events that started a partial match. `from_arrow` turns Arrow tables into the events' kind.
 
     Raises:
@@ -83,7 +53,7 @@ def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) ->
         matcher.process(batch)
     matcher.finish()
     warn_of_ties(matcher.counts["ties"], ready.request)
-    return Why(matcher.funnel(ready.read), events, request, from_arrow)
+    return WhyInProcess(matcher.funnel(ready.read), events, request, from_arrow)
 
 
 def trace_in_process(events: pa.Table, request: Request) -> Trace:

@@ -66,6 +66,8 @@ class SparkEngine:
         self._events = events
         self._columns = arrow_schema(events.schema)
 
+    computes_rows_alone = True
+
     @property
     def time_zone(self) -> str:
         """The session's zone."""

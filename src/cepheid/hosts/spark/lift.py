@@ -150,7 +150,7 @@ def _moved(time: Column, source: str, target: str) -> Column:
 
 def counts_read(key: tuple[str, ...], times: Sequence[Times], event_id: str | None = None) -> dict[str, Column]:
     """For each count of events read, a column that is not NULL for the events that it counts. With an `event_id`, rows
-    have no time if they have neither start nor end, or no id.
+    have no time if they have neither start nor end, or no id; which end before they start, only a matcher knows.
     """
     no_key = reduce(Column.__or__, [named(name).isNull() for name in key], F.lit(False))  # noqa: FBT003
     if event_id is None:
@@ -158,8 +158,9 @@ def counts_read(key: tuple[str, ...], times: Sequence[Times], event_id: str | No
     else:
         no_time = ~no_key & (_without_times(times) | named(event_id).isNull())
     counts = {"events": F.lit(1), "null_keys": F.when(no_key, 1), "null_times": F.when(no_time, 1)}
-    backwards = F.when(~no_key & ~no_time & _backwards(times), 1)
-    return {**counts, "reversed": backwards} if len(times) > 1 else counts
+    if len(times) == 1 or event_id is not None:
+        return counts
+    return {**counts, "reversed": F.when(~no_key & ~no_time & _backwards(times), 1)}
 
 
 def _backwards(times: Sequence[Times]) -> Column:
@@ -185,7 +186,7 @@ def usable(
 ) -> DataFrame:
     """The events that have a key and unambiguous times, and do not end before they start. Other events are an error or
     are dropped, as `nulls` says. A local time that is ambiguous or does not exist is always an error. With an
-    `event_id`, the rows that have it, and a start or an end.
+    `event_id`, the rows that have it, and a start or an end: a row that closes an event has the start of that event.
     """
     cases = [(named(name).isNull(), _no_value(name, "key", nulls)) for name in key]
     if event_id is not None:
@@ -195,7 +196,7 @@ def usable(
         if time.name is not None and event_id is None:
             cases.append((time.missing, _no_value(time.name, "time", nulls)))
         cases += [(wrong, raised(message)) for wrong, message in time.checks()]
-    if len(times) > 1:
+    if len(times) > 1 and event_id is None:
         cases.append((_backwards(times), _reversed(times, nulls)))
     if not cases:
         return events

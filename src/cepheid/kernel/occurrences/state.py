@@ -11,6 +11,7 @@ import numpy.typing as npt
 from cepheid.compile.arrays import Ints
 from cepheid.errors import SnapshotError
 from cepheid.kernel.arrays import FOREVER
+from cepheid.kernel.key_room import room_for
 from cepheid.kernel.occurrences.kernel import OccurrenceKernel
 from cepheid.kernel.occurrences.layout import ENTRY, TREE_NODE, NodeKind, new_keys, new_lists
 
@@ -74,7 +75,7 @@ def _are_sound(nodes: Ints, kernel: OccurrenceKernel, events: int) -> bool:
 
 def _restore_lists(kernel: OccurrenceKernel, arrays: Mapping[str, Ints]) -> None:
     keys, now, count, latest, entries = (arrays[name] for name in ("keys", "now", "count", "latest", "entries"))
-    width, highest = kernel.lists_of_key, int(keys.max(initial=0)) + 1
+    width, highest = kernel.lists_of_key, max(1, room_for(keys))
     stored, lists = new_keys(highest), new_lists(highest * width)
     rows = (keys[:, None] * width + np.arange(width)).reshape(-1)
     stop = np.cumsum(count)

@@ -19,6 +19,7 @@ from cepheid.errors import ConditionError
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Int32s, Visits
 from cepheid.kernel.failures import ConditionFailed, PassedLimit
+from cepheid.kernel.key_room import room_for
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.python_functions import FunctionFailed
 from cepheid.kernel.stages.emitted import Emitted
@@ -395,7 +396,7 @@ class PythonKernel:
         self._held = list(range(len(events)))
         self._first = self._end = len(events)
         self._open, self._deadlines, self._all_open = np.zeros(1, np.int64), np.full(1, FOREVER), 0
-        self.make_keys(max(keys, default=-1) + 1)
+        self.make_keys(room_for(np.array([*keys], np.int64)))
         for key in keys:
             self._record_open(key)
 

@@ -15,7 +15,6 @@ from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.consistency import Consistency, given_consistency
 from cepheid.lang.duration import parse_duration
-from cepheid.lang.former import TYPES, refuses_former
 from cepheid.lang.intervals.grammar import clause_words, order, read, tree
 from cepheid.lang.intervals.parser import Query, parse_query
 from cepheid.lang.intervals.picture import picture_of
@@ -34,6 +33,7 @@ from cepheid.lang.intervals.values import (
     scope_named,
     window_named,
 )
+from cepheid.lang.known_arguments import TYPES, known_arguments
 from cepheid.lang.parameters import GivenValue, Parameter, string_literal, with_values
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.drawn import Drawn
@@ -75,6 +75,7 @@ class IntervalPattern(Query, Drawn):
         return picture_of(self)
 
     @staticmethod
+    @known_arguments(TYPES)
     def of(text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None) -> IntervalPattern:
         """The pattern in the query text, as in `EVENT PAL(A a overlap B b) WITHIN 10 min`.
 
@@ -186,7 +187,7 @@ class IntervalPattern(Query, Drawn):
         return (*(p.variable for p in self.positives), *(n.variable for n in self.negations))
 
 
-@refuses_former(TYPES)
+@known_arguments(TYPES)
 def interval_pattern(
     text: str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
 ) -> IntervalPattern:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import shown
 from cepheid.lang.duration import parse_duration
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.occurrences.variables import plain_condition, variable_name
 from cepheid.lang.semantic import SemanticFilter
 
@@ -171,6 +172,7 @@ def _parts(expression: Occurrence) -> Iterator[tuple[Occurrence, int, timedelta]
         open_ += [(operand, depth + 1, delay) for operand in operands(part)]
 
 
+@known_arguments()
 def event(type_: str) -> Occurrence:
     """The events of a type and of the types below it in the taxonomy; each event is an occurrence of its own."""
     return Leaf(type_name(type_))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import pattern_name, shown
-from cepheid.lang.former import TYPES, refuses_former
+from cepheid.lang.known_arguments import TYPES, known_arguments
 from cepheid.lang.occurrences.expression import (
     Condition,
     Occurrence,
@@ -89,7 +89,7 @@ class OccurrencePattern(Drawn):
         return picture_of(self)
 
     @staticmethod
-    @refuses_former(TYPES)
+    @known_arguments(TYPES)
     def of(
         expression: Occurrence | str, *, knowledge: Knowledge | None = None, mapping: EventMapping | None = None
     ) -> OccurrencePattern:

@@ -65,18 +65,26 @@ def _rows_in(
 def certain_rows(plan: IntervalPlan, rows: pa.Table, until: int) -> pa.Table:
     """The rows of matches that no event could forbid which ends after `until` (microseconds), as all events of the
     match do not. In real time, all of them.
-
-    Only a negation after the last event of the match looks at events that end later: up to the window after its start.
     """
+    if _waits_for_the_window(plan):
+        return rows.filter(pc.less_equal(certain_from(plan, rows), pa.scalar(until, pa.int64()).cast(TIME_TYPE)))
+    return rows
+
+
+def certain_from(plan: IntervalPlan, rows: pa.Table) -> pa.ChunkedArray:
+    """The times from which no event could forbid the matches that ends then or later. Only a negation after the last
+    event of a match looks at events that end after it: up to the window after its start.
+    """
+    if not _waits_for_the_window(plan):
+        return rows.column("match_end")
+    window = pa.scalar(plan.window or 0, pa.int64()).cast(pa.duration("us"))
+    return pc.add(rows.column("match_start").cast(TIME_TYPE), window)
+
+
+def _waits_for_the_window(plan: IntervalPlan) -> bool:
     pattern = plan.pattern
-    if pattern.consistency is Consistency.REALTIME:
-        return rows
     guards = {guard_of(negation, End.END) for negation in pattern.negations}
-    assert Guard.FOREVER not in guards, "the request is refused"
-    if Guard.WINDOW not in guards:
-        return rows
-    least = pa.scalar(until - (plan.window or 0), pa.int64()).cast(TIME_TYPE)
-    return rows.filter(pc.less_equal(rows.column("match_start"), least))
+    return pattern.consistency is not Consistency.REALTIME and Guard.WINDOW in guards
 
 
 class AllMatches(NamedTuple):

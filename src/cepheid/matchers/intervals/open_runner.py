@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import EventError, PatternError
 from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, TIME, VALUE_PREFIX, Batch
@@ -15,15 +14,15 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import LIVE_COUNTS
+from cepheid.matchers.intervals.live import WHY_UNLISTED, LiveIntervals
 from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
 from cepheid.matchers.intervals.open_rows import OpenRows
 from cepheid.matchers.intervals.open_state import given_rows, reader_batches, restore_reader, unusable_text
 from cepheid.matchers.intervals.rows import RowReader, UnusableRow
-from cepheid.matchers.intervals.runner import WHY_UNLISTED
-from cepheid.matchers.runners import LiveDefaults, Planned, advance
+from cepheid.matchers.runners import Planned, advance
 from cepheid.matchers.snapshot import Snapshot, restored
 from cepheid.matchers.watermark import Reached
-from cepheid.output.common import INSERTION, LATE, RETRACTION
+from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.ends import values_of_ends
@@ -73,24 +72,24 @@ class OpenIntervalsRunner(Planned):
         return restored(OpenRowsMatcher(self), snapshot, made_for, columns)
 
 
-class OpenRowsMatcher(LiveDefaults):
+class OpenRowsMatcher(LiveIntervals):
     """A LiveMatcher whose clock is at the watermark, the first time that is not late."""
 
+    live: LiveOpenMatcher
+
     def __init__(self, pattern: OpenIntervalsRunner) -> None:
+        live = LiveOpenMatcher(pattern.plan, delay=0, lateness=pattern.late_by, external_clock=True, frequencies=None)
+        super().__init__(pattern.plan, live)
         self.pattern = pattern
-        self.live = LiveOpenMatcher(
-            pattern.plan, delay=0, lateness=pattern.late_by, external_clock=True, frequencies=None
-        )
         self._reader = RowReader(
             0,
             pattern.late_by,
             pattern.open_for,
             drops=pattern.drops,
             external_clock=True,
-            is_held=self.live.holds,
+            is_held=live.holds,
         )
         self._rows = OpenRows(pattern.own_ends, self._reader.may_change)
-        self._matches = 0
 
     def advance_time(self, time: int) -> pa.Table:
         if time == NO_TIME:
@@ -103,9 +102,6 @@ class OpenRowsMatcher(LiveDefaults):
         self._rows.drop(steps)
         return self._counted(self.live.move_clock(clock, steps))
 
-    def settle(self, time: int) -> pa.Table:
-        return self.advance_time(time - 1)
-
     def process(self, events: Batch) -> pa.Table:
         given = pa.Table.from_batches([events.data])
         try:
@@ -116,16 +112,13 @@ class OpenRowsMatcher(LiveDefaults):
             raise EventError(self._text(unusable, given)) from unusable
         joined = self._rows.joined(given, steps).combine_chunks().to_batches()
         batch = events.slice(0, 0) if not joined else Batch(joined[0])
-        rows = self._counted(self.live.process_steps(batch, steps))
-        if "late" in self.pattern.plan.live_outputs:
-            return rows
-        return rows.filter(pc.not_equal(rows.column("kind"), LATE))
+        return self._asked(self._counted(self.live.process_steps(batch, steps)))
 
     def _text(self, unusable: UnusableRow, rows: pa.Table | None) -> str:
         schema = self.pattern.plan.schema
         keys = {name: f"{KEY_PREFIX}{i}" for i, name in enumerate(schema.key)}
         times = {str(schema.event_id): EVENT_ID, **dict(zip(schema.times, (TIME, END), strict=True))}
-        return unusable_text(unusable, self._rows, rows, times | keys)
+        return unusable_text(unusable, self._rows, rows, times | keys, numbered=False)
 
     def net(self, rows: pa.Table) -> pa.Table:
         """The rows without those of a match before its last retraction. If the match was not emitted before, its
@@ -154,10 +147,6 @@ class OpenRowsMatcher(LiveDefaults):
         return None if self.live.consistency is consistency else self._counted(self.live.change(consistency))
 
     @property
-    def now(self) -> int:
-        return NO_TIME if self.live.clock == BEGINNING else self.live.clock - 1
-
-    @property
     def due(self) -> int:
         """Also the time after which the state is empty without further rows."""
         over = self.live.over
@@ -165,10 +154,6 @@ class OpenRowsMatcher(LiveDefaults):
         waiting = self.live.due
         waiting = waiting - 1 if is_real_time and waiting < FOREVER else waiting
         return min(waiting, self._reader.due, FOREVER if over < self.live.clock else over)
-
-    @property
-    def open(self) -> int:
-        return self.live.open_matches
 
     @property
     def is_idle(self) -> bool:
@@ -183,26 +168,13 @@ class OpenRowsMatcher(LiveDefaults):
         found = {"matches": self._matches, "late": self.live.late}
         return {name: found.get(name, 0) for name in LIVE_COUNTS}
 
-    def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
-        raise PatternError(WHY_UNLISTED)
-
-    @property
-    def open_keys(self) -> Collection[bytes]:
-        return self.live.keys.number_of.keys()
-
     def keep_only(self, names: Collection[bytes]) -> None:  # noqa: ARG002
         raise PatternError(_WHOLE)
-
-    def watch(self, *, all_open: bool = False) -> None:
-        """Nothing can be listed."""
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """As in LiveMatcher. `by_id` has the counts that the reader and this matcher continue."""
         header = {"made_for": made_for, "kept": kept, "by_id": {**self._reader.counts, "matches": self._matches}}
         return self.live.stored(header, {}, reader_batches(self._reader, self._rows))
-
-    def snapshot_in_pieces(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[bytes]:
-        return iter([self.snapshot(made_for, kept)])
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         """As in Restorable."""
@@ -211,8 +183,3 @@ class OpenRowsMatcher(LiveDefaults):
         self._reader.counts = {name: counts[name] for name in self._reader.counts}
         self._matches = counts["matches"]
         restore_reader(self._reader, self._rows, self.live, snapshot.batches, EVENT_ID)
-
-    def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind").to_pylist()
-        self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
-        return rows

@@ -16,11 +16,11 @@ from cepheid.events.batch import END, TIME, Batch
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.duration import microseconds
 from cepheid.matchers.counts import IntervalMatcherCounts
+from cepheid.matchers.intervals.live import WHY_UNLISTED
 from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
 from cepheid.matchers.intervals.open_rows import OpenRows
 from cepheid.matchers.intervals.open_state import given_rows, reader_batches, restore_reader, unusable_text
 from cepheid.matchers.intervals.rows import GivenRow, RowReader, Step, UnusableRow
-from cepheid.matchers.intervals.runner import WHY_UNLISTED
 from cepheid.matchers.intervals.service import made_for
 from cepheid.matchers.snapshot import fitting, opened, stored_numbers
 from cepheid.output.common import COMPLETION, INSERTION, RETRACTION

@@ -81,18 +81,34 @@ def restore_reader(
         rows.restore(pa.Table.from_batches([opening]), names)
 
 
-def unusable_text(unusable: UnusableRow, first: OpenRows, rows: pa.Table | None, columns: Mapping[str, str]) -> str:
-    """What is wrong with a row of `rows`, or with an event, whose first row is in `first`. `columns` are those that
-    the message shows: what it calls each, and its name in the rows.
+def unusable_text(
+    unusable: UnusableRow,
+    first: OpenRows,
+    rows: pa.Table | None,
+    columns: Mapping[str, str],
+    *,
+    numbered: bool = True,
+) -> str:
+    """What is wrong with a row of `rows`, or with an event, whose first row is in `first` or among `rows`. `columns`
+    are those that the message shows, the id first: what it calls each, and its name in the rows. `numbered` says
+    whether the numbers of the rows mean something to the user.
     """
     if unusable.number is None or rows is None:
         assert unusable.name is not None
         found, noun = first.first_row(unusable.name), "an event"
+        if found is None and rows is not None:
+            found = _row_of(unusable.name, rows, next(iter(columns.values())))
     else:
-        found, noun = rows.slice(unusable.number, 1), f"row {unusable.number}"
+        found, noun = rows.slice(unusable.number, 1), f"row {unusable.number}" if numbered else "a row"
     known = {} if found is None else found.to_pylist()[0]
     shown = ", ".join(f"{name}: {_value(known[column])}" for name, column in columns.items() if column in known)
     return f"{noun} ({shown}) {unusable.what}. {unusable.advice}"
+
+
+def _row_of(name: bytes, rows: pa.Table, event_id: str) -> pa.Table:
+    """The first of the rows with this id: an event that begins and ends in one call has all of its rows there."""
+    ids = rows.column(event_id).combine_chunks()
+    return rows.slice(canonical_bytes([ids], len(ids)).to_pylist().index(name), 1)
 
 
 def _value(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,24 +11,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.compile.intervals.compiled import CompiledIntervals, compile_intervals
-from cepheid.errors import PatternError
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.division import joined_snapshots
+from cepheid.matchers.intervals.live import WHY_UNLISTED, LiveIntervals
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
-from cepheid.matchers.runners import LiveDefaults, Planned, advance
+from cepheid.matchers.runners import Planned, advance
 from cepheid.matchers.snapshot import from_bytes, restored, to_bytes
 from cepheid.matchers.watermark import Reached
-from cepheid.output.common import INSERTION, LATE, RETRACTION
+from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.intervals import row_schema
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import Limits
-
-WHY_UNLISTED = "partial_matches: an interval pattern has no stages, and so none. counts has its open_matches"
 
 
 @dataclass(frozen=True)
@@ -67,27 +65,20 @@ class IntervalsRunner(Planned):
         return IntervalRowsMatcher(self, live), kept
 
 
-class IntervalRowsMatcher(LiveDefaults):
+class IntervalRowsMatcher(LiveIntervals):
     """A LiveMatcher whose clock is at the watermark, the first time that is not late."""
 
     def __init__(self, pattern: IntervalsRunner, live: LiveIntervalMatcher) -> None:
+        super().__init__(pattern.plan, live)
         self.pattern = pattern
-        self.live = live
-        self._matches = 0
 
     def advance_time(self, time: int) -> pa.Table:
         if time == NO_TIME:
             return self.pattern.schema.empty_table()
         return self._counted(self.live.advance_time(min(max(time, BEGINNING), FOREVER - 1) + 1))
 
-    def settle(self, time: int) -> pa.Table:
-        return self.advance_time(time - 1)
-
     def process(self, events: Batch) -> pa.Table:
-        rows = self._counted(self.live.process(in_order_of_content(events)))
-        return (
-            rows if "late" in self.pattern.plan.live_outputs else rows.filter(pc.not_equal(rows.column("kind"), LATE))
-        )
+        return self._asked(self._counted(self.live.process(in_order_of_content(events))))
 
     def net(self, rows: pa.Table) -> pa.Table:
         taken_back = rows.filter(pc.equal(rows.column("kind"), RETRACTION)).column("match_id")
@@ -113,17 +104,9 @@ class IntervalRowsMatcher(LiveDefaults):
         return self._counted(self.live.switch(consistency))
 
     @property
-    def now(self) -> int:
-        return NO_TIME if self.live.clock == BEGINNING else self.live.clock - 1
-
-    @property
     def due(self) -> int:
         over = self.live.over
         return min(self.live.due, FOREVER if over < self.live.clock else over)
-
-    @property
-    def open(self) -> int:
-        return self.live.open_matches
 
     @property
     def is_idle(self) -> bool:
@@ -135,27 +118,8 @@ class IntervalRowsMatcher(LiveDefaults):
         found = {"matches": self._matches, "late": self.live.late, "dropped_matches": self.live.dropped}
         return {name: found.get(name, 0) for name in LIVE_COUNTS}
 
-    def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
-        raise PatternError(WHY_UNLISTED)
-
-    @property
-    def open_keys(self) -> Collection[bytes]:
-        return self.live.keys.number_of.keys()
-
     def keep_only(self, names: Collection[bytes]) -> None:
         self.live.keep_only(names)
 
-    def watch(self, *, all_open: bool = False) -> None:
-        """Nothing can be listed."""
-
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)
-
-    def snapshot_in_pieces(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[bytes]:
-        return iter([self.snapshot(made_for, kept)])
-
-    def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind")
-        inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
-        self._matches += inserted - taken_back
-        return rows

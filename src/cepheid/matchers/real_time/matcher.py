@@ -25,6 +25,7 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import ORDINAL, TIME, Batch, join
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, Visits, ranges
+from cepheid.kernel.key_room import room_for
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.conservative import events_of, in_order
 from cepheid.matchers.counts import Found
@@ -186,17 +187,16 @@ class RealTimeMatcher:
         held = events_of(batches, "held", columns.append(pa.field(ORDINAL, pa.int32())))
         self.detector.restore(arrays, held, Found())
         self.states.restore(arrays)
-        self.keys = KeyNumbers.of(batches["names"])
+        self.keys = KeyNumbers.of(batches["names"], self.states.used)
         rows = self.schema
         self.waiting, emitted, pending = (
             Journal.of(snapshot, name, fields)
             for name, fields in (("waiting", columns), ("told", rows), ("untold", rows))
         )
         self.revisions.emitted, self.revisions.pending = emitted, pending
-        numbered = sorted(self.keys.number_of.values()) == self.states.used.tolist()
-        if not numbered or not np.isin(np.concatenate([self.waiting.keys, emitted.keys]), self.states.used).all():
+        if not np.isin(np.concatenate([self.waiting.keys, emitted.keys]), self.states.used).all():
             raise SnapshotError("the snapshot's keys are not those of its partial matches")
-        self.states.make_room(int(pending.keys.max(initial=-1)) + 1)
+        self.states.make_room(room_for(pending.keys))
         self.detector.reported.restore(batches, "told_timeouts")
         self.watermark = Watermark.of(header, batches)
         self.clock, self._step = stored_number(header["clock"]), stored_number(header["step"])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cepheid.errors import SnapshotError
 from cepheid.kernel.arrays import NO_TIME, Flags, Int32s, grown
+from cepheid.kernel.key_room import room_for
 
 NOTHING = -1
 """Stands for a number in the kernel where nothing was open at the rollback point."""
@@ -212,14 +213,14 @@ class RollbackPoints:
         typed = states.dtype == KEY_STATE and forks.dtype == FORK
         if not (typed and _agree(states, forks, self._kernel.open_keys)):
             raise SnapshotError("the snapshot's forks are not those of its partial matches")
-        self.make_room(int(states["key"].max(initial=-1)) + 1)
+        self.make_room(room_for(states["key"]))
         keys = states["key"]
         self.number[keys], self.after[keys] = states["number"], states["behind"]
         self.seen[keys], self.forked[keys] = states["seen"], states["forked"]
         for key, *fork in forks.tolist():
             self.forks[key].append(RollbackPoint(*fork))
         numbers = np.concatenate([states["number"], forks["number"]])
-        length = int(numbers.max(initial=-1)) + 1
+        length = room_for(numbers)
         self._key = np.full(length, NOTHING, np.int32)
         self._key[states["number"]] = states["key"]
         self._unused = np.setdiff1d(np.arange(length), numbers).tolist()

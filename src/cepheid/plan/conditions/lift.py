@@ -41,6 +41,7 @@ from cepheid.plan.conditions.types import (
     sql_name,
 )
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
+from cepheid.plan.used_columns import names_in
 
 
 def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:
@@ -68,6 +69,10 @@ class Lifting:
     """Whether scripts may compute texts, which no compiled kernel can."""
     guards: dict[int, Lifted] = field(default_factory=dict)
     """The lifted part of each stage's condition. An event for which it is not true never belongs to the stage."""
+    apart: str | None = None
+    """A column that comes in another row than the event's other columns. What reads it with others is not lifted, as
+    far as scripts can compute it.
+    """
 
     # Types
 
@@ -210,7 +215,8 @@ class Lifting:
         if resolve.is_of_one_event(node) and not (isinstance(node, Apply) and node.source is None):
             whole = self._is_null_when_absent(node)
             careful = guarded or resolve.events_of(node) != {CURRENT}
-            if isinstance(node, Column) or (whole and not (careful and self.can_raise(node))):
+            mixed = self._is_mixed(node)
+            if isinstance(node, Column) or (whole and not mixed and not (careful and self.can_raise(node))):
                 return self._leaf(node)
             if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
                 return self._checked_cast(node)
@@ -225,6 +231,13 @@ class Lifting:
             return self.lower(node.argument, guarded=guarded)
         assert isinstance(node, Apply), node
         return self._operation(node, guarded=guarded)
+
+    def _is_mixed(self, node: Node) -> bool:
+        """Whether the node reads the column `apart` together with others."""
+        if self.apart is None:
+            return False
+        names = {name.lower() for name in names_in(resolve.tree_of(node))}
+        return self.apart.lower() in names and len(names) > 1
 
     def _is_null_when_absent(self, node: Node) -> bool:
         """Whether a lifted column has the right value even if its event is absent."""

@@ -20,7 +20,7 @@ from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.never import never_true
 from cepheid.plan.conditions.parameters import Parameters
-from cepheid.plan.conditions.resolve import Node, Resolver, Source
+from cepheid.plan.conditions.resolve import Node, Resolver, Source, tree_of
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.intervals.check import interval_problems
@@ -40,6 +40,7 @@ from cepheid.plan.plan_set import plan_parts, plans_or_problems
 from cepheid.plan.problems import is_time, names_beside, refusal, schema_faults
 from cepheid.plan.reserved import COMMON
 from cepheid.plan.taxonomy import subtype_conditions
+from cepheid.plan.used_columns import names_in
 
 
 def build_interval_plan(
@@ -119,7 +120,8 @@ def _plan_or_problems(
     questions = semantics.lifted.questions
     asked_nodes = [*nodes, *parts.types, *(one.node for one in parts.measures)]
     types = ask_types(engine, asked_nodes, with_answers(schema.columns, questions), problems)
-    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables), first_slot=first_slot)
+    apart = schema.end if schema.event_id is not None and engine.computes_rows_alone else None
+    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables), first_slot=first_slot, apart=apart)
     for node in nodes:
         if not is_typed(node, types):
             continue
@@ -225,6 +227,10 @@ def _read(
     return conditions, resolved_
 
 
+def _reads(node: Node, column: str | None) -> bool:
+    return column is not None and column.lower() in (name.lower() for name in names_in(tree_of(node)))
+
+
 def _type_condition(sql: str, columns: pa.Schema, problems: list[Problem]) -> Node:
     return Resolver(Source(sql, "type"), columns, (), 0, problems).resolve(parse_expression(sql))
 
@@ -243,6 +249,9 @@ def types_of_variables(pattern: IntervalPattern) -> dict[str, str]:
 def _lifted(
     pattern: IntervalPattern, schema: Schema, parts: _Parts, lifting: Lifting, options: PlanOptions
 ) -> IntervalPlan:
+    """The plan. Conditions on single events are in the bits of their variables, with the conditions of the types; but
+    those that read `Lifting.apart` are in scripts.
+    """
     count = len(pattern.positives)
     alone: list[list[Node]] = [[type_] for type_ in parts.types]
     joint: list[list[Node]] = []
@@ -251,7 +260,7 @@ def _lifted(
         for node in nodes:
             about = variables_in(node)
             own = about if owner < count else about & {owner}
-            if len(about) == 1 and own:
+            if len(about) == 1 and own and not _reads(node, lifting.apart):
                 alone[next(iter(own))].append(node)
             else:
                 joint[-1].append(node)

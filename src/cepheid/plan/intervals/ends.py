@@ -58,9 +58,9 @@ def not_of_ends(plan: IntervalPlan) -> list[Problem]:
         for lifted in (*plan.bits, *plan.values)
         if _reads_end(plan, lifted) and {name.lower() for name in names_in(lifted.expression)} != {end}
     ]
-    hint = "Compare ends with those of other events in a condition, or give an IntervalMatcher the rows."
+    hint = "Compare the end with the other column, without a function of both, or give an IntervalMatcher the rows."
     what = "reads the end and other columns of one event, which come in different rows: on a stream with event_id"
-    return [Problem(f"the SQL {lifted.written!r} {what} no row has both", hint=hint) for lifted in mixed]
+    return [Problem(f"the SQL {lifted.sql!r} {what} no row has both", hint=hint) for lifted in mixed]
 
 
 def _variables(plan: IntervalPlan, one: JoinScript) -> frozenset[int]:

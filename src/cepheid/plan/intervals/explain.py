@@ -31,14 +31,17 @@ def explain_intervals(
     up, the ways to divide a key, and warnings.
     """
     pattern, order = plan.pattern, join_order(plan, rates_of(plan, frequencies))
-    lines = [*_query(pattern), *lifted_text(pattern.knowledge, plan.answers), "Events:"]
+    by_id = "" if (id_ := plan.schema.event_id) is None else f", which rows with the same {id_!r} open and close"
+    lines = [*_query(pattern), *lifted_text(pattern.knowledge, plan.answers), f"Events{by_id}:"]
     for variable, bit in zip(pattern.variables, plan.variable_bits, strict=True):
         negated = "" if pattern.variables.index(variable) < plan.positives else "not "
         lines.append(f"  {negated}{variable}: {shortened(plan.bits[bit].sql)}")
     lines.append("Joins:")
     for variables, cost in zip(order.orders, order.costs, strict=True):
         names = [pattern.variables[v] for v in variables]
-        lines.append(f"  when {names[0]} comes: {' ⋈ '.join(names)}, about {cost:.3g} partial results")
+        number = f"{cost:.3g}"
+        results = "result" if number == "1" else "results"
+        lines.append(f"  when {names[0]} comes: {' ⋈ '.join(names)}, about {number} partial {results}")
     return "\n".join([*lines, *division_lines(ways), *_warnings(warnings)])
 
 

@@ -51,7 +51,7 @@ from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.lifted import Measure
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.requests.arrival import refuse_arrival
-from cepheid.requests.request import COUNTS, ERROR, Request, instant_of, planned, repeated_names
+from cepheid.requests.request import COUNTS, ERROR, Request, last_instant, planned, repeated_names
 from cepheid.requests.warnings import with_names
 
 WORK = "cepheid.hosts.spark.batch.worker.find_matches"
@@ -139,7 +139,7 @@ def prepared_on_spark(events: DataFrame, request: Request) -> PreparedOnSpark:
     for warning in with_names(plans, request.family.warnings):
         warn(warning)
     zone, read = request.time_zone or session_zone(events), Observation()
-    until = None if request.as_of is None else instant_of(request.as_of, zone)
+    until = last_instant(request, zone)
     times = Times.of_each(events, plans.schema.times, request.time_zone)
     read_events = events if until is None else events.where(times[-1].until(until))
     usable_events = counted(read_events, request, times, read)

@@ -18,7 +18,7 @@ from cepheid.errors import SchemaError
 from cepheid.hosts.spark.lift import Times, missing, named
 from cepheid.output.events import own_columns
 from cepheid.plan.plan_set import PlanSet
-from cepheid.requests.request import Request, instant_of
+from cepheid.requests.request import Request, last_instant
 
 WORK = "cepheid.hosts.spark.batch.unmatched_worker.find_with_unmatched"
 
@@ -34,8 +34,8 @@ def check_undivided(request: Request) -> None:
 def unread(events: DataFrame, request: Request, times: Sequence[Times], zone: str) -> DataFrame | None:
     """The events that go to no worker; None if all of them do."""
     is_unread = [] if request.nulls == "error" else missing(request.key, times)
-    if request.as_of is not None:
-        is_unread.append(~times[-1].until(instant_of(request.as_of, zone)))
+    if (until := last_instant(request, zone)) is not None:
+        is_unread.append(~times[-1].until(until))
     return events.where(reduce(Column.__or__, is_unread)) if is_unread else None
 
 

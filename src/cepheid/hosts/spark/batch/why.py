@@ -27,9 +27,10 @@ from cepheid.hosts.spark.failures import event_failures
 from cepheid.hosts.spark.lift import named, session_zone
 from cepheid.hosts.spark.sequence import with_sequence
 from cepheid.hosts.spark.shipping import mapped
-from cepheid.output.funnel import Funnel, ShownFunnel, total
+from cepheid.output.funnel import Funnel, total
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
+from cepheid.output.why import Why
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.plan.sequence import order_items
 from cepheid.requests.request import Request
@@ -44,19 +45,18 @@ MOST_COLLECTED = 1_000_000
 
 
 @dataclass(frozen=True)
-class WhyOnSpark(ShownFunnel):
-    """Why events of Spark did not match a pattern. Printed, it is a readable text."""
+class WhyOnSpark(Why):
+    """Why events of Spark did not match."""
 
     _events: DataFrame = field(repr=False, compare=False)
     _request: Request = field(repr=False, compare=False)
 
     @cached_property
     def changes(self) -> NearMisses:
-        """What single changes of the pattern would do, and the nearest of the starts that would match with one. The
-        events are collected, and the changed patterns run in process, when it is first asked for.
+        """As in Why. The events are collected, and the changed patterns run in process.
 
         Raises:
-            SchemaError: there are more than MOST_COLLECTED events; or as `Why.near_misses`.
+            SchemaError: there are more than MOST_COLLECTED events; or as in Why.
             PatternError: a condition has a function that is available on Spark only.
             EventError, LimitExceeded: as in process.
         """
@@ -72,9 +72,7 @@ class WhyOnSpark(ShownFunnel):
 
     @property
     def near_misses(self) -> DataFrame:
-        """The starts that do not match and would with one change of the pattern: a DataFrame with the columns that
-        there are in process, but without `row_number`, as events of Spark have no numbers. Raises as `changes`.
-        """
+        """As in Why, without `row_number`, as events of Spark have no numbers. Raises as `changes`."""
         return self._events.sparkSession.createDataFrame(self.changes.table)
 
     @property
@@ -83,14 +81,10 @@ class WhyOnSpark(ShownFunnel):
         return replace(self._request, time_zone=self._request.time_zone or session_zone(self._events))
 
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
-        """What each event of one key did to each partial match. The key's events are collected, and the definition of
-        matching runs in process.
-
-        Args:
-            key: The values of the key's columns, as in {"tailnum": "N228JB"}; None without a key.
+        """As in Why. The key's events are collected, and the definition of matching runs in process.
 
         Raises:
-            SchemaError: `key` does not name the key's columns, no event has the values, or more than MOST_TRACED have.
+            SchemaError: as in Why; or more than MOST_TRACED events have the key.
             PatternError: a condition has a function that is available on Spark only.
         """
         key = key or {}

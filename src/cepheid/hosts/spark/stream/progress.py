@@ -24,6 +24,7 @@ from cepheid.hosts.spark.stream.load.shards import (
 )
 from cepheid.hosts.spark.stream.standing import Standing, time_of
 from cepheid.lang.arguments import brief
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.matchers.counts import EventCounts
 
 READ, FOUND = "cepheid.read", "cepheid.found"
@@ -265,6 +266,7 @@ def _rate(reported: Mapping[str, Any]) -> float | None:
     return sum(each) or None
 
 
+@known_arguments()
 def prometheus_text(progress: Progress | Iterable[Progress]) -> str:
     """The figures in Prometheus' text format. Counts and times are counters; for these to grow, each `progress` must be
     combined with the earlier ones of its query. Figures of the last micro-batch are gauges.
