@@ -22,6 +22,8 @@ def public_calls() -> Iterator[tuple[str, Callable[..., Any]]]:
     named = [getattr(cepheid, name) for name in cepheid.__all__]
     for call in (*filter(isfunction, named), rebalance, open_host, restore_host, assert_matches):
         yield call.__name__, call
+    for made in (cepheid.Limits, cepheid.Subscriber):
+        yield made.__name__, made
     for made in WITH_METHODS:
         assert isclass(made)
         if made is not Host:  # open_host makes it

@@ -18,7 +18,7 @@ from cepheid.hosts.spark.stream.standing import Watch
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import pattern_from_text
-from cepheid.lang.known_arguments import known_arguments
+from cepheid.lang.known_arguments import known_arguments, known_fields
 from cepheid.lang.parameters import GivenValue
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import OutputName
@@ -350,6 +350,7 @@ def rebalance(
     return rebalanced(fspath(checkpoint), shards, partitions, given, dry_run=dry_run)
 
 
+@known_fields
 @dataclass(frozen=True)
 class Subscriber:
     """Who gets matches of a stream. The fields mean what the arguments of `Host.subscribe` mean."""

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from cepheid.cli.app import app
 from cepheid.cli.commands import COMMANDS
+from cepheid.cli.groups import first_sentence
 
 Cepheid = Callable[..., Any]
 
@@ -54,8 +55,13 @@ def test_help_has_the_first_sentence_of_each_command(cepheid: Cepheid) -> None:
     """The lines of the commands are those of their own help."""
     shown = cepheid("--help").stdout
     for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
-        assert COMMANDS[name].line == " ".join(command.help.split("\n\n")[0].split()).split(". ")[0].rstrip(".") + "."
+        assert COMMANDS[name].line == first_sentence(command.help)
         assert name in shown
+    host = " ".join(cepheid("host", "--help").stdout.split())
+    assert (
+        "Run a host: feed it from its sources, store every step, send what it finds to subscribers, and answer" in host
+    )
+    assert "completion" not in host
 
 
 @pytest.mark.parametrize(

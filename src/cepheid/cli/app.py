@@ -12,16 +12,16 @@ from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from cepheid.cli.commands import COMMANDS, LazyCommands
 from cepheid.cli.failure import EXIT_CODES, ExitCode, in_options
+from cepheid.cli.groups import CommandGroup
 from cepheid.errors import CepheidWarning
 
 _REBALANCE = "stream rebalance"
 
 
-class _Commands(TyperGroup):
+class _Commands(CommandGroup):
     """The commands, of which one has two words, although the first is a command with an argument. Messages about
     options are as they are for users: Typer puts what Pydantic says before some of them.
     """
@@ -33,9 +33,8 @@ class _Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - its form
         return [*self.commands]
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, place.line) for name, place in COMMANDS.items()])
+    def line_of(self, name: str) -> str:
+        return COMMANDS[name].line
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args[:2] == _REBALANCE.split():

@@ -9,15 +9,18 @@ import typer
 
 from cepheid.cli import options as o
 from cepheid.cli.failure import EXIT_CODES, failures_reported, require_installed
+from cepheid.cli.groups import CommandGroup
 
 if TYPE_CHECKING:
     from cepheid.knowledge.knowledge import Knowledge
 
 knowledge = typer.Typer(
     name="knowledge",
+    cls=CommandGroup,
     help="Check ontologies and instances, and ask what follows from them.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 

@@ -201,7 +201,7 @@ def _on_signals(stopped: Event) -> None:
 
     def stop(number: int, _: object) -> None:
         stopped.set()
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)  # it would log that Spark's process is gone
+        logging.disable()  # Py4J would log that it has lost Spark's process
         signal.signal(number, signal.SIG_DFL)
 
     for number in (signal.SIGINT, signal.SIGTERM):

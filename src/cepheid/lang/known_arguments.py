@@ -13,6 +13,7 @@ from cepheid.errors import SchemaError, closest
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 Advice: TypeAlias = Callable[[Mapping[str, Any]], str]
 """From all arguments given, makes the text that says what to write in place of the refused one."""
 
@@ -58,6 +59,12 @@ def known_arguments(former: Mapping[str, Advice] | None = None) -> Callable[[Cal
         return checked
 
     return refusing
+
+
+def known_fields(made: type[T]) -> type[T]:
+    """A decorator of dataclasses: the same for what makes their values."""
+    made.__init__ = known_arguments()(made.__init__)  # type: ignore[method-assign]
+    return made
 
 
 def _faults(

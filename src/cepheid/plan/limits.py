@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from cepheid.errors import SchemaError
+from cepheid.lang.known_arguments import known_fields
 
 OnLimit: TypeAlias = Literal["raise", "drop"]
 
@@ -13,6 +14,7 @@ MOST = 2**63 - 1
 """The kernel counts in 64 bits."""
 
 
+@known_fields
 @dataclass(frozen=True)
 class Limits:
     """The most matches, open partial matches and facts that a pattern may have, for each key.

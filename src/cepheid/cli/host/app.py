@@ -7,6 +7,7 @@ from collections.abc import Callable
 import typer
 
 from cepheid.cli.failure import EXIT_CODES
+from cepheid.cli.groups import CommandGroup
 from cepheid.cli.host.backups import backup, restore
 from cepheid.cli.host.changes import advance, deploy, input_, retire
 from cepheid.cli.host.reading import grants, matches, open_, patterns, sql
@@ -15,9 +16,11 @@ from cepheid.cli.host.run import run
 
 host = typer.Typer(
     name="host",
+    cls=CommandGroup,
     help="Run durable hosts, change them while they run, and read what they have found.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 _COMMANDS: dict[str, Callable[..., None]] = {
