@@ -1,9 +1,14 @@
 """Detects one pattern of each kind, so that the kernels are compiled and on disk before the tests begin. Otherwise the
 test processes and their Spark workers would wait for each other.
+
+`compile_kernels.py stages` compiles those of patterns of stages, `compile_kernels.py others` those of occurrences,
+intervals and sessions. The two share little code and take about as long as each other, so they run at the same time.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -33,7 +38,7 @@ def in_sessions() -> OccurrencePattern:
     return OccurrencePattern.of("?a: A; ?b: B [C(?b) ^ x(?a, ?x)]", knowledge=knowledge, mapping=mapping)
 
 
-def main() -> None:
+def stages() -> None:
     for kind in (*KINDS.values(), CountingKernel):  # `why` uses the last one only if there are many events
         # Before any detection, which would have another process compile and would not wait for it.
         warm_up(kind)  # type: ignore[arg-type]  # classes can be hashed
@@ -41,10 +46,17 @@ def main() -> None:
         detect(EVENTS, pattern, key=(), time="at")
         Matcher(pattern, EVENTS.schema, key=(), time="at", lateness="1 second", consistency="realtime").process(EVENTS)
     why(EVENTS, IN_SETS, key=(), time="at")
+
+
+def others() -> None:
     detect(EVENTS, OccurrencePattern.of("A; B").taxonomy("type"), key=(), time="at")
     detect(EVENTS, in_sessions(), key=(), time="at")
     detect(EVENTS, interval_pattern("EVENT PAL(A before B)").taxonomy("type"), key=(), time=("at", "until"))
 
 
+PARTS: Mapping[str, Callable[[], None]] = {"stages": stages, "others": others}
+
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2 or sys.argv[1] not in PARTS:
+        sys.exit(f"usage: compile_kernels.py {'|'.join(PARTS)}")
+    PARTS[sys.argv[1]]()

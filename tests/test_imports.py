@@ -120,6 +120,13 @@ def test_the_command_line_starts_without_spark() -> None:
     assert "pyspark" not in loaded_by("import cepheid.cli.app")
 
 
+def test_a_stream_starts_without_the_compiler() -> None:
+    """Whenever a stream with state starts, Spark starts an interpreter in which the processor only names its state.
+    There, loading the compiler would take half of the time.
+    """
+    assert "numba" not in loaded_by("import cepheid.hosts.spark.stream.processor")
+
+
 def test_workers_are_forked_with_what_they_need() -> None:
     """Workers are forked with the modules that streams with state need, but without DuckDB, which no worker calls."""
     loaded = loaded_by("import sys, cepheid.hosts.spark.worker_daemon\nassert 'pyspark.worker' in sys.modules")

@@ -180,6 +180,7 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
             ),
         ),
         ("a >\n  and b", "a value is expected, found 'and' (line 2, column 3)\n    and b\n    ^^^"),
+        ("1 + . 22.5", "a number is expected, found '22.5' (column 7)\n  1 + . 22.5\n        ^^^^"),
     ],
 )
 def test_refused(text: str, message: str) -> None:

@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def streams(spark: SparkSession) -> SparkSession:
     """The session of the run, with one partition: each has a state store, whose commits take a fifth of the processor
-    time of a micro-batch. Spark writes no checksums of its checkpoints, which takes less than a tenth.
+    time of a micro-batch.
     """
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "1")
-    session.conf.set("spark.sql.streaming.checkpoint.fileChecksum.enabled", "false")
     return session
 
 
 @pytest.fixture(scope="session")
 def partitioned(spark: SparkSession) -> SparkSession:
-    """The session of the run, with two partitions, for tests of how a stream is divided and of its checkpoint."""
+    """The session of the run, with two partitions and, as by default, checksums of checkpoints, for tests of how a
+    stream is divided and of its checkpoint.
+    """
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", "2")
+    session.conf.set("spark.sql.streaming.checkpoint.fileChecksum.enabled", "true")
     return session

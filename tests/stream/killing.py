@@ -14,14 +14,14 @@ import time
 from pathlib import Path
 
 from tests.conftest import TESTS
-from tests.searching import KILLS
+from tests.searching import STREAM_KILLS
 
 
 def killed(script: Path, folder: Path, *arguments: str, seed: int) -> None:
-    """Starts the query and kills it, KILLS times: before, during and after a commit."""
+    """Starts the query and kills it, STREAM_KILLS times: before, during and after a commit."""
     drawn = random.Random(seed)
-    logs = (["offsets", "commits"] * KILLS)[: max(KILLS, 4)]
-    for log in drawn.sample(logs, KILLS):
+    logs = (["offsets", "commits"] * STREAM_KILLS)[: max(STREAM_KILLS, 4)]
+    for log in drawn.sample(logs, STREAM_KILLS):
         _run_until(script, folder, arguments, log, seconds=drawn.random() / 2)
 
 

@@ -52,7 +52,7 @@ def told(reported: dict[str, Any], load: float) -> SimpleNamespace:
 
 
 @pytest.mark.spark
-def test_growth_and_release(partitioned: SparkSession, tmp_path: Path) -> None:
+def test_growth_and_release(streams: SparkSession, tmp_path: Path) -> None:
     """While the load is high the key gets one copy after the other, one a micro-batch; as it falls they are released,
     the newest first. The standbys take part, their partial matches end, and the rows are those of a batch.
     """
@@ -62,7 +62,7 @@ def test_growth_and_release(partitioned: SparkSession, tmp_path: Path) -> None:
     listener = copy_hot_keys(checkpoint, budget="1 second", report=changes.append)
     options: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
     written(batches[:1], tmp_path / "events")
-    stream = streamed(partitioned, tmp_path / "events")
+    stream = streamed(streams, tmp_path / "events")
     given = {"lateness": "5 seconds", "shards": SHARDS, "standbys": STANDBYS, "checkpoint": checkpoint, **options}
 
     def collect(batch: DataFrame, _: int) -> None:

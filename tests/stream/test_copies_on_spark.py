@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spark
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
 
 
-def test_copies_change_no_row(partitioned: SparkSession, tmp_path: Path) -> None:
+def test_copies_change_no_row(streams: SparkSession, tmp_path: Path) -> None:
     """Between micro-batches keys get copies in any standbys and lose them; after a restart it goes on. The rows are
     those of a batch, and the standbys have taken part.
     """
@@ -46,7 +46,7 @@ def test_copies_change_no_row(partitioned: SparkSession, tmp_path: Path) -> None
 
     for first, some in ((0, batches[:4]), (4, batches[4:])):
         written(some, tmp_path / "events", first)
-        stream = streamed(partitioned, tmp_path / "events")
+        stream = streamed(streams, tmp_path / "events")
         matches = detect(stream, PAIR, lateness="5 seconds", shards=4, standbys=2, checkpoint=checkpoint, **OPTIONS)
         query = finished(matches.writeStream.foreachBatch(collect), checkpoint)
         figures = (progress_of for progress_of in query.recentProgress)
@@ -82,35 +82,33 @@ def test_copies_change_no_row(partitioned: SparkSession, tmp_path: Path) -> None
     ],
 )
 def test_standbys_that_cannot_be(
-    partitioned: SparkSession, tmp_path: Path, pattern: Pattern, options: dict[str, Any], message: str
+    streams: SparkSession, tmp_path: Path, pattern: Pattern, options: dict[str, Any], message: str
 ) -> None:
     """The error names the clause that forbids copies, or what is missing."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     given = {"checkpoint": tmp_path / "checkpoint", **options}
     with pytest.raises((SchemaError, PatternError)) as caught:
-        detect(
-            streamed(partitioned, tmp_path / "events"), pattern, key="k", time="at", lateness="5 s", shards=4, **given
-        )
+        detect(streamed(streams, tmp_path / "events"), pattern, key="k", time="at", lateness="5 s", shards=4, **given)
     assert message in str(caught.value)
 
 
-def test_several_watermarks(partitioned: SparkSession, tmp_path: Path) -> None:
+def test_several_watermarks(streams: SparkSession, tmp_path: Path) -> None:
     """With the least of several watermarks it is not known which times have been received."""
     written([events((0, "k0", 1, "x"))], tmp_path / "events", 0)
-    one, other = (streamed(partitioned, tmp_path / "events").withWatermark("at", f"{s} seconds") for s in (1, 2))
+    one, other = (streamed(streams, tmp_path / "events").withWatermark("at", f"{s} seconds") for s in (1, 2))
     options: dict[str, Any] = {"standbys": 2, "shards": 4, "checkpoint": tmp_path / "checkpoint", **OPTIONS}
     with pytest.raises(SchemaError, match="standbys: the events come from several streams with watermarks"):
         detect(one.union(other), PAIR, **options)
     detect(one, PAIR, **options)
 
 
-def test_standbys_are_fixed_in_the_checkpoint(partitioned: SparkSession, tmp_path: Path) -> None:
+def test_standbys_are_fixed_in_the_checkpoint(streams: SparkSession, tmp_path: Path) -> None:
     """A query continues only with as many standbys."""
     written([events((0, "p", 0, "a"))], tmp_path / "events")
     checkpoint = tmp_path / "checkpoint"
 
     def run(standbys: int) -> None:
-        stream = streamed(partitioned, tmp_path / "events")
+        stream = streamed(streams, tmp_path / "events")
         options: dict[str, Any] = {"lateness": "5 seconds", "shards": 4, "checkpoint": checkpoint, **OPTIONS}
         rows = detect(stream, PAIR, standbys=standbys, **options)
         finished(rows.writeStream.foreachBatch(lambda batch, _: batch.count()), checkpoint)
@@ -121,14 +119,14 @@ def test_standbys_are_fixed_in_the_checkpoint(partitioned: SparkSession, tmp_pat
         run(0)
 
 
-def test_the_listener_decides(partitioned: SparkSession, tmp_path: Path) -> None:
+def test_the_listener_decides(streams: SparkSession, tmp_path: Path) -> None:
     """After the progress of a micro-batch in which a key is hot, the key gets one copy; until that is in force, nothing
     more is decided. Without a budget there is only advice.
     """
     written([events(*((number, "p", number / 10, "a") for number in range(50)))], tmp_path / "events")
     checkpoint = tmp_path / "checkpoint"
     options: dict[str, Any] = {"shards": 4, "standbys": 2, "checkpoint": checkpoint, **OPTIONS}
-    rows = detect(streamed(partitioned, tmp_path / "events"), PAIR, lateness="5 seconds", **options)
+    rows = detect(streamed(streams, tmp_path / "events"), PAIR, lateness="5 seconds", **options)
     query = finished(rows.writeStream.format("noop"), checkpoint)
     reported = json.loads(query.recentProgress[0].json)
     calls = reported["observedMetrics"]["cepheid.found.pattern"]["calls"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:.*a stream does not end")]
 
 
-def test_occurrences(partitioned: SparkSession, tmp_path: Path) -> None:
+def test_occurrences(streams: SparkSession, tmp_path: Path) -> None:
     """Open occurrences, and what the events of each key have said, go to the shard of the key, also where no event of
     the key is stored any more.
     """
@@ -44,7 +44,7 @@ def test_occurrences(partitioned: SparkSession, tmp_path: Path) -> None:
             done = rebalance(tmp_path / "checkpoint", shards=shards)
             assert [(one.before, one.after, one.open) for one in done.patterns] == [(3, 5, 0)]
         written(given, tmp_path / "events", first=0 if shards == 3 else 2)
-        query = detect(streamed(partitioned, tmp_path / "events"), pattern, lateness="5 seconds", shards=shards,
+        query = detect(streamed(streams, tmp_path / "events"), pattern, lateness="5 seconds", shards=shards,
                        **options)  # fmt: skip
         found += [row["match_id"] for batch in run(query, tmp_path / "checkpoint") for row in batch]
     expected = detect(rows, pattern, **options).column("match_id").to_pylist()
@@ -52,7 +52,7 @@ def test_occurrences(partitioned: SparkSession, tmp_path: Path) -> None:
     assert len(expected) == 7
 
 
-def test_intervals(partitioned: SparkSession, tmp_path: Path) -> None:
+def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
     """Matches that wait are emitted once, and those emitted in real time are retracted after that, too. The ends of the
     events have the watermark.
     """
@@ -72,7 +72,7 @@ def test_intervals(partitioned: SparkSession, tmp_path: Path) -> None:
         if number:
             assert all(one.open for one in rebalance(tmp_path / "checkpoint", shards=shards).patterns)
         written([spans(batch) for batch in batches], tmp_path / "events", first=number)
-        events = streamed(partitioned, tmp_path / "events").withWatermark("end", "12 seconds")
+        events = streamed(streams, tmp_path / "events").withWatermark("end", "12 seconds")
         query = detect(events, patterns, shards=shards, **INTERVALS)
         for row in (row for batch in run(query, tmp_path / "checkpoint") for row in batch):
             net[row["pattern"], row["match_id"]] += {"insertion": 1, "retraction": -1}[row["kind"]]

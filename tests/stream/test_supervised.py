@@ -86,9 +86,9 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_patterns_put_back(streams: SparkSession, tmp_path: Path) -> None:
     """A pattern whose file is removed and put back runs again, from the events after that on, while what was open
-    before goes on; and so once more.
+    before goes on.
     """
-    rows, cuts = random_events(7, 120, 4), [0, 40, 80, 120]
+    rows, cuts = random_events(7, 80, 4), [0, 40, 80]
     parts = [rows[start:end] for start, end in pairwise(cuts)]
     files, news = tmp_path / "patterns", list[Any]()
     put(files, AB, AC)

@@ -94,6 +94,28 @@ class Op(IntEnum):
     FLOOR_I = 71
     """The value in units of constants[a], without a fraction."""
     CEIL_I = 72
+    TEST_EQUAL_I = 80
+    """From here on: tests, see `compile.decision`. The next two instructions are their operands. If the test holds, the
+    test at a comes next, else the one at b; TRUE and UNTRUE end the decision.
+    """
+    TEST_DIFFERENT_I = 81
+    TEST_LESS_I = 82
+    TEST_LESS_OR_EQUAL_I = 83
+    TEST_SAME_I = 84
+    TEST_EQUAL_F = 85
+    TEST_DIFFERENT_F = 86
+    TEST_LESS_F = 87
+    TEST_LESS_OR_EQUAL_F = 88
+    TEST_SAME_F = 89
+    COMPUTED = 90
+    """As an operand: the value of the instructions from a to before b."""
+
+
+TRUE, UNTRUE = -1, -2
+"""In place of the next test: whether the condition is true."""
+
+OPERANDS = (Op.CURRENT, Op.AT_EVENT, Op.CONSTANT, Op.COUNT, Op.AVERAGE_F)
+"""The instructions that a test has as operands. Other values are COMPUTED."""
 
 
 class SlotKind(IntEnum):

@@ -16,7 +16,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.instructions import Op, SlotKind
+from cepheid.compile.decision import Test, decision_of, tests_of
+from cepheid.compile.instructions import OPERANDS, TRUE, UNTRUE, Op, SlotKind
 from cepheid.lang.expression import Constant
 from cepheid.plan.conditions.script import (
     Aggregate,
@@ -77,6 +78,12 @@ _COMPARISONS = {
     Operator.LEAST: (Op.LEAST_I, Op.LEAST_F),
     Operator.GREATEST: (Op.GREATEST_I, Op.GREATEST_F),
 }
+_TESTS = {
+    Operator.EQUAL: (Op.TEST_EQUAL_I, Op.TEST_EQUAL_F),
+    Operator.LESS: (Op.TEST_LESS_I, Op.TEST_LESS_F),
+    Operator.LESS_OR_EQUAL: (Op.TEST_LESS_OR_EQUAL_I, Op.TEST_LESS_OR_EQUAL_F),
+    Operator.NULL_SAFE_EQUAL: (Op.TEST_SAME_I, Op.TEST_SAME_F),
+}
 _WHOLE = {Operator.FLOOR: (Op.FLOOR_I, Op.FLOOR_F), Operator.CEIL: (Op.CEIL_I, Op.CEIL_F)}
 _READS = {SlotKind.CARRY: SlotKind.SUM_I, SlotKind.DEVIATIONS: SlotKind.MEAN, SlotKind.MEAN: SlotKind.COUNT}
 """The slot of the same column that a slot of this kind reads when it changes."""
@@ -99,6 +106,34 @@ class Program:
         start = len(self.instructions)
         self._emit_script(script)
         return start, len(self.instructions)
+
+    def add_condition(self, condition: Script) -> tuple[int, int]:
+        """The same for a condition, of which only matters whether it is true: as tests if it cannot fail."""
+        first = decision_of(condition)
+        if first is None:
+            return self.add(condition)
+        start, tests = len(self.instructions), [*tests_of(first)]
+        places = {test: self._emit_test(test) for test in tests}
+        for test in tests:
+            op, _, _ = self.instructions[place := places[test]]
+            held, missed = (
+                places[way] if isinstance(way, Test) else TRUE if way else UNTRUE for way in (test.held, test.missed)
+            )
+            self.instructions[place] = (op, held, missed)
+        return start, len(self.instructions)
+
+    def _emit_test(self, test: Test) -> int:
+        """Emits a test that leads nowhere yet, its operands, and the instructions that compute them."""
+        ops = (Op.TEST_DIFFERENT_I, Op.TEST_DIFFERENT_F) if test.differs else _TESTS[test.comparison]
+        place = self._emit(ops[_is_double(test.left.type)])
+        operands = [self._emit(Op.COMPUTED) for _ in range(2)]
+        for operand, script in zip(operands, (test.left, test.right), strict=True):
+            begin, end = self.add(script)
+            if end == begin + 1 and self.instructions[begin][0] in OPERANDS:
+                self.instructions[operand] = self.instructions.pop()
+            else:
+                self.instructions[operand] = (Op.COMPUTED, begin, end)
+        return place
 
     def _emit(self, op: Op, a: int = 0, b: int = 0) -> int:
         self.instructions.append((int(op), a, b))

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cepheid.kernel.scripts.interpreter import CAST_FAILED, DIVISION_BY_ZERO, OUT_OF_RANGE
-
-FAILURES = {
-    OUT_OF_RANGE: "a result is out of the range of its type",
-    DIVISION_BY_ZERO: "division by zero",
-    CAST_FAILED: "a value cannot be cast",
-}
-
 
 class ConditionFailed(Exception):
     """The script of number `script` failed on the event at position `event`."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,9 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError
 from cepheid.lang.duration import format_duration
-from cepheid.output.ids import Ids
+
+if TYPE_CHECKING:
+    from cepheid.output.ids import Ids
 
 MAGIC = b"CEPHEID\n"
 FORMAT = 3
@@ -130,6 +132,8 @@ def ids_of(header: Mapping[str, Any]) -> Ids:
     Raises:
         SnapshotError: a newer version wrote it.
     """
+    from cepheid.output.ids import Ids
+
     written = header.get("ids", Ids.BLAKE2B.value)
     if type(written) is not int or written not in [*Ids]:
         known = " and ".join(str(ids.value) for ids in Ids)

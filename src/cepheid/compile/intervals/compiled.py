@@ -71,7 +71,7 @@ def compile_intervals(
     slots = tuple(Slot(SlotKind.LAST, stage) for stage in range(len(plan.pattern.variables)))
     program = Program(slots, [value.type for value in plan.values])
     joint = [one for scripts in (plan.scripts, *plan.negated) for one in scripts]
-    ranges = [program.add(one.script) for one in joint]
+    ranges = [program.add_condition(one.script) for one in joint]
     texts = any(orders_texts(one.script) for one in joint)
     orders = join_order(plan, rates if rates is not None else rates_of(plan, frequencies)).orders
     negations, differences, negation_scripts = _negations(plan, lateness)

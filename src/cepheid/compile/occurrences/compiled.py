@@ -127,7 +127,7 @@ def compile_trees(forest: Sequence[Trees], limits: Limits, program: Program | No
     """Compiles trees that have the same values and variables. Their scripts are appended to the program."""
     program = program or _program(forest[0])
     scripts = _scripts(forest)
-    ranges = np.array([program.add(script) for script in scripts], TREE_SCRIPT)
+    ranges = np.array([program.add_condition(script) for script in scripts], TREE_SCRIPT)
     columns = sorted({column for script in scripts for column in columns_of(script)})
     code, constants = np.array(program.instructions, INSTRUCTION), np.array(program.constants, np.int64)
     numbers = {script: number for number, script in enumerate(scripts)}

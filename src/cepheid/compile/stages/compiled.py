@@ -15,6 +15,7 @@ from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan
 from cepheid.compile.stages.automaton import Automaton, Without, build_automaton, gap, leads_to_complete
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.stages.lookups import StateLookup, choose_lookups
+from cepheid.compile.stages.specialised import Scripts, specialise
 from cepheid.compile.stages.tables import (
     ALWAYS,
     EDGE,
@@ -83,9 +84,8 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     flat = flatten(automaton, bits)
     scripts = [] if plan.runs_in_python else bits.script_values
     program = Program(plan_slots(scripts, value_types := [v.type for v in plan.values]), value_types)
-    ranges = [program.add(script) for script in scripts]
     lookups = choose_lookups(plan, flat, bits)
-    tables = _tables(plan, flat, bits, program, ranges, lookups=lookups)
+    tables = _tables(plan, flat, bits, program, lookups=lookups)
     relevant = union(flat.wake[number] for number in reachable(flat))
     if bits.without is not None:
         relevant |= bits.waking(bits.without)
@@ -115,19 +115,21 @@ def _tables(
     flat: FlatAutomaton,
     bits: TruthBits,
     program: Program,
-    ranges: list[tuple[int, int]],
     *,
     lookups: Sequence[StateLookup],
 ) -> Tables:
+    scripts = Scripts(bits, program) if plan.runs_in_python else Scripts.of(bits, program)
+    read: list[list[int]] = [[] for _ in flat.edges]
+    if not plan.runs_in_python:
+        flat, read = specialise(flat, scripts)
     edges = [edge for state in flat.edges for edge in state]
-    read = [_scripts_read(state, bits) for state in flat.edges]
     ties = [_tie_row(tie, program) for lookup in lookups for tie in lookup.ties]
     return Tables(
         settings=_records(SETTINGS, [_settings(plan, flat, bits, lookups)]),
         states=_records(STATE, _state_rows(flat, read, lookups)),
         edges=_records(EDGE, [_edge_row(edge) for edge in edges]),
-        state_scripts=_ints([script for scripts in read for script in scripts]),
-        scripts=_records(SCRIPT, _script_rows(plan, bits, ranges) if ranges else []),
+        state_scripts=_ints([script for numbers in read for script in numbers]),
+        scripts=_records(SCRIPT, _script_rows(scripts)),
         code=_records(INSTRUCTION, program.instructions),
         constants=_ints(program.constants),
         stage_slots=_ints(_offsets(sum(s.stage == i for s in program.slots) for i in range(len(plan.conditions)))),
@@ -143,6 +145,7 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]], lookups: Sequence[St
         (
             *first_edge[i : i + 2],
             _signed(flat.wake[i]),
+            _signed(flat.changing[i]),
             *first_script[i : i + 2],
             leads_to_complete(flat.automaton, i),
             state.pending,
@@ -212,19 +215,17 @@ def _or_none(value: int | None) -> int:
     return NONE if value is None else value
 
 
-def _script_rows(plan: Plan, bits: TruthBits, ranges: list[tuple[int, int]]) -> list[tuple[int, ...]]:
-    lifted = [NO_BIT if (bit := plan.conditions[stage].bit) is None else bit for stage in bits.scripted]
-    return [(*range_, *row) for range_, row in zip(ranges, zip(lifted, bits.script_bits, strict=True), strict=True)]
+def _script_rows(scripts: Scripts) -> list[tuple[int, ...]]:
+    bits = scripts.bits
+    return [
+        (*range_, _signed(bits.waking(bits.scripted[condition])), _signed(1 << bits.script_bits[condition]))
+        for range_, condition in zip(scripts.ranges, scripts.conditions, strict=True)
+    ]
 
 
 def _slot_row(slot: Slot, slots: tuple[Slot, ...]) -> tuple[int, ...]:
     source = source_of(slot, slots)
     return slot.kind, slot.column, NONE if source is None else source, 0 if slot.kind.accumulates else NONE
-
-
-def _scripts_read(edges: list[FlatEdge], bits: TruthBits) -> list[int]:
-    read = union(edge.require | edge.forbid for edge in edges)
-    return [script for script, bit in enumerate(bits.script_bits) if read >> bit & 1]
 
 
 def _ints(values: Iterable[int]) -> Ints:

@@ -61,6 +61,11 @@ class TruthBits:
         bit = self.conditions[stage].bit
         return 1 << (ALWAYS if bit is None else bit)
 
+    def deciding(self, stage: int) -> int:
+        """A mask of the bit that says whether the condition of `stage` is true."""
+        bit = self.of_stage(stage)
+        return 1 << (ALWAYS if bit is None else bit)
+
     def masks(self, term: frozenset[Demand]) -> tuple[int, int] | None:
         """The masks of bits that a guard's term requires and forbids; None if the term can never hold."""
         require = forbid = 0
@@ -87,6 +92,8 @@ class FlatAutomaton:
     """For each state the conditions that can change a partial match in it: an event for which none of them is true
     changes nothing. None: any event can change it.
     """
+    changing: list[int]
+    """For each state the truth bits of these conditions, those that scripts set among them."""
 
 
 def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
@@ -102,9 +109,11 @@ def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
     ]
     demands = [_demands(number, automaton, followed, edges) for number in numbers]
     wake = [1 << ALWAYS if each is None else union(map(bits.waking, each)) for each in demands]
-    taking = (edge.stage for edge in followed[automaton.start] if edge.stage is not None)
-    wake[automaton.start] = union(bits.waking(stage) for stage in taking)
-    return FlatAutomaton(automaton, edges, wake, demands)
+    taken = frozenset(edge.stage for edge in followed[automaton.start] if edge.stage is not None)
+    wake[automaton.start] = union(map(bits.waking, taken))
+    asked = [taken if number == automaton.start else demands[number] for number in numbers]
+    changing = [1 << ALWAYS if each is None else union(map(bits.deciding, each)) for each in asked]
+    return FlatAutomaton(automaton, edges, wake, demands, changing)
 
 
 def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
@@ -176,20 +185,24 @@ def _demands(
 
     An event for which no condition is true leads by IGNORE edges to some states. If these states together have exactly
     the edges of `number`, staying in `number` gives the same matches, so such an event can be skipped. It cannot be
-    skipped if it makes the partial match leave the loop of a longest group.
+    skipped if it makes the partial match leave the loop of a longest group. If there are several states, one partial
+    match stands for those that would be in them. So it must not be a match when it ends, and no negation may end one of
+    them alone.
     """
     idle = [edge for edge in edges[number] if edge.require == 0]
     rest = [edge.target for edge in idle if edge.stage == IGNORED and edge.target >= 0 and not edge.leaves]
     same_edges = Counter(edges[number]) == Counter(edge for target in rest for edge in edges[target])
-    same_end = sum((_end(automaton, target) for target in rest), Counter()) == _end(automaton, number)
-    if len(rest) < len(idle) or not same_edges or not same_end:
+    end = _end(automaton, number)
+    same_end = all(_end(automaton, target) == end for target in rest)
+    alone = len(rest) == 1 or not (end[0] or end[1] or any(edge.target == STOPPED for edge in edges[number]))
+    if len(rest) < len(idle) or not rest or not (same_edges and same_end and alone):
         return None
     return frozenset(demand.condition for edge in followed[number] for term in edge.guard.terms for demand in term)
 
 
-def _end(automaton: Automaton, number: int) -> Counter[tuple[bool, bool, int | None]]:
+def _end(automaton: Automaton, number: int) -> tuple[bool, bool, int | None]:
     """How partial matches end in the state: whether they are a match then, and when."""
-    return Counter([(leads_to_complete(automaton, number), automaton.states[number].pending, gap(automaton, number))])
+    return leads_to_complete(automaton, number), automaton.states[number].pending, gap(automaton, number)
 
 
 def reachable(flat: FlatAutomaton) -> set[int]:

@@ -45,6 +45,7 @@ STATE = np.dtype(
         ("edges", np.int64),  # the first of the state's edges, and the one after the last
         ("edges_end", np.int64),
         ("wake", np.int64),  # truth bits that can change a partial match; an event without any of them changes nothing
+        ("changing", np.int64),  # the same, once the scripts have set their bits
         ("scripts", np.int64),  # the scripts that guards read: state_scripts[scripts:scripts_end]
         ("scripts_end", np.int64),
         ("complete", np.int64),  # 1 if a partial match that ends here is a match
@@ -85,7 +86,7 @@ SCRIPT = np.dtype(
     [
         ("start", np.int64),  # the first instruction, and the one after the last
         ("end", np.int64),
-        ("lifted", np.int64),  # the lifted truth bit without which the script is not run, or NO_BIT
+        ("lifted", np.int64),  # the truth bit without which the script is not run
         ("bit", np.int64),  # the truth bit that the script sets
     ]
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from cepheid.compile.intervals.tables import Check, IntervalTables
 from cepheid.kernel.intervals.layout import IntervalEvents, JoinCursor, Scratch
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
+from cepheid.kernel.scripts.conditions import run_script
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.plan.intervals.constants import FREE
 
 BEFORE, AFTER, MEET, MET_BY, OVERLAP, OVERLAPPED_BY, START, STARTED_BY = range(8)

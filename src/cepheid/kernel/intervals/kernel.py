@@ -12,7 +12,7 @@ from cepheid.compile.arrays import Ints, Records
 from cepheid.compile.intervals.compiled import CompiledIntervals, join_limits
 from cepheid.errors import LimitExceeded
 from cepheid.kernel.arrays import FOREVER, Flags, Int32s, distinct, grown, new_stack
-from cepheid.kernel.failures import FAILURES, JointConditionFailed
+from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.intervals.layout import (
     BEGINNING,
     EMITTED,
@@ -29,6 +29,7 @@ from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, l
 from cepheid.kernel.intervals.negation import set_all_scopes
 from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release_until
 from cepheid.kernel.intervals.values import fill_buckets, store_all_values
+from cepheid.kernel.scripts.reasons import FAILURES
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.values import Window
 from cepheid.plan.intervals.constants import FREE

@@ -8,7 +8,8 @@ from cepheid.kernel.jit import kernel
 from cepheid.kernel.occurrences.answers import follows
 from cepheid.kernel.occurrences.layout import SEVERAL, UNBOUND, Bindings, Forest, NodeKind, TreeCursor
 from cepheid.kernel.occurrences.nodes import has_room, next_bound, size_of
-from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
+from cepheid.kernel.scripts.conditions import run_script
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
 
 
 @kernel

@@ -15,7 +15,7 @@ from cepheid.compile.occurrences.compiled import CompiledTrees, Trees, compile_t
 from cepheid.compile.occurrences.tables import NONE, Regime
 from cepheid.errors import LimitExceeded
 from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, grown
-from cepheid.kernel.failures import FAILURES, JointConditionFailed
+from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.jit import compiling_alone
 from cepheid.kernel.knowledge.layout import Knowing
 from cepheid.kernel.occurrences.answers import with_room
@@ -45,6 +45,7 @@ from cepheid.kernel.occurrences.results import (
     sizes_of,
 )
 from cepheid.kernel.occurrences.step import forget_keys, visit_keys
+from cepheid.kernel.scripts.reasons import FAILURES
 from cepheid.lang.occurrences.pattern import Policy
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.constants import Kind

@@ -46,22 +46,6 @@ class Slots(Protocol):
 
 
 @inlined
-def run_script(
-    tables: Scripts,
-    events: Lifted,
-    partials: Slots,
-    row: int,
-    event: int,
-    script: int,
-    stack: Stack,
-) -> tuple[bool, int]:
-    """Whether a script is true (not false, not NULL) for a partial match and an event, and what made it fail."""
-    entry = tables.scripts[script]
-    failure = run_code(tables, events, partials, row, event, entry.start, entry.end, stack)
-    return failure == NO_FAILURE and not stack.null[0] and stack.values[0] != 0, failure
-
-
-@inlined
 def run_code(
     tables: Scripts, events: Lifted, partials: Slots, row: int, event: int, start: int, end: int, stack: Stack
 ) -> int:

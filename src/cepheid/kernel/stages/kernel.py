@@ -14,7 +14,8 @@ from cepheid.compile.stages.tables import Tables
 from cepheid.errors import SkipError
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, Events, Flags, Int32s, Visits, distinct, grown, new_stack
-from cepheid.kernel.failures import FAILURES, ConditionFailed, PassedLimit
+from cepheid.kernel.failures import ConditionFailed, PassedLimit
+from cepheid.kernel.scripts.reasons import FAILURES
 from cepheid.kernel.stages.collect import collect, rebase
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.fork import copy_nodes, copy_parked, forget_parked, parked_of

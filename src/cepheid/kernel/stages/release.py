@@ -39,11 +39,15 @@ def add(partials: PartialMatches, cursor: Cursor, start: int, node: int, length:
     """Adds a match to the waiting ones, or what has ended without one, which never waits for an earlier partial
     match.
     """
-    match = partials.completed[cursor.completed]
+    place = cursor.completed
+    match = partials.completed[place]
     match.start, match.step, match.node, match.length = start, cursor.step, node, length
     match.timeout = outcome
     cursor.completed += 1
-    rise(partials, cursor.completed - 1)
+    if place > 0:
+        above = partials.completed[(place - 1) // 2]
+        if above.timeout != outcome or above.start >= start:  # mostly the matches come in order
+            rise(partials, place)
 
 
 @kernel
@@ -54,27 +58,48 @@ def negate(partials: PartialMatches, cursor: Cursor, number: int, stage: int) ->
     add(partials, cursor, row.start, row.node, row.length, NEGATED + stage)
 
 
-@kernel
+@inlined
 def release(tables: Tables, partials: PartialMatches, output: Output, cursor: Cursor, starts: Starts | None) -> bool:
     """Emits what may be emitted; False if the output has no room for it, or the cursor has a failure.
 
     With a skip strategy a match waits while a partial match with an earlier start is open.
     """
     settings = tables.settings[0]
+    if cursor.found <= settings.most_matches:
+        if waits(tables, partials, cursor):
+            cursor.found = 0
+            return True
+        nothing_else = settings.skip == SkipKind.NO_SKIP and not settings.distinct
+        nothing_else = nothing_else and not settings.timeouts and not settings.no_match
+        if nothing_else and are_in_order(partials, cursor.completed):
+            cursor.found = 0
+            return emit_all(partials, output, cursor, starts)
+    return release_one_by_one(tables, partials, output, cursor, starts)
+
+
+@inlined
+def waits(tables: Tables, partials: PartialMatches, cursor: Cursor) -> bool:
+    """Whether the first of the waiting matches has to wait."""
+    match = partials.completed[0]
+    may_wait = tables.settings[0].skip != SkipKind.NO_SKIP and not match.timeout
+    return may_wait and cursor.live and earliest_start(partials) < match.start
+
+
+@kernel
+def release_one_by_one(
+    tables: Tables, partials: PartialMatches, output: Output, cursor: Cursor, starts: Starts | None
+) -> bool:
+    """The same for matches that skip others, or are over the limit, or may be the same as others."""
+    settings = tables.settings[0]
     if cursor.found > settings.most_matches:
         limit_matches(tables, partials, cursor, starts)
         if cursor.failure != NO_FAILURE:
             return False
     cursor.found = 0
-    nothing_else = settings.skip == SkipKind.NO_SKIP and not settings.distinct
-    nothing_else = nothing_else and not settings.timeouts and not settings.no_match
-    if nothing_else and are_in_order(partials, cursor.completed):
-        return emit_all(partials, output, cursor, starts)
     while cursor.completed:
-        match = partials.completed[0]
-        waits = settings.skip != SkipKind.NO_SKIP and not match.timeout
-        if waits and cursor.live and earliest_start(partials) < match.start:
+        if waits(tables, partials, cursor):
             return True
+        match = partials.completed[0]
         if not has_room_for(output, cursor, match.length):
             return False
         kept_from = 0 if match.timeout else skip_position(tables, partials, cursor)
@@ -160,18 +185,21 @@ def emit(partials: PartialMatches, output: Output, cursor: Cursor, match: Any, s
         node = entry.parent
 
 
-@kernel
+@inlined
 def are_in_order(partials: PartialMatches, count: int) -> bool:
     """Whether the first `count` waiting matches are stored in order. Mostly they are, because partial matches are
     visited in order of their start.
     """
+    completed = partials.completed
     place: Any = np.int64(1)
-    while place < count and comes_before(partials, place - 1, place):
+    while place < count and (
+        completed[place - 1].start < completed[place].start or comes_before(partials, place - 1, place)
+    ):
         place += 1
     return place >= count
 
 
-@kernel
+@inlined
 def emit_all(partials: PartialMatches, output: Output, cursor: Cursor, starts: Starts | None) -> bool:
     """Writes the waiting matches as they are stored. False if the output has no room for one of them."""
     completed, count = partials.completed, cursor.completed

@@ -33,7 +33,7 @@ def append_node(partials: PartialMatches, cursor: Cursor, event: int, stage: int
     return node
 
 
-@kernel
+@inlined
 def take_into_slots(
     tables: Tables, events: Events, partials: PartialMatches, number: int, stage: int, event: int
 ) -> None:

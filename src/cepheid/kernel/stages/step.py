@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from cepheid.compile.arrays import NONE
-from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, NO_BIT, STOPPED, Tables
+from cepheid.compile.stages.tables import ALWAYS, FINAL, IGNORED, STOPPED, Tables
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Stack, Visits
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
+from cepheid.kernel.scripts.conditions import run_script
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.kernel.stages.layout import (
     ALL_VISITED,
     START_ROW,
@@ -32,7 +33,7 @@ from cepheid.kernel.stages.layout import (
     Starts,
 )
 from cepheid.kernel.stages.longest import add_holder, outgrow, remove_holder
-from cepheid.kernel.stages.lookup.deadline import deadline_of
+from cepheid.kernel.stages.lookup.deadline import deadline_of, time_since
 from cepheid.kernel.stages.lookup.index import (
     find_candidates,
     first_deadline,
@@ -205,16 +206,32 @@ def deadline(tables: Tables, events: Events, partials: PartialMatches, cursor: C
     return cursor.earliest
 
 
-@kernel
+@inlined
 def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, starts: Starts | None) -> None:
     """Lets the earliest deadline pass: ends the partial matches that have this deadline."""
     cursor.step += 1
     if starts is not None:
         begin_moment(starts)
+    if tables.settings[0].windows:
+        expire_in_any_order(tables, events, partials, cursor, starts)
+        return
+    # Deadlines are in order of start, and the first ones pass first.
+    number = partials.links[START_ROW].next
+    cursor.now = deadline_of(tables, events, partials, number)
+    while number != START_ROW and deadline_of(tables, events, partials, number) == cursor.now:
+        following = partials.links[number].next
+        run_out(tables, events, partials, cursor, number, starts)
+        number = following
+
+
+@kernel
+def expire_in_any_order(
+    tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, starts: Starts | None
+) -> None:
+    """The same if states have windows."""
     forever: Any = np.int64(FOREVER)  # as a constant it would have a type of its own
     cursor.now = deadline(tables, events, partials, cursor, forever)
-    in_order = not tables.settings[0].windows  # then deadlines are in order of start, and the first ones pass first
-    if cursor.buckets and not in_order:
+    if cursor.buckets:
         while first_deadline(tables, partials) == cursor.now:
             run_out(tables, events, partials, cursor, first_to_end(tables, partials), starts)
         return
@@ -223,8 +240,6 @@ def expire(tables: Tables, events: Events, partials: PartialMatches, cursor: Cur
         following = partials.links[number].next
         if deadline_of(tables, events, partials, number) == cursor.now:
             run_out(tables, events, partials, cursor, number, starts)
-        elif in_order:
-            return
         number = following
 
 
@@ -323,19 +338,26 @@ def process(
     if number != START_ROW:
         cursor.wake = wake
         cursor.walks += cursor.live >= tables.settings[0].index_least
-        while number != START_ROW:
+    # `move` is inlined, so it is called in one place only: for the ring, then for the candidates of the index, the one
+    # that came last first, then for the start state.
+    following, place = start_row, candidates
+    while True:
+        if number != START_ROW:
             following = links[number].next
-            if wakes(tables, partials, number, word):
-                cursor.visited += 1
-                move(tables, events, partials, cursor, number, word, stack, starts)
-            else:
+            if not wakes(tables, partials, number, word):
                 cursor.wake |= tables.states[partials.rows[number].state].wake
-            number = following
-    for i in range(candidates - 1, -1, -1):  # the one that came last is found first
-        cursor.visited += 1
-        move(tables, events, partials, cursor, partials.lookup.found[i], word, stack, starts)
-    if may_start:
-        move(tables, events, partials, cursor, start_row, word, stack, starts)
+                number = following
+                continue
+        elif place > 0:
+            place -= 1
+            number, following = partials.lookup.found[place], start_row
+        elif may_start:
+            may_start, following = False, start_row
+        else:
+            return
+        cursor.visited += number != START_ROW
+        move(tables, events, partials, cursor, number, word, stack, starts)
+        number = following
 
 
 @inlined
@@ -343,7 +365,7 @@ def wakes(tables: Tables, partials: PartialMatches, number: int, word: int) -> b
     return word & tables.states[partials.rows[number].state].wake != 0
 
 
-@kernel
+@inlined
 def move(
     tables: Tables,
     events: Events,
@@ -360,19 +382,21 @@ def move(
     event = cursor.event
     row = partials.rows[number]
     state = tables.states[row.state]
+    is_start = number == START_ROW
     if state.scripts < state.scripts_end:
         word = run_scripts(tables, events, partials, cursor, number, word, stack)
-    is_start = number == START_ROW
-    first, end = state.edges, state.edges_end
-    waited = -1 if is_start else events.time[event] - events.time[partials.nodes[row.node].event]
-    stop, last = last_way_on(tables, first, end, word, waited)
+        if word & state.changing == 0:
+            cursor.wake |= 0 if is_start else state.wake
+            return
+    first, end, node = state.edges, state.edges_end, row.node
+    stop, last = last_way_on(tables, events, partials, first, end, node, word, event)
     stops, completes = stop >= 0, False
     start = event if is_start else row.start
-    node, length, whole = row.node, row.length, row.whole
+    length, whole = row.length, row.whole
     longest = tables.settings[0].longest
     for i in range(first, end):
         edge = tables.edges[i]
-        if not follows(edge, word, waited) or edge.target == STOPPED:
+        if not follows(edge, events, partials, node, word, event) or edge.target == STOPPED:
             continue
         taken, taken_length = node, length
         goes_on = edge.target != FINAL and not stops
@@ -417,11 +441,11 @@ def move(
         remove_holder(partials, cursor, start, whole)
     if last < 0 and not is_start:
         if starts is not None and not completes:
-            record_broken(starts, tables, partials, number, word, waited, stop)
+            record_broken(starts, tables, events, partials, number, event, word, stop)
         remove(partials, cursor, number)
 
 
-@kernel
+@inlined
 def run_scripts(
     tables: Tables, events: Events, partials: PartialMatches, cursor: Cursor, number: int, word: int, stack: Stack
 ) -> int:
@@ -429,25 +453,26 @@ def run_scripts(
     state = tables.states[partials.rows[number].state]
     for i in range(state.scripts, state.scripts_end):
         script = tables.state_scripts[i]
-        lifted = tables.scripts[script].lifted
-        if lifted == NO_BIT or word >> lifted & 1:
+        if word & tables.scripts[script].lifted:
             true, failure = run_script(tables, events, partials, number, cursor.event, script, stack)
             if failure != NO_FAILURE:
                 cursor.failure, cursor.failed_script = failure, script
             elif true:
-                word |= np.int64(1) << tables.scripts[script].bit
+                word |= tables.scripts[script].bit
     return word
 
 
 @inlined
-def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) -> tuple[int, int]:
+def last_way_on(
+    tables: Tables, events: Events, partials: PartialMatches, first: int, end: int, node: int, word: int, event: int
+) -> tuple[int, int]:
     """The negation whose edge stops the partial match (-1: none), and the last edge on which it continues (-1:
     none).
     """
     last = -1
     for i in range(first, end):
         edge = tables.edges[i]
-        if follows(edge, word, waited):
+        if follows(edge, events, partials, node, word, event):
             if edge.target == STOPPED:
                 return edge.negation, -1
             if edge.target != FINAL:
@@ -456,10 +481,15 @@ def last_way_on(tables: Tables, first: int, end: int, word: int, waited: int) ->
 
 
 @inlined
-def follows(edge: Any, word: int, waited: int) -> bool:
-    """Whether the edge is followed. `waited` is the time since the event taken last. It is -1 in the start state, which
-    is left only by taking an event.
+def follows(edge: Any, events: Events, partials: PartialMatches, node: int, word: int, event: int) -> bool:
+    """Whether the edge is followed, if `node` has the event taken last. The start state has none: it is left only by
+    taking an event, at any time.
     """
-    in_time = waited >= edge.after and (edge.window < 0 or waited < edge.window)
-    leaves = edge.stage != IGNORED or waited >= 0
-    return in_time and leaves and word & edge.require == edge.require and word & edge.forbid == 0
+    if word & edge.require != edge.require or word & edge.forbid != 0:
+        return False
+    if node < 0:
+        return edge.stage != IGNORED
+    if edge.after < 0 and edge.window < 0:
+        return True
+    waited = time_since(events, partials, node, event)
+    return waited >= edge.after and (edge.window < 0 or waited < edge.window)

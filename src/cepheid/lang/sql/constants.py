@@ -57,8 +57,8 @@ def truth_value(cursor: Cursor, *words: str) -> Literal | None:
 def _number(cursor: Cursor) -> Literal:
     start = cursor.at
     cursor.accept("-")
-    cursor.accept(".")
-    if cursor.next.kind is not Kind.NUMBER:
+    has_point = cursor.accept(".") is not None
+    if cursor.next.kind is not Kind.NUMBER or (has_point and "." in cursor.next.text):
         raise cursor.unexpected("a number is expected")
     cursor.take()
     span = cursor.span(start)

@@ -13,7 +13,8 @@ from cepheid.compile.arrays import NONE
 from cepheid.compile.stages.tables import ALWAYS, NO_BIT, Tables
 from cepheid.kernel.arrays import FOREVER, Events, Stack, Visits
 from cepheid.kernel.jit import inlined, kernel
-from cepheid.kernel.scripts.interpreter import NO_FAILURE, run_script
+from cepheid.kernel.scripts.conditions import run_script
+from cepheid.kernel.scripts.interpreter import NO_FAILURE
 from cepheid.kernel.stages.layout import START_ROW, Cursor, Earlier, PartialMatches
 from cepheid.kernel.stages.lookup.deadline import later
 from cepheid.kernel.stages.rows import take_into_slots

@@ -29,5 +29,11 @@ def end_of_window(tables: Tables, events: Events, partials: PartialMatches, numb
 
 
 @inlined
+def time_since(events: Events, partials: PartialMatches, node: int, event: int) -> int:
+    """Microseconds from the event of a node to the given one."""
+    return events.time[event] - events.time[partials.nodes[node].event]
+
+
+@inlined
 def later(time: int, window: int) -> int:
     return time + window if time <= FOREVER - window else FOREVER

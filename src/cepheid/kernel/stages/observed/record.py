@@ -21,7 +21,7 @@ from cepheid.kernel.stages.layout import (
     PartialMatches,
     Starts,
 )
-from cepheid.kernel.stages.lookup.deadline import end_of_window
+from cepheid.kernel.stages.lookup.deadline import end_of_window, time_since
 
 
 @inlined
@@ -84,7 +84,14 @@ def record_deadline(
 
 @kernel
 def record_broken(
-    starts: Starts, tables: Tables, partials: PartialMatches, number: int, word: int, waited: int, stop: int
+    starts: Starts,
+    tables: Tables,
+    events: Events,
+    partials: PartialMatches,
+    number: int,
+    event: int,
+    word: int,
+    stop: int,
 ) -> None:
     """An event has ended a partial match without a match. `stop` is the negated stage that forbids it, or -1."""
     row = partials.rows[number]
@@ -94,7 +101,7 @@ def record_broken(
         fate, by = FateCode.FORBIDDEN, stop
     elif until >= 0:
         fate, by = FateCode.UNTIL, until
-    elif comes_too_late(tables, row.state, word, waited):
+    elif comes_too_late(tables, row.state, word, time_since(events, partials, row.node, event)):
         fate = FateCode.GAP
     record_end(starts, partials, row.start, row.node, fate, by)
 
