@@ -213,8 +213,8 @@ def with_any(events: DataFrame, lift: Lift, relevant: Words | None) -> DataFrame
     if relevant is None:
         return events
     words = [lift[mask_column(word)].bitwiseAND(F.lit(bits)) != 0 for word, bits in enumerate(relevant)]
-    # Events that cannot matter must fail, too, where they are unusable. Where a column is constant, or files are divided
-    # by it, Spark would filter before it looks at them; it does not move what is not deterministic.
+    # Events that cannot matter must fail, too, where they are unusable. Where a column is constant, or divides files,
+    # Spark would filter before it looks at them; it does not move what is not deterministic.
     return events.where(F.when(F.monotonically_increasing_id() >= 0, reduce(Column.__or__, words)))
 
 
