@@ -174,7 +174,7 @@ def _flow(draw: st.DrawFn, pattern: Pattern) -> list[Event]:
     """
     events, s0 = list[Event](), list[Value]()
     leaves = [leaf for stage in pattern.stages for leaf in draw(_in_turn(stage))]
-    faulty = draw(st.integers(min(1, len(leaves) - 1), max(len(leaves) - 1, 1)))
+    faulty = draw(st.integers(max(min(1, len(leaves) - 1), 0), max(len(leaves) - 1, 1)))
     fault = draw(st.sampled_from(_faults_at(leaves[faulty], pattern))) if faulty < len(leaves) else ""
     for place, leaf in enumerate(leaves):
         after = draw(st.sampled_from([1, 1, 1, 2]))
