@@ -18,10 +18,10 @@ from tests.searching import STREAM_KILLS
 
 
 def killed(script: Path, folder: Path, *arguments: str, seed: int) -> None:
-    """Starts the query and kills it, STREAM_KILLS times: before, during and after a commit."""
+    """Starts the query and kills it, STREAM_KILLS times: within a micro-batch first, then also around commits."""
     drawn = random.Random(seed)
-    logs = (["offsets", "commits"] * STREAM_KILLS)[: max(STREAM_KILLS, 4)]
-    for log in drawn.sample(logs, STREAM_KILLS):
+    logs = ["offsets", *drawn.choices(["offsets", "commits"], k=STREAM_KILLS - 1)]
+    for log in logs:
         _run_until(script, folder, arguments, log, seconds=drawn.random() / 2)
 
 

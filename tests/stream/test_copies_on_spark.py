@@ -28,7 +28,7 @@ pytestmark = pytest.mark.spark
 OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
 
 
-def test_copies_change_no_row(streams: SparkSession, tmp_path: Path) -> None:
+def test_copies_change_no_row(partitioned: SparkSession, tmp_path: Path) -> None:
     """Between micro-batches keys get copies in any standbys and lose them; after a restart it goes on. The rows are
     those of a batch, and the standbys have taken part.
     """
@@ -46,7 +46,7 @@ def test_copies_change_no_row(streams: SparkSession, tmp_path: Path) -> None:
 
     for first, some in ((0, batches[:4]), (4, batches[4:])):
         written(some, tmp_path / "events", first)
-        stream = streamed(streams, tmp_path / "events")
+        stream = streamed(partitioned, tmp_path / "events")
         matches = detect(stream, PAIR, lateness="5 seconds", shards=4, standbys=2, checkpoint=checkpoint, **OPTIONS)
         query = finished(matches.writeStream.foreachBatch(collect), checkpoint)
         figures = (progress_of for progress_of in query.recentProgress)

@@ -52,7 +52,7 @@ def test_occurrences(streams: SparkSession, tmp_path: Path) -> None:
     assert len(expected) == 7
 
 
-def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
+def test_intervals(partitioned: SparkSession, tmp_path: Path) -> None:
     """Matches that wait are emitted once, and those emitted in real time are retracted after that, too. The ends of the
     events have the watermark.
     """
@@ -72,7 +72,7 @@ def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
         if number:
             assert all(one.open for one in rebalance(tmp_path / "checkpoint", shards=shards).patterns)
         written([spans(batch) for batch in batches], tmp_path / "events", first=number)
-        events = streamed(streams, tmp_path / "events").withWatermark("end", "12 seconds")
+        events = streamed(partitioned, tmp_path / "events").withWatermark("end", "12 seconds")
         query = detect(events, patterns, shards=shards, **INTERVALS)
         for row in (row for batch in run(query, tmp_path / "checkpoint") for row in batch):
             net[row["pattern"], row["match_id"]] += {"insertion": 1, "retraction": -1}[row["kind"]]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cepheid.errors import SnapshotError
 
-_FEW = 1 << 24
+_FEW = 1 << 27
 """So much room is made for any number of keys: others may have been there before."""
 
 

@@ -89,9 +89,12 @@ def _choices(ties: dict[int, list[Tie]]) -> Iterator[tuple[frozenset[int], tuple
         keys.append(_common(equalities.values()))
     else:
         keys = [(tie,) for each in ties.values() for tie in each]
+    sides = {c: frozenset(map(_sides, each)) for c, each in ties.items()}
+    different: dict[frozenset[object], tuple[Tie, ...]] = {}
     for key in filter(None, keys):
-        asked = {_sides(tie) for tie in key}
-        yield frozenset(c for c, each in ties.items() if asked <= {_sides(tie) for tie in each}), key
+        different.setdefault(frozenset(map(_sides, key)), key)
+    for asked, key in different.items():
+        yield frozenset(c for c, has in sides.items() if asked <= has), key
 
 
 def _common(ties: Iterable[list[Tie]]) -> tuple[Tie, ...]:
