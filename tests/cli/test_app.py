@@ -184,3 +184,13 @@ def test_missing_java(folder: Path, arguments: list[str]) -> None:
     assert done.returncode == 4
     assert done.stderr.startswith("Spark needs Java 17 or newer: none was found in JAVA_HOME or on the path. Install")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_pipes_get_utf_8(folder: Path, encoding: str) -> None:
+    """A locale without the characters of an explanation, or of the events, does not stop a command."""
+    command = [sys.executable, "-m", "cepheid", "explain", "rising.yaml"]
+    surroundings = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, cwd=folder, env=surroundings, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "→" in done.stdout.decode()

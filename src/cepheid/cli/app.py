@@ -9,6 +9,7 @@ import sys
 import traceback
 import warnings
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -88,9 +89,20 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 def main() -> None:
     """Runs the command line. A fault of Cepheid has its own exit code, so that scripts can recognize it."""
     warnings.showwarning = _show_warning
+    _speak_unicode()
     try:
         app()
     except Exception:  # noqa: BLE001 the border of the program: reported in full, with its own code
         traceback.print_exc()
         sys.stderr.write("This is a fault in Cepheid or in what it runs on; please report it with the lines above.\n")
         raise SystemExit(ExitCode.UNAVAILABLE) from None
+
+
+def _speak_unicode() -> None:
+    """Files and pipes get UTF-8 whatever the locale is, as JSON has it. What a terminal cannot show is escaped."""
+    out = sys.stdout
+    if isinstance(out, TextIOWrapper) and out.encoding.lower().replace("-", "") != "utf8":
+        if out.isatty():
+            out.reconfigure(errors="backslashreplace")
+        else:
+            out.reconfigure(encoding="utf-8")
