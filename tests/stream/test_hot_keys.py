@@ -127,7 +127,7 @@ def test_packing_reports() -> None:
     )
     (row,) = last.to_pylist()
     samples, microseconds = from_texts([row.pop("_figures")])
-    assert row == {"_shard": None, "_events": None, "_error": None}
+    assert row == {"_shard": None, "_events": None, "_error": None, "_count": 300_000}
     assert microseconds > 0
     (found,) = samples["pair"].hottest
     assert (found.shard, found.share) == (2, 1)

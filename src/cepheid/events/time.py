@@ -7,12 +7,10 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import SchemaError
 
 TIME_TYPE = pa.timestamp("us", "UTC")
-_UTC = ("UTC", "Etc/UTC")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -39,25 +37,6 @@ def arrow_zone(zone: str) -> str:
         raise SchemaError(f"time_zone: {zone!r} is not known here; give a name such as 'Europe/Berlin', or +05:30")
     sign, hours, minutes = offset.groups()
     return f"{sign}{int(hours):02}:{int(minutes or 0):02}"
-
-
-def on_clock(instants: pa.Array, zone: str) -> pa.Array:
-    """What the clock in the zone shows at these instants: times without a zone."""
-    if arrow_zone(zone) in _UTC:  # the same numbers, so nothing is computed
-        return instants.cast(pa.timestamp("us"))
-    return pc.local_timestamp(instants.cast(pa.timestamp("us", arrow_zone(zone))))
-
-
-def instants_of(local: pa.ChunkedArray, zone: str, **rules: str) -> pa.ChunkedArray:
-    """The instants at which the clock in the zone shows these times, which have no zone. `rules` are those of Arrow's
-    `assume_timezone`.
-
-    Raises:
-        pa.ArrowInvalid: the rules do not say which instant is meant.
-    """
-    if arrow_zone(zone) in _UTC:
-        return local.cast(TIME_TYPE)
-    return pc.assume_timezone(local, zone, **rules).cast(TIME_TYPE)
 
 
 def python_zone(zone: str) -> tzinfo:

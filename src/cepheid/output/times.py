@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import Schema
-from cepheid.events.time import TIME_TYPE, arrow_zone, instants_of, on_clock
+from cepheid.events.clock import instants_of, on_clock
+from cepheid.events.time import TIME_TYPE, arrow_zone
 from cepheid.output.events import unnested, unnested_schema
 from cepheid.plan.plan_set import PatternPlan
 

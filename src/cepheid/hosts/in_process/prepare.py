@@ -31,8 +31,9 @@ from cepheid.events.batch import (
     Schema,
     mask_column,
 )
+from cepheid.events.clock import instants_of
 from cepheid.events.openings import whole_events
-from cepheid.events.time import TIME_TYPE, instants_of
+from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.hosts.in_process.tables import as_plain, plain_schema, with_zone
