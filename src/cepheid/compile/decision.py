@@ -21,7 +21,7 @@ _OPPOSITE = {Operator.LESS: Operator.LESS_OR_EQUAL, Operator.LESS_OR_EQUAL: Oper
 
 @dataclass(frozen=True, eq=False)
 class Test:
-    """A comparison of two operands, neither of which can fail."""
+    """A comparison of two operands. Neither can fail."""
 
     comparison: Operator
     """EQUAL, LESS, LESS_OR_EQUAL or NULL_SAFE_EQUAL."""

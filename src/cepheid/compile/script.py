@@ -108,7 +108,7 @@ class Program:
         return start, len(self.instructions)
 
     def add_condition(self, condition: Script) -> tuple[int, int]:
-        """The same for a condition, of which only matters whether it is true: as tests if it cannot fail."""
+        """The same for a condition. If it cannot fail, it becomes tests: they only say whether it is true."""
         first = decision_of(condition)
         if first is None:
             return self.add(condition)

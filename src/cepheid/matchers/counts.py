@@ -67,7 +67,7 @@ class ReadCounts:
     """Numbers of events read, of events that a matcher cannot use, and of matches."""
 
     events: int = 0
-    """Events read, up to `as_of`. With `event_id`: rows, of which an event may have two."""
+    """Events read, up to `as_of`. With `event_id` these are rows: one may open an event and another close it."""
     null_keys: int = 0
     """Events with a NULL in the key, dropped."""
     null_times: int = 0

@@ -27,7 +27,7 @@ def run_script(
 
 @inlined
 def decide(tables: Scripts, events: Lifted, partials: Slots, row: int, event: int, at: int, stack: Stack) -> bool:
-    """Runs tests, the first of which is the instruction `at`."""
+    """Runs tests. The instruction `at` is the first."""
     while at >= 0:
         test = tables.code[at]
         left, no_left = operand(tables, events, partials, row, event, at + 1, stack)
