@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
+from cepheid.lang.known_arguments import known_calls, known_fields
 from cepheid.lang.pictures.html import text_html
 from cepheid.matchers.counts import ReadCounts
 
 
+@known_calls
+@known_fields
 class Report:
     """Filled by `detect`: the counts of events read and dropped, and of what was found.
 

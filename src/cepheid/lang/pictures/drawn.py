@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NoReturn
 
+from cepheid.errors import closest
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.html import html_of
 from cepheid.lang.pictures.mermaid import mermaid_of
@@ -14,6 +17,16 @@ MERMAID = "text/vnd.mermaid"
 
 class Drawn(ABC):
     """Shared by the kinds of pattern: a notebook shows the picture."""
+
+    if not TYPE_CHECKING:  # a type checker reports these names itself
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Names the method that is meant, for example by FlinkCEP's name."""
+            public = [known for known in dir(type(self)) if not known.startswith("_")]
+            in_python = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+            close = [in_python] if in_python in public else closest(in_python, public)
+            advice = f". Did you mean {' or '.join(close)}?" if close and not name.startswith("_") else ""
+            raise AttributeError(f"{type(self).__name__} has no {name!r}{advice}", name=name, obj=self)
 
     @property
     @abstractmethod
