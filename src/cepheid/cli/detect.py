@@ -18,7 +18,7 @@ from cepheid.cli.pictures.drawing import Drawing, check_columns, check_drawing, 
 from cepheid.errors import with_noun
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
-from cepheid.requests.report import Report
+from cepheid.requests.report import Report, certain_by_end_text
 from cepheid.requests.request import Nulls, Workers
 
 if TYPE_CHECKING:
@@ -153,9 +153,8 @@ def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
     sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)
     if (by_end := report.certain_by_end) and known_family_of(pattern).ends_with_absence(pattern):
-        what = f"{by_end:,} of {with_noun(counts.matches, 'match', plural='matches')} {'is' if by_end == 1 else 'are'}"
-        leaves = "it" if by_end == 1 else "them"
-        sys.stderr.write(f"{what} certain only because the input ended; --as-of leaves {leaves} out\n")
+        them = "it" if by_end == 1 else "them"
+        sys.stderr.write(f"{certain_by_end_text(by_end, counts.matches)}; --as-of leaves {them} out\n")
 
 
 def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> None:
