@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from cepheid.errors import SnapshotError, in_pattern
 from cepheid.events.batch import Batch
-from cepheid.hosts.shards.arrow_stream import events_of, to_stream
+from cepheid.hosts.shards.arrow_stream import events_of, to_passing_stream, to_stream
 from cepheid.hosts.shards.log import (
     MatcherCache,
     ReadyMatcher,
@@ -235,4 +235,4 @@ def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:
     if not rows.num_rows:
         return None
     nothing = [pa.nulls(rows.num_rows, field.type) for field in schema if field.name not in rows.schema.names]
-    return to_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))
+    return to_passing_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))
