@@ -6,13 +6,13 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
@@ -152,8 +152,10 @@ def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: List
             _wait(running, view, lambda: stopped.is_set() or lines.closed)
     except PySparkException as error:
         reason = f"Spark ended the stream: {failure_message(error)}"
-    except (Py4JNetworkError, ConnectionError):
-        reason = "Spark's Java process has ended, and with it the stream"
+    except (Py4JError, ConnectionError) as error:
+        if not stopped.is_set() and not isinstance(error, Py4JNetworkError | ConnectionError):
+            raise
+        reason = _told_by_java(error)
     if lines.closed:
         raise BrokenPipeError
     if reason is not None and not stopped.is_set():
@@ -162,6 +164,14 @@ def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: List
         again = "what this micro-batch did is done again when the command is started again"
         errors.print(f"while stopping: {reason}; {again}", highlight=False, soft_wrap=True, markup=False)
     errors.print(view.summary(), highlight=False)
+
+
+def _told_by_java(error: Py4JError | ConnectionError) -> str:
+    """What Spark's Java process says, unless it cannot be asked any more."""
+    if not isinstance(error, Py4JNetworkError | ConnectionError):
+        with suppress(Py4JError, ConnectionError):
+            return f"Spark ended the stream: {' '.join(str(error).splitlines()[:2])}"
+    return "Spark's Java process has ended, and with it the stream"
 
 
 @contextmanager
