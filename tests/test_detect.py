@@ -158,8 +158,14 @@ def test_times_of_pandas_with_and_without_zones() -> None:
     two = [pd.Series([local, instant], dtype=object), pd.Series([instant, local, pd.NaT], dtype=object)[:2]]
     nested = [{"then": [local]}, {"then": [instant]}]
     frame = pd.DataFrame({"at": two[0], "x": two[1], "y": nested, "z": [1, "b"]})
-    what = "holds times with a zone and times without one: which instants these are is not known. "
-    messages = [f"column {name!r} of the events {what}Give all of them a zone, or none" for name in ("at", "x", "y")]
+    first, second = "row 0, counted from 0", "row 1, counted from 0"
+    rows = {"at": (second, first), "x": (first, second), "y": (second, first)}
+    messages = [
+        f"column {name!r} of the events holds times with a zone and times without one, as 2024-05-01 12:00:00+02:00 "
+        f"({with_zone}) and 2024-05-01 12:00:00 ({without}): which instants these are is not known. "
+        "Give all of them a zone, or none"
+        for name, (with_zone, without) in rows.items()
+    ]
     assert refusal(frame.drop(columns="z"), key=None, sequence=None) == messages
     assert refusal(frame, key=None, sequence=None)[:3] == messages
     pattern = interval_pattern("EVENT PAL(A a)").taxonomy("z")

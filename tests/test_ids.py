@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid import CepheidWarning, IntervalMatcher, Matcher, OccurrencePattern, Pattern, detect
+from cepheid.events.identity import canonical_bytes
 from cepheid.host import open_host
 from cepheid.intervals import interval_pattern
-from cepheid.output.ids import Ids, Members, hex_ids, identified, purpose
+from cepheid.output.ids import Identifying, Ids, Members, hex_ids, identified, purpose, single
 from cepheid.output.ids_reference import Member, id_reference
 
 SCHEMA = pa.schema(
@@ -56,10 +57,11 @@ def micros(second: int) -> int:
     return int(_at(second).timestamp()) * 1_000_000
 
 
-def canonical(*values: str | int) -> bytes:
+def canonical(*values: str | bytes | int) -> bytes:
     """The identity of an event with these values, after `events.identity.canonical_bytes`."""
-    texts = [value.encode() for value in values if isinstance(value, str)]
-    lengths = [len(value.encode()) if isinstance(value, str) else value for value in values]
+    encoded = [value.encode() if isinstance(value, str) else value for value in values]
+    texts = [value for value in encoded if isinstance(value, bytes)]
+    lengths = [len(value) if isinstance(value, bytes) else value for value in encoded]
     return b"".join(b"\1" + struct.pack("<q", length) for length in lengths) + b"".join(texts)
 
 
@@ -99,12 +101,20 @@ def members_of(rows: list[list[tuple[bytes | None, int, int]]]) -> tuple[pa.Arra
     return pa.array(events, pa.large_binary()), members
 
 
+def identity_of(event: bytes | None) -> bytes | None:
+    """The identity of an event with one column."""
+    return None if event is None else canonical(event)
+
+
 @given(st.lists(MARKED, max_size=5), st.text(max_size=20), st.sampled_from(["match", "late interval"]))
 def test_ids_are_as_defined(rows: list[list[tuple[bytes | None, int, int]]], name: str, kind: str) -> None:
     """The ids are those of the definition in plain Python."""
     events, members = members_of(rows)
-    found = hex_ids(identified(Ids.SIPHASH, [events]).hashes(members, purpose(name, kind))).to_pylist()
-    assert found == [id_reference(name, kind, [Member(event, marks) for event, *marks in row]) for row in rows]
+    known = identified(Ids.SIPHASH, Identifying([events], len(events)))
+    found = hex_ids(known.hashes(members, purpose(name, kind))).to_pylist()
+    assert found == [
+        id_reference(name, kind, [Member(identity_of(event), marks) for event, *marks in row]) for row in rows
+    ]
 
 
 @given(st.lists(MARKED, max_size=5), st.text(max_size=20))
@@ -114,9 +124,38 @@ def test_ids_of_earlier_versions_are_as_defined(rows: list[list[tuple[bytes | No
     key = purpose(name, "match")
     expected = []
     for row in rows:
-        content = b"".join(struct.pack("<q", a) + (event or b"") + struct.pack("<q", b) for event, a, b in row)
+        each = ((identity_of(event) or b"", a, b) for event, a, b in row)
+        content = b"".join(struct.pack("<q", a) + event + struct.pack("<q", b) for event, a, b in each)
         expected.append(blake2b(content, digest_size=16, person=key).hexdigest())
-    assert hex_ids(identified(Ids.BLAKE2B, [events]).hashes(members, key)).to_pylist() == expected
+    known = identified(Ids.BLAKE2B, Identifying([events], len(events)))
+    assert hex_ids(known.hashes(members, key)).to_pylist() == expected
+
+
+COLUMN = st.sampled_from(
+    [
+        *((pa.int32(), st.integers(-(2**31), 2**31 - 1)), (pa.bool_(), st.booleans()), (pa.float64(), st.floats())),
+        *((pa.decimal128(38, 2), st.decimals(-9, 9, places=2)), (pa.timestamp("ns"), WORD), (pa.string(), st.text())),
+        *((pa.large_binary(), st.binary(max_size=40)), (pa.list_(pa.string()), st.lists(st.text(max_size=9)))),
+        (pa.struct([("a", pa.int8()), ("b", pa.string())]), st.fixed_dictionaries({"a": st.just(7), "b": st.text()})),
+    ]
+)
+"""A type, and values of it."""
+
+
+@given(st.data(), st.lists(COLUMN, min_size=1, max_size=12), st.integers(1, 5), st.integers(1, 150))
+def test_events_are_hashed_as_their_canonical_bytes(
+    data: st.DataObject, columns: list[tuple[pa.DataType, st.SearchStrategy[Any]]], count: int, times: int
+) -> None:
+    """The hash of an event, made from its columns, is that of its canonical bytes, whatever the types, the places of
+    NULLs and the number of events.
+    """
+    rows = [data.draw(st.lists(st.none() | values, min_size=count, max_size=count)) for _, values in columns]
+    arrays = [pa.array(values, type_) for values, (type_, _) in zip(rows, columns, strict=True)]
+    many = [pa.concat_arrays([array] * (times + 1)).slice(1, count * times) for array in arrays]
+    known = identified(Ids.SIPHASH, Identifying(many, count * times))
+    found = hex_ids(known.hashes(single(range(count * times)), purpose("p", "match"))).to_pylist()
+    some = canonical_bytes(many, count * times).slice(0, count).to_pylist()
+    assert found == [id_reference("p", "match", [Member(content)]) for content in some] * times
 
 
 # Golden ids: they are keys in the databases of users, and never change

@@ -307,7 +307,7 @@ def test_all_mistakes_at_once() -> None:
     assert [match[1] for match in found if match] == ["time", "x", "y"]
     now = datetime.now(UTC)
     rows = [{"id": 1, "time": 0, "x": now}, {"id": 2, "time": 1, "x": now.replace(tzinfo=None)}]
-    assert refusal([], rows)[0].startswith("events: column 'x' holds times with a zone and times without one: which")
+    assert refusal([], rows)[0].startswith("events: column 'x' holds times with a zone and times without one, as ")
     rows = [{"id": 1, "time": 0, "x": now.date()}, {"id": 2, "time": 1, "x": now}]
     assert refusal([], rows)[0].startswith("events: column 'x' holds dates and times: the dates have no time of day")
 

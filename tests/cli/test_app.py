@@ -86,7 +86,7 @@ def test_help_has_the_first_sentence_of_each_command(cepheid: Cepheid) -> None:
         (["explain", "wrong.yaml"], 1, "stage 1 has no key 'wher' (wrong.yaml, line 3, column 3)"),
         (
             ["detect", "events.csv", "rising.yaml", "--time", "at"],
-            3,
+            2,
             "events.csv is a file of events: the pattern file comes",
         ),
         (["detect", "rising.yaml", "none.csv", "--time", "at"], 3, "there is no file none.csv"),
@@ -98,7 +98,28 @@ def test_help_has_the_first_sentence_of_each_command(cepheid: Cepheid) -> None:
             3,
             "the folder none does not exist: make it first, or choose another --output",
         ),
-        (["detect", "rising.yaml", "events.csv", "--time", "at", "--output", "m.xls"], 3, "from its extension '.xls'"),
+        (["detect", "rising.yaml", "events.csv", "--time", "at", "--output", "m.xls"], 2, "from its extension '.xls'"),
+        (
+            ["detect", "rising.yaml", "events.csv", "--time", "at", "--output", "m.csv.gz"],
+            2,
+            "compressed files are read, but not written. Leave out .gz",
+        ),
+        (
+            ["detect", "rising.yaml", "events.csv", "--time", "at", "--time-zone", "Mars"],
+            2,
+            "--time-zone: 'Mars' is not known; use a name such as 'Europe/Berlin'",
+        ),
+        (["check", "rising.yaml", "--time-zone", "Mars"], 2, "--time-zone: 'Mars' is not known"),
+        (
+            ["why", "rising.yaml", "events.csv", "--time", "at", "--as-of", "soon"],
+            2,
+            "--as-of: 'soon' is not a time; write it as",
+        ),
+        (
+            ["check", "rising.yaml", "--event-id", "id"],
+            2,
+            "--event-id: it is one of the events' columns: name a file of them with --events",
+        ),
     ],
 )
 def test_errors_that_users_can_fix(

@@ -16,7 +16,7 @@ import pytest
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.files import check_output, event_files, read_events, read_events_on_spark, read_schema, write_matches
 from cepheid.cli.text_files.text_format import TextFormat
-from cepheid.errors import SchemaError
+from cepheid.errors import EventError, SchemaError
 
 CSV = "id,time,amount,note\n1,2024-05-01T10:00:00,1.5,a\n2,2024-05-01T10:00:01,,\n"
 
@@ -51,9 +51,9 @@ def test_csv_types(tmp_path: Path) -> None:
     assert pa.types.is_timestamp(table.schema.field("time").type)
     assert table.column("amount").to_pylist() == [1.5, None]
     assert table.column("note").to_pylist() == ["a", None]
-    path = write(tmp_path / "na.csv", 'a,b\n1,x\nNA,""\n')
-    assert read_events([path], times=["a"]).column("a").to_pylist() == ["1", "NA"]
-    found = read_events([path], times=["a"], given=TextFormat(null_texts=["NA"]))
+    path = write(tmp_path / "na.csv", 'a,b\n1,x\nno,""\n')
+    assert read_events([path], times=[]).column("a").to_pylist() == ["1", "no"]
+    found = read_events([path], times=[], given=TextFormat(null_texts=["no"]))
     assert found.to_pydict() == {"a": [1, None], "b": ["x", ""]}
 
 
@@ -101,16 +101,41 @@ def test_whole_numbers_beyond_64_bits_in_json(tmp_path: Path) -> None:
         ("2024-05-01T10:00:00.25", datetime(2024, 5, 1, 10, 0, 0, 250_000)),  # noqa: DTZ001 has no zone
         ("2024-05-01T12:00:00+02:00", datetime(2024, 5, 1, 10, tzinfo=UTC)),
         ("2024-05-01T10:00:00Z", datetime(2024, 5, 1, 10, tzinfo=UTC)),
-        ("yesterday", "yesterday"),
     ],
 )
-def test_json_times(tmp_path: Path, text: str, expected: datetime | str) -> None:
-    """ISO 8601 text in the time column becomes a timestamp, with or without a zone; other text is left for later
-    checks.
-    """
+def test_json_times(tmp_path: Path, text: str, expected: datetime) -> None:
+    """ISO 8601 text in the time column becomes a timestamp, with or without a zone."""
     event = {"t": text, "note": "2024-05-01T10:00:00Z", "deep": [{"at": "2024-05-01T10:00:00+02:00"}]}
     path = write(tmp_path / "e.jsonl", json.dumps(event) + "\n")
     assert read_events([path], times=["t"]).to_pylist() == [{**event, "t": expected}]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            ["2024-05-01T10:00:00", None, "2024-05-01", "2024-13-01T10:00:00", "yesterday"],
+            "has '2024-13-01T10:00:00' in row 4, which is no time in ISO 8601. Correct it, or say with --time-format",
+        ),
+        (["2024-05-01T10:00:00Z", "2024-05-01T25:00:00Z"], "has '2024-05-01T25:00:00Z' in row 2, which is no time"),
+        (["2024-05-01T10:00:00Z", "noon", "2024-05-01 10:00"], "has 'noon' in row 2, which is no time"),
+        (
+            [None, "2024-05-01T10:00:00+0200", "2024-05-01T10:00:00Z", "2024-05-01 10:00:00"],
+            (
+                "holds times with a zone and times without one, as '2024-05-01T10:00:00+0200' (row 2) and "
+                "'2024-05-01 10:00:00' (row 4): which instants these are is not known. Give all of them a zone, or none"
+            ),
+        ),
+    ],
+)
+def test_texts_that_are_no_times(tmp_path: Path, texts: list[str | None], message: str) -> None:
+    """The first text that is no time is named with its row; or the first time with a zone and the first without."""
+    in_json = write(tmp_path / "e.jsonl", "".join(json.dumps({"t": text, "n": 1}) + "\n" for text in texts))
+    in_csv = write(tmp_path / "e.csv", "t,n\n" + "".join(f"{text or ''},1\n" for text in texts))
+    for path in (in_json, in_csv):
+        with pytest.raises(EventError) as raised:
+            read_events([path], times=["t"])
+        assert str(raised.value).startswith(f"column 't' of {path} {message}")
 
 
 def test_times_finer_than_microseconds(tmp_path: Path) -> None:
@@ -156,7 +181,7 @@ def test_refused_names(tmp_path: Path, files: dict[str, str], names: list[str], 
         (
             "e.csv",
             "a,b\n1,2\n3\n",
-            "e.csv cannot be read as CSV: CSV parse error: Expected 2 columns, got 1: 3",
+            "e.csv: row 2 has 1 value, and the header 2 names: '3'. Correct it",
         ),
         ("e.jsonl", '{"a": 1}\n{"a": \n', "e.jsonl cannot be read as JSON lines: JSON parse error"),
         ("e.parquet", "PAR", "e.parquet cannot be read as Parquet: "),
@@ -189,7 +214,6 @@ def test_files_of_different_schemas(tmp_path: Path) -> None:
     [
         ("none/m.parquet", "the folder {}/none does not exist: make it first, or choose another --output"),
         ("folder.csv", "{}/folder.csv is a folder: choose the name of a file for --output"),
-        ("m.txt", "cannot tell what kind of file {}/m.txt is from its extension '.txt'; known: .parquet, .csv, .jsonl"),
     ],
 )
 def test_refused_outputs(tmp_path: Path, output: str, message: str) -> None:

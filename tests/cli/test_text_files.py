@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import BadParameter
 
 from cepheid import CepheidWarning
 from cepheid.cli.failure import FileProblem
@@ -96,6 +97,16 @@ def test_numbers_with_a_decimal_comma(tmp_path: Path) -> None:
     assert [str(one.message) for one in warned] == [message]
 
 
+def test_texts_for_null_are_named(tmp_path: Path) -> None:
+    """Numbers with texts that often stand for NULL among them are text, with a warning that says how to read them."""
+    path = tmp_path / "e.csv"
+    path.write_text("n,m,k\n1.5,x,NA\nNA,NA,NA\n-2,3,NA\n")
+    with pytest.warns(CepheidWarning) as warned:
+        read_events([path], times=[])
+    message = f"column 'n' of {path} is text, as it has 'NA' among its numbers: if that stands for NULL, give --null NA"
+    assert [str(one.message) for one in warned] == [message]
+
+
 def test_files_with_tabs_are_written(folder: Path, cepheid: Cepheid) -> None:
     """An output that ends in .tsv has tabs, and is read as it was written."""
     (folder / "e.csv").write_text(DAILY)
@@ -148,11 +159,15 @@ WRONG: list[tuple[str, str, list[str], int, str]] = [
         "at,price\n31.12.2025 10:00,5\n",
         [],
         1,
-        "--time: 'at' is text that is no time in ISO 8601: say with --time-format how it is written, as in '%d.%m.%Y",
+        "column 'at' of e.csv has '31.12.2025 10:00' in row 1, which is no time in ISO 8601. Correct it, or say with",
     ),
+    ("e.csv", "at;n\n1;5\n", ["--separator", "tab"], 3, "e.csv has one column, 'at;n', as tabs separate values. Give"),
+    ("e.csv", "at;n\n1;5,0\n", [], 3, "e.csv has one column, 'at;n', as commas separate values. Give --separator ';'"),
+    ("e.csv", "at,n\n1,5\n2\n", [], 3, "e.csv: row 2 has 1 value, and the header 2 names: '2'. Correct it; a value"),
+    ("e.csv", "at,n\nNA,5\n", [], 1, "or if it stands for no value, leave the field empty, or in CSV give --null NA"),
     ("e.tsv", "at,n\n1,5\n", [], 3, "e.tsv has one column, 'at,n', as tabs separate values. Give --separator ','"),
     ("e.csv", "at,n\n1,5\n", ["--unmatched"], 2, "rows of matches have no events without one: give --rows-per event"),
-    ("e.csv", "at,n\n1,5\n", ["--time-format", "%q"], 1, "--time-format: '%q' is no format of times, as "),
+    ("e.csv", "at,n\n1,5\n", ["--time-format", "%q"], 2, "--time-format: '%q' is no format of times, as "),
     ("e.csv", "at,n\n1,5\n", ["--separator", "ab"], 2, "one character, or tab, is expected, got 'ab'"),
     ("e.csv", "at,n\n1,5\n", ["--encoding", "latinx"], 2, "'latinx' is not known; use a name such as latin-1"),
     ("e.jsonl", '{"at": 1}', ["--separator", ";"], 3, "--separator: only CSV has that, and these files are JSON lines"),
@@ -180,7 +195,7 @@ def test_formats_of_times_need_a_column(folder: Path, cepheid: Cepheid) -> None:
 
 def test_compressed_files_are_not_written(tmp_path: Path) -> None:
     """An output that would not be compressed is refused, and so is compressed Parquet as input."""
-    with pytest.raises(FileProblem, match=r"m.csv.gz: compressed files are read, but not written. Leave out .gz"):
+    with pytest.raises(BadParameter, match=r"m.csv.gz: compressed files are read, but not written. Leave out .gz"):
         check_output(tmp_path / "m.csv.gz", [])
     (tmp_path / "e.parquet.gz").touch()
     with pytest.raises(FileProblem, match=r"extension '.parquet.gz'; known: .parquet, .csv, .* .csv.gz, .jsonl.gz"):

@@ -181,7 +181,7 @@ def test_null_key(store: str, pattern: str, folder: Path) -> None:
     (folder / "2.csv").write_text(ROWS + "2,2024-03-04T10:01:00Z,,b\n")
     done = cepheid("run", store, "--from", f"files://{folder}", "--once")
     assert done.returncode == 1
-    assert "2.csv: events that cannot be ordered: 1 with a NULL in the key (user)." in done.stderr
+    assert "2.csv: events that cannot be ordered: 1 with a NULL in the key (user) in row 1." in done.stderr
     assert "or repeat `cepheid host input` with --nulls drop, which counts them" in done.stderr
 
 

@@ -60,6 +60,44 @@ def test_dates_of_intervals_and_matchers() -> None:
     assert [one["detected_at"] for one in rows] == [datetime(2018, 11, 4, 4)]  # noqa: DTZ001
 
 
+@pytest.mark.parametrize(
+    ("hours", "zone", "fault"),
+    [
+        (
+            ["2026-03-29 01:30", None, "2026-03-29 02:30"],
+            "Europe/Berlin",
+            (
+                "2026-03-29 02:30:00 in column 'at' (row 2, counted from 0) does not exist in Europe/Berlin, where "
+                "clocks were set forward. Convert"
+            ),
+        ),
+        (
+            ["2026-11-01 03:00", "2026-11-01 01:10", "2026-11-01 01:20"],
+            "America/New_York",
+            (
+                "2026-11-01 01:10:00 in column 'at' (row 1, counted from 0) is ambiguous in America/New_York, where "
+                "clocks were set back. It is the first of 2 such times. Convert"
+            ),
+        ),
+    ],
+)
+def test_uncertain_local_times_are_named(hours: list[str | None], zone: str, fault: str) -> None:
+    """A local time that is ambiguous or does not exist is named with its row, by detect and by a matcher."""
+    events = pd.DataFrame({"at": pd.to_datetime(pd.Series(hours))})
+    matcher = Matcher(PAIR, events, time="at", time_zone=zone, lateness="0 seconds")
+    for call in (lambda: detect(events, PAIR, time="at", time_zone=zone), lambda: matcher.process(events)):
+        with pytest.raises(EventError) as caught:
+            call()
+        assert str(caught.value).startswith(f"the local time {fault}")
+
+
+def test_events_without_a_time_are_named() -> None:
+    """The first row without a time is named, among those that `as_of` lets count."""
+    hours = pd.to_datetime(pd.Series(["2026-03-29 05:00", "2026-03-29 01:00", None, None]))
+    with pytest.raises(EventError, match=r"2 without a time \(at\), the first in row 2, counted from 0\. Drop them"):
+        detect(pd.DataFrame({"at": hours}), PAIR, time="at", as_of="2026-03-29 02:00")
+
+
 def in_nanoseconds(*times: int, **columns: Any) -> pa.Table:
     return pa.table({"at": pa.array(times, pa.timestamp("ns", "UTC")), "n": [*range(len(times))], **columns})
 
@@ -76,7 +114,9 @@ def test_nanoseconds_are_refused() -> None:
     for call in calls:
         with pytest.raises(EventError) as caught:
             call()
-        assert str(caught.value).startswith("a time in 'at' does not fit microseconds: ")
+        assert str(caught.value).startswith(
+            "a time in 'at' does not fit microseconds: it is 1970-01-01 00:00:00.000001500Z (row 0, counted from 0). "
+        )
         assert str(caught.value).endswith(
             "Round the column to microseconds first, or give time_resolution='us', which cuts times and orders by the "
             "rest"

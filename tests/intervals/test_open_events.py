@@ -215,6 +215,15 @@ def test_a_closing_row_before_the_start_is_named_as_such() -> None:
     )
 
 
+def test_events_that_end_before_they_start_are_named() -> None:
+    """They are named by their ids, and together with other faults."""
+    rows: list[Row] = [("A", 1, 2, "a"), ("A", 5, 3, "b")]
+    with pytest.raises(EventError, match=r"1 that ends before it starts \('ends' is before 'begins'\) in event 'b'\."):
+        detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
+    with pytest.raises(EventError, match=r"\(id: 'c'\); 1 row ends before it starts \(id\): row 1 \('b'\)\. Drop them"):
+        detect(table([*rows, ("A", 6, None, "c")]), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
+
+
 def test_the_start_of_a_closing_row_does_not_count() -> None:
     """An event has the start of the row that opens it, whatever start the row that closes it has."""
     rows: list[Row] = [("A", 1, None, "a"), ("A", 9, 4, "a")]
@@ -288,6 +297,10 @@ def test_what_is_refused() -> None:
         matcher(CHAIN).process(table(ROWS))
     with pytest.raises(SchemaError, match=r"event_id: no column named 'ids'\. Did you mean 'id'"):
         matcher(CHAIN, event_id="ids")
+    with pytest.raises(SchemaError, match="event_id: 'begins' is the column of an event's start; name the one that"):
+        matcher(CHAIN, event_id="begins")
+    with pytest.raises(SchemaError, match="event_id: 'ends' is the column of an event's end; name the one that"):
+        detect(table(ROWS), interval_pattern(CHAIN), event_id="ends", **NAMES)
     with pytest.raises(SchemaError, match="open_for: events are open only where rows open them"):
         matcher(CHAIN, open_for="1 hour")
     with pytest.raises(SchemaError, match="changes: rows change the event that has their id"):

@@ -105,8 +105,9 @@ def test_events_that_are_no_intervals() -> None:
     with pytest.raises(EventError) as raised:
         found("EVENT PAL(A a)", events, key="user")
     assert str(raised.value) == (
-        "events that cannot be ordered: 1 with a NULL in the key (user), 1 without a time (begins or ends), "
-        "1 that ends before it starts ('ends' is before 'begins'). "
+        "events that cannot be ordered: 1 with a NULL in the key (user) in row 3, counted from 0; 1 without a time "
+        "(begins or ends) in row 2, counted from 0; 1 that ends before it starts ('ends' is before 'begins') in row 1, "
+        "counted from 0. "
         'Drop them before, or with nulls="drop", which counts them in the report'
     )
     with pytest.warns(

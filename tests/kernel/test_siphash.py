@@ -58,7 +58,7 @@ def test_it_is_compiled_once() -> None:
     assert siphash(data, bounds, KEY).tobytes() == expected
     assert siphash(np.frombuffer(data.tobytes(), np.uint8), bounds, KEY).tobytes() == expected
     assert data.flags.writeable
-    assert len(compiled._hash_groups.signatures) == 1  # type: ignore[attr-defined]  # noqa: SLF001
+    assert len(compiled._hash_rows.signatures) == 1  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 @given(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +19,7 @@ from cepheid.errors import with_noun
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
 from cepheid.requests.report import Report
-from cepheid.requests.request import Nulls
+from cepheid.requests.request import Nulls, Workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,11 +36,11 @@ class _Detection:
     pattern: Path
     parameters: Mapping[str, ParameterValue]
     events: o.EventOptions
-    as_of: str | None
+    as_of: datetime | None
     nulls: Nulls
     rows_per: RowsPer
     unmatched: bool
-    workers: int | str
+    workers: Workers
     output: Path | None
     as_json: bool
     drawing: Drawing
@@ -86,10 +87,11 @@ def detect(
         raise typer.BadParameter(
             "rows of matches have no events without one: give --rows-per event, too", param_hint="--unmatched"
         )
+    now, processes = o.as_of_from(as_of), o.workers_from(workers)
     options = replace(o.EventOptions.of(events, time, wanted, reading, bounds), event_id=event_id)
     parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
-        asked = (as_of, nulls, rows_per, unmatched, o.workers_from(workers), output, as_json, drawing)
+        asked = (now, nulls, rows_per, unmatched, processes, output, as_json, drawing)
         _run(_Detection(pattern, parameters, options, *asked))
 
 

@@ -68,10 +68,6 @@ same names.
 _ADVICE = {
     ", as in time=('start', 'end')": " by --start and --end",
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
-    "is of type STRING; event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it": (
-        "is text that is no time in ISO 8601: say with --time-format how it is written, as in '%d.%m.%Y %H:%M'; in "
-        "Parquet cast it"
-    ),
     ", which counts them in the report": ", which counts them",
     "leave them out with bad_rows='skip'": "leave them out with --bad-rows skip",
     ". Files end in .ttl, .nt, .rdf, .owl, or give format=": ": files end in .ttl, .nt, .rdf or .owl",
@@ -144,11 +140,15 @@ _CALLS = re.compile(r"\b(within|within_previous|max_gap|until|next|consecutive|l
 """Calls of the fluent interface whose keys in a pattern file have the same name."""
 
 
+_ROW = re.compile(r"row ([\d,]+), counted from 0")
+"""A row of a table, which is one of a file here: readers count those from 1."""
+
+
 def in_options(message: str) -> str:
     """The message, with the names of Python's arguments replaced by options of the command line, and calls by the keys
-    of pattern files.
+    of pattern files. Rows are counted from 1.
     """
-    message = _CALLS.sub(r"\1", message)
+    message = _ROW.sub(lambda row: f"row {int(row[1].replace(',', '')) + 1:,}", _CALLS.sub(r"\1", message))
     for in_python, in_a_shell in _ADVICE.items():
         message = message.replace(in_python, in_a_shell)
     return _PYTHON.sub(_option, message)

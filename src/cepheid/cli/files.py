@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
+from typer import BadParameter
 
 from cepheid.cli.failure import FileProblem
 from cepheid.cli.rows import flat_table, write_json_lines
@@ -133,11 +134,16 @@ def check_output(path: Path, inputs: Sequence[Path]) -> None:
     """Checks, before the work is done, that `write_matches` can and should write this file.
 
     Raises:
-        FileProblem: the kind is unknown, the folder does not exist, the path is a folder, or the file is an input.
+        BadParameter: the kind is unknown, or a compressed one.
+        FileProblem: the folder does not exist, the path is a folder, or the file is an input.
     """
-    _kind(path)
+    try:
+        _kind(path)
+    except FileProblem as problem:
+        raise BadParameter(str(problem), param_hint="--output") from None
     if path.suffix.lower() == _COMPRESSED:
-        raise FileProblem(f"{path}: compressed files are read, but not written. Leave out {_COMPRESSED} in --output")
+        message = f"{path}: compressed files are read, but not written. Leave out {_COMPRESSED}"
+        raise BadParameter(message, param_hint="--output")
     if not path.parent.is_dir():
         raise FileProblem(f"the folder {path.parent} does not exist: make it first, or choose another --output")
     if path.is_dir():

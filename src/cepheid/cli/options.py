@@ -9,23 +9,28 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import datetime
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args, get_type_hints
 
 import typer
 
 from cepheid.cli.text_files.text_format import TextFormat
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import MOST, Limits, OnLimit
+from cepheid.requests.arguments import checked_as_of, checked_workers, checked_zone
 from cepheid.requests.arrival import ARRIVAL, ARRIVED, Arrival
 from cepheid.requests.request import Nulls, Resolution
+from cepheid.requests.request import Workers as NumberOfWorkers
 from cepheid.requests.row_order import ROW_ORDER
 
 if TYPE_CHECKING:
     from cepheid.lang.parameters import ParameterValue
+
+T = TypeVar("T")
 
 Host: TypeAlias = Literal["process", "spark"]
 """Where the detection runs."""
@@ -127,7 +132,14 @@ GivenParameters = Annotated[
         "[a, b] or @watchlist.csv:column; repeat for several.",
     ),
 ]
-TimeZone = Annotated[str, typer.Option(help="The time zone of times that have none.")]
+
+
+def _known_zone(name: str) -> str:
+    _checked("--time-zone", checked_zone, name)
+    return name
+
+
+TimeZone = Annotated[str, typer.Option(help="The time zone of times that have none.", callback=_known_zone)]
 OnNulls = Annotated[Nulls, typer.Option("--nulls", help="Events without a key or time are an error, or are dropped.")]
 NullTexts = Annotated[
     list[str] | None, typer.Option("--null", help="A text that stands for NULL in CSV, such as NA; repeat for several.")
@@ -167,6 +179,11 @@ class Against:
     events: OptionalEvents = None
     time: OptionalTime = None
     event_id: EventId = None
+
+    def __post_init__(self) -> None:
+        if self.event_id is not None and not self.events:
+            message = "it is one of the events' columns: name a file of them with --events"
+            raise typer.BadParameter(message, param_hint="--event-id")
 
 
 @dataclass(frozen=True)
@@ -373,12 +390,40 @@ def text_format_of(reading: Reading) -> TextFormat:
                 f"{reading.encoding!r} is not known; use a name such as latin-1, cp1252 or utf-16",
                 param_hint="--encoding",
             ) from None
+    if reading.time_format is not None:
+        _check_time_format(reading.time_format)
     return TextFormat(tuple(reading.null_text or ()), separator, reading.encoding, reading.time_format)
 
 
-def workers_from(text: str) -> int | str:
-    """The number, if the text is one; any other text is for `checked_workers`."""
-    return int(text) if text.isdecimal() else text
+def _check_time_format(written: str) -> None:
+    import pyarrow as pa
+
+    from cepheid.errors import SchemaError
+    from cepheid.hosts.in_process.event_times.texts import times_of_texts
+
+    try:
+        times_of_texts(pa.chunked_array([pa.array([], pa.string())]), written)
+    except SchemaError as error:
+        raise typer.BadParameter(str(error).partition(": ")[2], param_hint="--time-format") from None
+
+
+def workers_from(text: str) -> NumberOfWorkers:
+    """The number of workers, or "auto"; raises BadParameter for any other text."""
+    return _checked("--workers", checked_workers, int(text) if text.isdecimal() else text)
+
+
+def as_of_from(text: str | None) -> datetime | None:
+    """The time; raises BadParameter for other text."""
+    return None if text is None else _checked("--as-of", checked_as_of, text)
+
+
+def _checked(option: str, check: Callable[[object, list[str]], T], value: object) -> T:
+    """The checked value; raises BadParameter with what the check finds."""
+    faults: list[str] = []
+    checked = check(value, faults)
+    if faults:
+        raise typer.BadParameter(faults[0].partition(": ")[2], param_hint=option)
+    return checked
 
 
 def limits_of(bounds: Bounds) -> Limits:

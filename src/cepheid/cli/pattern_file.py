@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cepheid.cli.failure import FileProblem
+from typer import BadParameter
+
 from cepheid.cli.options import EventOptions
 from cepheid.errors import PatternError, Problem
 from cepheid.families import known_family_of
@@ -46,11 +47,12 @@ def open_pattern(path: Path, parameters: Mapping[str, ParameterValue], types: st
 
     Raises:
         OSError: the file cannot be read.
-        FileProblem: its extension is that of a file of events.
+        BadParameter: its extension is that of a file of events.
         PatternError: it does not hold a valid pattern, or a parameter's value is invalid.
     """
     if path.suffix.lower() in _EVENTS:
-        raise FileProblem(f"{path} is a file of events: the pattern file comes first, then the events")
+        message = f"{path} is a file of events: the pattern file comes first, then the events"
+        raise BadParameter(message, param_hint="PATTERN")
     text = read_text(path)
     pattern = pattern_from_text(text, source=str(path), folder=path.parent).with_parameters(**parameters)
     if types is not None:

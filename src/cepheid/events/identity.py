@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,35 @@ _AT_ONCE = 1 << 21
 """The bytes of rows that are hashed at once."""
 
 
+class CanonicalColumns(NamedTuple):
+    """Columns of rows in canonical form."""
+
+    flags: list[npt.NDArray[np.uint8]]
+    """(length,) each: whether a value is there, as 0 or 1."""
+    fixed: list[npt.NDArray[Any]]
+    """(length,) each, of eight or sixteen bytes: the values, or the lengths of those without a fixed width."""
+    variable: list[pa.Array]
+    """The values without a fixed width, large_binary."""
+
+
+def canonical_columns(columns: Sequence[pa.Array], length: int) -> CanonicalColumns:
+    """What `canonical_bytes` writes of each row: the flag and the value of each column, then the values without a fixed
+    width.
+    """
+    found = CanonicalColumns([], [], [])
+    all_there = np.ones(length, np.uint8)
+    for column in chain.from_iterable(map(_flat, columns)):
+        valid = column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8) if column.null_count else all_there
+        found.flags.append(valid)
+        if (numbers := _fixed_width(column)) is not None:
+            found.fixed.append(numbers)
+        else:
+            texts = _as_binary(column)
+            found.fixed.append(pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64))
+            found.variable.append(texts)
+    return found
+
+
 def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     """One binary value per row; two values are equal exactly if the rows are equal. (length,) large_binary.
 
@@ -28,18 +57,10 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
     value without a fixed width. Doubles have one NaN and one zero. Then follow the values without a fixed width: texts,
     and lists as the bytes of their elements. A struct is written as its fields.
     """
-    fixed: list[npt.NDArray[Any]] = []
-    variable: list[pa.Array] = []
-    for column in chain.from_iterable(map(_flat, columns)):
-        fixed.append(column.is_valid().to_numpy(zero_copy_only=False).view(np.uint8))
-        if (numbers := _fixed_width(column)) is not None:
-            fixed.append(numbers)
-        else:
-            texts = _as_binary(column)
-            fixed.append(pc.binary_length(texts).to_numpy(zero_copy_only=False).astype(np.int64))
-            variable.append(texts)
-    head = np.empty(length, [(f"f{i}", values.dtype) for i, values in enumerate(fixed)])
-    for i, values in enumerate(fixed):
+    flags, fixed, variable = canonical_columns(columns, length)
+    parts = [*chain.from_iterable(zip(flags, fixed, strict=True))]
+    head = np.empty(length, [(f"f{i}", values.dtype) for i, values in enumerate(parts)])
+    for i, values in enumerate(parts):
         head[f"f{i}"] = values
     return joined(raw_bytes(head), *variable) if variable else raw_bytes(head)
 
@@ -47,18 +68,31 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
 def canonical_parts(
     columns: Sequence[pa.Array], length: int, rows: npt.NDArray[np.int64] | None = None
 ) -> Iterator[pa.Array]:
-    """The same for all rows, or these of them, some after the other: of wide rows so few that their bytes stay in the
-    processor's cache. So a hash is of bytes that have just been written, and no large copy is made of them.
+    """The same for all rows, or these of them, some after the other (`in_parts`). So a hash is of bytes that have just
+    been written, and no large copy is made of them.
     """
-    width = max(1, sum(column.nbytes for column in columns) // max(1, length))
-    count = max(1, _AT_ONCE // width)
-    for start in range(0, length if rows is None else len(rows), count):
-        if rows is None:
-            some = [column.slice(start, count) for column in columns]
-            yield canonical_bytes(some, min(count, length - start))
-        else:
-            chosen = pa.array(rows[start : start + count])
-            yield canonical_bytes([column.take(chosen) for column in columns], len(chosen))
+    if rows is None:
+        for some, count in in_parts(columns, length):
+            yield canonical_bytes(some, count)
+        return
+    count = _rows_at_once(columns, length)
+    for start in range(0, len(rows), count):
+        chosen = pa.array(rows[start : start + count])
+        yield canonical_bytes([column.take(chosen) for column in columns], len(chosen))
+
+
+def in_parts(columns: Sequence[pa.Array], length: int) -> Iterator[tuple[list[pa.Array], int]]:
+    """The columns of some rows after the other, and how many rows these are: so few that what is made of them stays in
+    the processor's cache.
+    """
+    count = _rows_at_once(columns, length)
+    for start in range(0, length, count):
+        yield [column.slice(start, count) for column in columns], min(count, length - start)
+
+
+def _rows_at_once(columns: Sequence[pa.Array], length: int) -> int:
+    width = sum(int(column.nbytes) for column in columns) // max(1, length)
+    return max(1, _AT_ONCE // max(1, width))
 
 
 def key_names(columns: Sequence[pa.Array], length: int) -> list[bytes]:

@@ -94,6 +94,8 @@ def whole_events(
         faults += _of_rows(too_early, ids, ("closes", "close"), f"an event before its start ({column})")
         of_nothing = ending[~np.isin(ending, too_early)]
         faults += _of_rows(of_nothing, ids, ("has", "have"), f"an end and no start, and no open event ({column})")
+        reversed_rows = as_they_are[backwards[as_they_are]]
+        faults += _of_rows(reversed_rows, ids, ("ends before it starts", "end before they start"), f"({column})")
         raise EventError(
             f'{"; ".join(faults)}. Drop them before, or with nulls="drop", which counts them in the report'
         )

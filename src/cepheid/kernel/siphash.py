@@ -8,7 +8,7 @@ databases, so no result may ever change.
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,15 +23,51 @@ Bytes = npt.NDArray[np.uint8]
 State: TypeAlias = tuple[Word, Word, Word, Word]
 
 KEY_SIZE = 16
+_TOGETHER = 512
+"""The rows of a block: their states stay in the processor's first cache."""
+_REST = 4 * _TOGETHER
+"""Where the last part of the states begins: the bytes that do not fill a word yet."""
+_BITS = 64
+_BELOW_LENGTH = (1 << 56) - 1
+"""The bits of a last word below the length."""
+
+
+class Rows(NamedTuple):
+    """The bytes of n rows. A row has first what all rows have in the same places: for each of c columns a flag, of one
+    byte, and one or more words of eight bytes, the low byte first. Then come bytes of which each row may have any
+    number.
+    """
+
+    flags: Bytes
+    """(c, n)"""
+    words: Words
+    """(w, n) the words of all columns, one column after the other."""
+    widths: Ints
+    """(c,) the number of words of each column; their sum is w."""
+    data: Bytes
+    """The bytes of row i that follow lie between the positions bounds[i] and bounds[i + 1]."""
+    bounds: Ints
+    """(n + 1,) ascending; (0,) if nothing follows in any row."""
 
 
 def siphash(data: Bytes, bounds: Ints, key: bytes) -> Words:
     """(n, 2) the hash of each group of bytes, as two words, the low one first. Group i lies between the positions
     bounds[i] and bounds[i + 1]; `bounds` has n + 1 positions, ascending. The key has 16 bytes.
     """
+    nothing = np.empty((0, len(bounds) - 1), np.uint8)
+    return siphash_rows(Rows(nothing, nothing.astype(np.uint64), np.empty(0, np.int64), data, bounds), key)
+
+
+def siphash_rows(rows: Rows, key: bytes) -> Words:
+    """(n, 2) the hash of each row's bytes, as `siphash` gives it. The bytes are not written anywhere. The key has 16
+    bytes.
+    """
     assert len(key) == KEY_SIZE, key
-    found = np.empty((len(bounds) - 1, 2), np.uint64)
-    _hash_groups(_constant(data), _constant(bounds), np.frombuffer(key, np.uint64), found)
+    found = np.empty((rows.flags.shape[1], 2), np.uint64)
+    states = np.empty(5 * _TOGETHER, np.uint64)
+    flags, words, widths, data, bounds = rows
+    constant = Rows(_constant(flags), _constant(words), _constant(widths), _constant(data), _constant(bounds))
+    _hash_rows(constant, np.frombuffer(key, np.uint64), states, found)
     return found
 
 
@@ -43,10 +79,18 @@ def siphash_records(hashes: Words, event: Int32s, marks: Ints, bounds: Ints, key
     The result is that of `siphash` of the records' bytes, which are not written anywhere.
     """
     assert len(key) == KEY_SIZE, key
-    found = np.empty((len(bounds) - 1, 2), np.uint64)
+    found, states = np.empty((len(bounds) - 1, 2), np.uint64), np.empty(5 * _TOGETHER, np.uint64)
     arrays = _constant(hashes), _constant(event), _constant(marks.view(np.uint64)), _constant(bounds)
-    _hash_records(*arrays, np.frombuffer(key, np.uint64), found)
+    _hash_records(*arrays, _by_length(bounds), np.frombuffer(key, np.uint64), states, found)
     return found
+
+
+def _by_length(bounds: Ints) -> Int32s:
+    """The numbers of the groups, those of one length one after the other; very long ones may be in any order."""
+    lengths = np.diff(bounds)
+    if (lengths == lengths[:1]).all():
+        return np.arange(len(lengths), dtype=np.int32)
+    return np.argsort(np.minimum(lengths, (1 << 16) - 1).astype(np.uint16), kind="stable").astype(np.int32)
 
 
 @cache
@@ -106,50 +150,183 @@ def _with_word(v0: Word, v1: Word, v2: Word, v3: Word, word: Word) -> State:
 
 
 @inlined
-def _end(v0: Word, v1: Word, v2: Word, v3: Word, found: Words) -> None:
-    """Writes the hash, once all words are in."""
-    v2 ^= Word(0xEE)
-    for half in range(2):
-        for _ in range(4):
-            v0, v1, v2, v3 = _round(v0, v1, v2, v3)
-        found[half] = v0 ^ v1 ^ v2 ^ v3
-        v1 ^= Word(0xDD)
+def _four_rounds(v0: Word, v1: Word, v2: Word, v3: Word) -> State:
+    for _ in range(4):
+        v0, v1, v2, v3 = _round(v0, v1, v2, v3)
+    return v0, v1, v2, v3
+
+
+@inlined
+def _end(v0: Word, v1: Word, v2: Word, v3: Word) -> tuple[Word, Word]:
+    """The hash, once all words are in."""
+    v0, v1, v2, v3 = _four_rounds(v0, v1, v2 ^ Word(0xEE), v3)
+    low = v0 ^ v1 ^ v2 ^ v3
+    v0, v1, v2, v3 = _four_rounds(v0, v1 ^ Word(0xDD), v2, v3)
+    return low, v0 ^ v1 ^ v2 ^ v3
+
+
+# Rows are hashed in blocks, word by word. The state of a row is v0, v1, v2, v3 and the bytes that do not fill a word
+# yet. The states of a block are one array: all v0, then all v1, and so on. No row of the loops depends on another, so
+# that the compiler makes vector instructions of them: measured 15 ns for a row of 71 bytes, and 36 ns row by row.
+# Unsigned positions, which cannot count from the end, are needed for that.
 
 
 @kernel
-def _hash_records(hashes: Words, event: Int32s, marks: Words, bounds: Ints, key: Words, found: Words) -> None:
-    size = 2 + marks.shape[1]
-    for group in range(len(bounds) - 1):
-        v0, v1, v2, v3 = _start(key)
-        for record in range(bounds[group], bounds[group + 1]):
-            number = event[record]
-            for half in range(2):
-                word = hashes[number, half] if number >= 0 else Word(0)
-                v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, word)
-            for mark in range(marks.shape[1]):
-                v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, marks[record, mark])
-        length = Word((bounds[group + 1] - bounds[group]) * size * 8)
-        v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, length << Word(56))
-        _end(v0, v1, v2, v3, found[group])
+def _hash_rows(rows: Rows, key: Words, states: Words, found: Words) -> None:
+    """`states` has room for the states of a block."""
+    count = len(found)
+    for begin in range(0, count, _TOGETHER):
+        end = min(begin + _TOGETHER, count)
+        _start_rows(key, states, end - begin)
+        filled = _hash_columns(rows, begin, end, states)
+        if len(rows.bounds):
+            _hash_rest(rows.data, rows.bounds[begin : end + 1], filled, states)
+        _end_rows(states, end - begin)
+        for i in range(end - begin):
+            found[begin + i, 0], found[begin + i, 1] = states[Word(i)], states[Word(_TOGETHER) + Word(i)]
 
 
-@kernel
-def _hash_groups(data: Bytes, bounds: Ints, key: Words, found: Words) -> None:
-    """Unsigned positions let the compiler read eight bytes at once. Measured: 2.4 GB/s, and 1.1 GB/s with signed ones,
-    which may count from the end.
+@inlined
+def _start_rows(key: Words, states: Words, count: int) -> None:
+    v0, v1, v2, v3 = _start(key)
+    for i in range(count):
+        _write(states, Word(i), v0, v1, v2, v3, Word(0))
+
+
+@inlined
+def _hash_columns(rows: Rows, begin: int, end: int, states: Words) -> Word:
+    """Hashes the columns of these rows. Returns the number of bits that do not fill a word yet, the same for all; they
+    are in the states, and above them is the length, in the highest byte.
     """
-    eight = Word(8)
-    for group in range(len(bounds) - 1):
-        at, end = Word(bounds[group]), Word(bounds[group + 1])
-        v0, v1, v2, v3 = _start(key)
-        last = (end - at) << Word(56)
-        while end - at >= eight:
+    filled, length, place = Word(0), Word(0), 0
+    for column in range(len(rows.widths)):
+        flags = rows.flags[column, begin:end]
+        for i in range(len(flags)):
+            states[Word(_REST) + Word(i)] |= Word(flags[Word(i)]) << filled
+        filled += Word(8)
+        if filled == Word(_BITS):
+            filled = Word(0)
+            _hash_whole_words(states, end - begin)
+        for _ in range(rows.widths[column]):
+            _hash_words(rows.words[place, begin:end], filled, states)
+            place += 1
+        length += Word(1) + Word(8) * Word(rows.widths[column])
+    for i in range(end - begin):
+        states[Word(_REST) + Word(i)] |= length << Word(56)
+    return filled
+
+
+@inlined
+def _hash_whole_words(states: Words, count: int) -> None:
+    """Hashes what fills a word in each row."""
+    for i in range(count):
+        v0, v1, v2, v3, rest = _read(states, Word(i))
+        v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, rest)
+        _write(states, Word(i), v0, v1, v2, v3, Word(0))
+
+
+@inlined
+def _hash_words(words: Words, filled: Word, states: Words) -> None:
+    """Hashes a further word of each row, when `filled` bits do not fill a word yet."""
+    left, any_left = _left(filled)
+    for i in range(len(words)):
+        v0, v1, v2, v3, rest = _read(states, Word(i))
+        word = words[Word(i)]
+        v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, rest | word << filled)
+        _write(states, Word(i), v0, v1, v2, v3, word >> left & any_left)
+
+
+@inlined
+def _hash_rest(data: Bytes, bounds: Ints, filled: Word, states: Words) -> None:
+    """Hashes the bytes that follow the columns, when `filled` bits do not fill a word yet."""
+    left, any_left = _left(filled)
+    for i in range(len(bounds) - 1):
+        v0, v1, v2, v3, rest = _read(states, Word(i))
+        at, end = Word(bounds[i]), Word(bounds[i + 1])
+        length = (rest >> Word(56)) + end - at
+        rest &= Word(_BELOW_LENGTH)
+        while end - at >= Word(8):
             word = Word(0)
-            for i in range(8):
-                word |= Word(data[at + Word(i)]) << Word(8 * i)
-            at += eight
-            v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, word)
-        for i in range(end - at):
-            last |= Word(data[at + Word(i)]) << Word(8 * i)
-        v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, last)
-        _end(v0, v1, v2, v3, found[group])
+            for k in range(8):
+                word |= Word(data[at + Word(k)]) << Word(8 * k)
+            at += Word(8)
+            v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, rest | word << filled)
+            rest = word >> left & any_left
+        bits = filled
+        while at < end:
+            rest |= Word(data[at]) << bits
+            at += Word(1)
+            bits += Word(8)
+            if bits == Word(_BITS):
+                v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, rest)
+                rest, bits = Word(0), Word(0)
+        _write(states, Word(i), v0, v1, v2, v3, rest | length << Word(56))
+
+
+@inlined
+def _left(filled: Word) -> tuple[Word, Word]:
+    """How far to the right a word is shifted that has `filled` bits before it, for what does not fit; and a mask for
+    the result, as a word cannot be shifted by all of its bits.
+    """
+    return Word(_BITS) - filled & Word(_BITS - 1), Word(0) - Word(filled != Word(0))
+
+
+@inlined
+def _end_rows(states: Words, count: int) -> None:
+    """Hashes the last word of each row. The hashes are then in place of v0 and v1."""
+    for i in range(count):
+        v0, v1, v2, v3, rest = _read(states, Word(i))
+        v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, rest)
+        low, high = _end(v0, v1, v2, v3)
+        states[Word(i)], states[Word(_TOGETHER) + Word(i)] = low, high
+
+
+@inlined
+def _read(states: Words, i: Word) -> tuple[Word, Word, Word, Word, Word]:
+    n = Word(_TOGETHER)
+    return states[i], states[n + i], states[n * Word(2) + i], states[n * Word(3) + i], states[Word(_REST) + i]
+
+
+@inlined
+def _write(states: Words, i: Word, v0: Word, v1: Word, v2: Word, v3: Word, rest: Word) -> None:
+    n = Word(_TOGETHER)
+    states[i], states[n + i], states[n * Word(2) + i], states[n * Word(3) + i] = v0, v1, v2, v3
+    states[Word(_REST) + i] = rest
+
+
+@kernel
+def _hash_records(
+    hashes: Words, event: Int32s, marks: Words, bounds: Ints, order: Int32s, key: Words, states: Words, found: Words
+) -> None:
+    """`order` has the numbers of the groups, in any order; blocks are groups with the same number of records, one after
+    the other there. `states` has room for the states of a block.
+    """
+    begin, end = 0, 0
+    while begin < len(order):
+        length = _length(bounds, order[begin])
+        while end < len(order) and end - begin < _TOGETHER and _length(bounds, order[end]) == length:
+            end += 1
+        block = order[begin:end]
+        _start_rows(key, states, len(block))
+        for record in range(length):
+            for half in range(2):
+                for i in range(len(block)):
+                    number = event[bounds[block[i]] + record]
+                    states[Word(_REST) + Word(i)] = hashes[number, half] if number >= 0 else Word(0)
+                _hash_whole_words(states, len(block))
+            for mark in range(marks.shape[1]):
+                for i in range(len(block)):
+                    states[Word(_REST) + Word(i)] = marks[bounds[block[i]] + record, mark]
+                _hash_whole_words(states, len(block))
+        size = Word(length * (2 + marks.shape[1]) * 8)
+        for i in range(len(block)):
+            states[Word(_REST) + Word(i)] = size << Word(56)
+        _end_rows(states, len(block))
+        for i in range(len(block)):
+            found[block[i], 0], found[block[i], 1] = states[Word(i)], states[Word(_TOGETHER) + Word(i)]
+        begin = end
+
+
+@inlined
+def _length(bounds: Ints, group: int) -> int:
+    return bounds[group + 1] - bounds[group]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Protocol, TypeVar
 
@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, Batch, Schema
-from cepheid.events.identity import canonical_parts
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.output.events import EVENTS, lone_events
-from cepheid.output.ids import Ids, hex_ids, identified, purpose, single
+from cepheid.output.ids import Identifying, Ids, hex_ids, identified, purpose, single
 from cepheid.output.typed import as_typed
 from cepheid.plan.plan_set import PatternPlan
 
@@ -113,11 +112,11 @@ def event_structs(
     )
 
 
-def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> Iterator[pa.Array]:
-    """Values that identify each event among the events of all keys, in parts. They always include key and time, so
-    these are left out of the chosen columns.
+def identities(schema: Schema, chosen: Sequence[str], events: Batch) -> Identifying:
+    """What identifies each event among the events of all keys. That always includes key and time, so these are left out
+    of the chosen columns.
     """
     known = *schema.key, schema.time
     content = [events.column(EVENT_PREFIX + name) for name in chosen if name not in known]
     columns = [*events.keys, events.column(TIME), *events.finer, events.column(ORDINAL), *(events.sequence or content)]
-    return canonical_parts(columns, len(events))
+    return Identifying(columns, len(events))

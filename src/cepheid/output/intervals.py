@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, ORDINAL, TIME, VALUE_PREFIX, Batch
 from cepheid.events.direction import SEQUENCE_PREFIX, Direction
-from cepheid.events.identity import DIGEST_SIZE, canonical_parts
+from cepheid.events.identity import DIGEST_SIZE
 from cepheid.events.order import ranked
 from cepheid.events.time import TIME_TYPE
 from cepheid.kernel.arrays import FOREVER, Int32s
@@ -27,7 +27,7 @@ from cepheid.kernel.intervals.layout import (
 from cepheid.output import common
 from cepheid.output.common import MATCH, event_structs, event_type
 from cepheid.output.events import Taken, events_column, events_field
-from cepheid.output.ids import Hashes, Identities, Ids, Members, hex_ids, identified, purpose
+from cepheid.output.ids import Hashes, Identifying, Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.output.typed import as_typed
 from cepheid.plan.conditions.script import StageValue
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -99,7 +99,7 @@ def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place:
         positions = np.where(late, emitted.event, positions)
     variables = [place[one] for one in positions]
     first = variables[0]
-    known = identified(ids, canonical_parts([*identity(plan, events), events.column(ORDINAL)], len(events)))
+    known = identified(ids, Identifying([*identity(plan, events), events.column(ORDINAL)], len(events)))
     columns = [
         _kinds(emitted.sign),
         pa.repeat(pa.scalar(plan.pattern.name, pa.string()), count),

@@ -11,26 +11,27 @@ import pyarrow.csv
 import pyarrow.json
 
 from cepheid.cli.failure import FileProblem
+from cepheid.cli.text_files.csv_faults import NULL_TEXTS, check_csv, check_rows, not_in, warn_of_texts
 from cepheid.cli.text_files.text_format import TextFormat
 from cepheid.cli.text_files.whole_numbers import exact_csv, exact_json
-from cepheid.errors import warn
-from cepheid.hosts.in_process.time_texts import has_time_of_day, times_of_texts
+from cepheid.errors import EventError
+from cepheid.hosts.in_process.event_times.instants import mixes_zones
+from cepheid.hosts.in_process.event_times.texts import has_time_of_day, times_of_texts
 from cepheid.hosts.sources.records import times_as_text
 
 _BLOCK_BYTES = 32 << 20
 """The size of the first block of a text file, from which types are inferred. With pyarrow's default of 1 MB, the types
 too often do not fit later values.
 """
-_DECIMAL_COMMA = r"^\s*[+-]?\d+(\.\d{3})*,\d+\s*$"
-_SEPARATORS = ";\t|,"
-"""What may separate values."""
+_WITH_ZONE = r"[T ]\d.*(Z|[+-]\d\d(:?\d\d)?)\s*$"
+"""What times of ISO 8601 with a zone look like."""
 
 
 def read_csv(path: Path, given: TextFormat, times: Sequence[str], *, separator: str) -> pa.Table:
-    """Warns of numbers with a decimal comma, which are text.
+    """Warns of numbers with a decimal comma, which are text, and of numbers with texts such as NA among them.
 
     Raises:
-        FileProblem: the file has another separator or encoding.
+        FileProblem: the file has another separator or encoding, or a row has too few or too many values.
         pa.ArrowException, OSError: it cannot be read.
     """
     # As in databases, an empty field is NULL and a quoted one is not; "NA" and "null" are text unless asked for.
@@ -45,49 +46,19 @@ def read_csv(path: Path, given: TextFormat, times: Sequence[str], *, separator: 
     )
     try:
         events = pyarrow.csv.read_csv(path, reading, parsing, convert)
-        _check_csv(path, events, given, separator)
-        _warn_of_commas(path, events)
+        check_csv(path, events, given, separator)
     except UnicodeDecodeError as error:
-        raise FileProblem(_not_in(path, given.encoding, str(error))) from None
+        raise FileProblem(not_in(path, given.encoding, str(error))) from None
+    except pa.ArrowInvalid:
+        check_rows(path, reading, parsing, convert)
+        raise
+    warn_of_texts(path, events)
 
     def read_texts(names: list[str]) -> pa.Table:
         convert.include_columns, convert.column_types = names, dict.fromkeys(names, pa.string())
         return pyarrow.csv.read_csv(path, reading, parsing, convert)
 
     return exact_csv(events, read_texts)
-
-
-def _check_csv(path: Path, events: pa.Table, given: TextFormat, separator: str) -> None:
-    """Raises FileProblem if the file seems to have another separator or encoding."""
-    names = events.schema.names
-    if len(names) == 1 and given.separator is None and (found := [one for one in _SEPARATORS if one in names[0]]):
-        shown = "tab" if found[0] == "\t" else found[0]
-        what = "tabs" if separator == "\t" else "commas"
-        raise FileProblem(
-            f"{path} has one column, {names[0]!r}, as {what} separate values. Give --separator '{shown}' if that does"
-        )
-    if binary := [field.name for field in events.schema if pa.types.is_binary(field.type)]:
-        raise FileProblem(_not_in(path, given.encoding, f"column {binary[0]!r} has other bytes"))
-
-
-def _warn_of_commas(path: Path, events: pa.Table) -> None:
-    """Warns of columns in which all numbers have a decimal comma."""
-    for field in events.schema:
-        if not pa.types.is_string(field.type):
-            continue
-        texts = events.column(field.name).drop_null()
-        if len(texts) and _has_comma(texts.slice(0, 1)) and _has_comma(texts):
-            number = texts[0].as_py()
-            warn(f"column {field.name!r} of {path} is text, as {number!r} has a decimal comma: write it with a point")
-
-
-def _has_comma(texts: pa.ChunkedArray) -> bool:
-    """Whether all texts are numbers with a decimal comma."""
-    return bool(pc.all(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py())
-
-
-def _not_in(path: Path, encoding: str | None, reason: str) -> str:
-    return f"{path} is not in {encoding or 'UTF-8'} ({reason}). Give its --encoding, for example latin-1"
 
 
 def read_json(path: Path, given: TextFormat, times: Sequence[str]) -> pa.Table:
@@ -119,24 +90,70 @@ def with_times(events: pa.Table, times: Sequence[str], given: TextFormat, paths:
 
     Raises:
         FileProblem: a text is no time in the given format.
+        EventError: without one, a text is no time in ISO 8601, or only some have a zone.
     """
     for name in times:
         index = events.schema.get_field_index(name)
         # The type is NULL if a file has no events, or no times in them.
         if index >= 0 and events.schema.field(index).type in (pa.string(), pa.null()):
             texts, written = events.column(index), given.time_format
-            found = _iso_times(texts) if written is None else _formatted(texts, name, written, paths)
+            found = _iso_times(texts, name, paths) if written is None else _formatted(texts, name, written, paths)
             events = events.set_column(index, name, found)
     return events
 
 
-def _iso_times(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    for kind in (pa.timestamp("ns"), pa.timestamp("ns", "UTC")):
+def _iso_times(texts: pa.ChunkedArray, name: str, paths: Sequence[Path]) -> pa.ChunkedArray:
+    for kind in _ISO_KINDS:
         try:
             return pc.cast(texts, kind)
         except pa.ArrowInvalid:
-            continue  # times with a zone need the second type; other text remains, and is reported later
-    return texts
+            continue  # times with a zone need the second type
+    raise EventError(f"column {name!r} of {_listed(paths)} {_iso_fault(texts)}")
+
+
+_ISO_KINDS = pa.timestamp("ns"), pa.timestamp("ns", "UTC")
+
+
+def _iso_fault(texts: pa.ChunkedArray) -> str:
+    """What is wrong with texts that are not all times in ISO 8601, or not all with a zone or all without one."""
+    has_zone = pc.match_substring_regex(texts, _WITH_ZONE)  # NULL for NULL
+    alike = [pc.if_else(which, texts, None) for which in (has_zone, pc.invert(has_zone))]
+    others = (_first_other(part, kind) for part, kind in zip(alike, reversed(_ISO_KINDS), strict=True))
+    if wrong := [row for row in others if row is not None]:
+        row = min(wrong)
+        text = texts[row].as_py()
+        advice = "say with --time-format how times are written, as in '%d.%m.%Y %H:%M'"
+        if text in NULL_TEXTS:
+            advice = f"if it stands for no value, leave the field empty, or in CSV give --null {text}"
+        return f"has {text!r} in row {row + 1:,}, which is no time in ISO 8601. Correct it, or {advice}"
+    shown = [pc.index(pc.is_valid(part), value=True).as_py() for part in alike]
+    return mixes_zones(*(f"{texts[row].as_py()!r} (row {row + 1:,})" for row in shown))
+
+
+def _first_other(texts: pa.ChunkedArray, kind: pa.DataType) -> int | None:
+    """The row of the first text that is none of this type; None if there is none."""
+    start, stop = 0, len(texts)
+    if _are(texts, kind):
+        return None
+    while stop - start > 1:  # the first one is in this range, and the rows before it are fine
+        middle = (start + stop) // 2
+        if _are(texts[start:middle], kind):
+            start = middle
+        else:
+            stop = middle
+    return start
+
+
+def _are(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    try:
+        pc.cast(texts, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return ", ".join(map(str, paths))
 
 
 def _formatted(texts: pa.ChunkedArray, name: str, written: str, paths: Sequence[Path]) -> pa.ChunkedArray:
@@ -144,8 +161,9 @@ def _formatted(texts: pa.ChunkedArray, name: str, written: str, paths: Sequence[
     found = times_of_texts(texts, written)
     wrong = pc.and_(pc.is_null(found), pc.is_valid(texts))
     if count := pc.sum(wrong).as_py():
-        files = ", ".join(map(str, paths))
         row = pc.index(wrong, value=True).as_py()
-        shown = f"{count:,} of {len(texts):,} texts in column {name!r} of {files} are not written as {written!r}"
+        shown = (
+            f"{count:,} of {len(texts):,} texts in column {name!r} of {_listed(paths)} are not written as {written!r}"
+        )
         raise FileProblem(f"{shown}, the first in row {row + 1}: {texts[row].as_py()!r}. Correct --time-format")
     return found if has_time_of_day(written) else found.cast(pa.date32())

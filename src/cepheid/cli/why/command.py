@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -59,6 +60,7 @@ def why(
     """
     wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
+    now = o.as_of_from(as_of)
     parameters, traced = (
         o.parameters_from(parameter),
         o.named_sql(trace, "--trace", "COLUMN=VALUE, as in 'tailnum=N228JB'"),
@@ -71,7 +73,7 @@ def why(
         if time is None and not reading.no_time:
             raise typer.BadParameter("name the column of the event time, or give --no-time", param_hint="--time")
         with opened.problems_located():
-            found, changes = _answers(opened.pattern, options, _Question(as_of, nulls, traced, near))
+            found, changes = _answers(opened.pattern, options, _Question(now, nulls, traced, near))
         if as_json:
             more = {} if changes is None else {"near": changes.to_dict()}
             print_json({"ok": True, "exit_code": 0, **found.to_dict(), **more})
@@ -91,7 +93,7 @@ def _check_stages(pattern: AnyPattern) -> None:
 class _Question(NamedTuple):
     """What is asked about the events."""
 
-    as_of: str | None
+    as_of: datetime | None
     nulls: Nulls
     traced: Mapping[str, str] | None
     """The key to trace; None: the funnel is asked for."""

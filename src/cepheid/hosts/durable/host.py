@@ -34,7 +34,8 @@ from cepheid.hosts.durable.tiers import (
 )
 from cepheid.hosts.durable.workers.places import OwnProcess, Places
 from cepheid.hosts.in_process.detect import warn_of_repeated_hours
-from cepheid.hosts.in_process.prepare import TimedEvents, instants
+from cepheid.hosts.in_process.event_times.instants import instants
+from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.lang.duration import format_duration

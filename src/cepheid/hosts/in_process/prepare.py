@@ -4,7 +4,7 @@ refused, and DuckDB computes the lifted columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
@@ -31,10 +31,10 @@ from cepheid.events.batch import (
     Schema,
     mask_column,
 )
-from cepheid.events.clock import instants_of
 from cepheid.events.openings import whole_events
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
+from cepheid.hosts.in_process.event_times.instants import instants, row_text
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.hosts.in_process.tables import as_plain, plain_schema, with_zone
 from cepheid.plan.plan_set import LiftedFor
@@ -44,7 +44,6 @@ from cepheid.requests.request import Nulls, Request
 
 _MOST_BYTES = 1 << 31
 
-TIME_WITHOUT_ZONE = pa.timestamp("us")
 ARRIVAL = "_arrival"
 """The column with the order of arrival."""
 
@@ -128,33 +127,48 @@ def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None 
     Raises:
         EventError: there are other events, and `nulls` makes them an error.
     """
+    rows = np.arange(len(events))
     if until is not None:
-        reached = pc.less_equal(events.times[-1], pa.scalar(until, pa.int64()).cast(TIME_TYPE))
-        events = events.filter(reached.fill_null(fill_value=True))
+        reached = pc.less_equal(events.times[-1], pa.scalar(until, pa.int64()).cast(TIME_TYPE)).fill_null(
+            fill_value=True
+        )
+        events, rows = events.filter(reached), rows[reached.to_numpy()]
     no_key = _any_null([events.events.column(name) for name in schema.key], len(events))
     no_time = _any_null(events.times, len(events)) & ~no_key
     backwards = _reversed(events.times, len(events)) & ~no_key & ~no_time
-    read = {"events": len(events), "null_keys": int(no_key.sum()), "null_times": int(no_time.sum())}
-    read["reversed"] = int(backwards.sum())
+    faulty = {"null_keys": no_key, "null_times": no_time, "reversed": backwards}
+    read = {"events": len(events), **{name: int(which.sum()) for name, which in faulty.items()}}
     unusable = no_key | no_time | backwards
     if not unusable.any():
         return events, read
     if nulls == "error":
-        raise EventError(_unusable_text(read, schema))
+        ids = None if schema.event_id is None else events.events.column(schema.event_id)  # an event may be of two rows
+        first = {
+            name: row_text(int(rows[which.argmax()])) if ids is None else f"event {ids[which.argmax()].as_py()!r}"
+            for name, which in faulty.items()
+            if which.any()
+        }
+        raise EventError(_unusable_text(read, schema, first))
     return events.filter(pa.array(~unusable)), read
 
 
-def _unusable_text(read: Read, schema: Schema) -> str:
-    times = " or ".join(schema.times)
-    faults = [f"{read['null_keys']} with a NULL in the key ({', '.join(schema.key)})"] * bool(read["null_keys"])
-    faults += [f"{read['null_times']} without a time ({times})"] * bool(read["null_times"])
-    if read["reversed"]:
-        end = "ends before it starts" if read["reversed"] == 1 else "end before they start"
-        faults.append(f"{read['reversed']} that {end} ({schema.end!r} is before {schema.time!r})")
+def _unusable_text(read: Read, schema: Schema, first: Mapping[str, str]) -> str:
+    """What is wrong with the events. `first` says which event is the first one with each fault."""
+    end = "ends before it starts" if read["reversed"] == 1 else "end before they start"
+    what = {
+        "null_keys": f"with a NULL in the key ({', '.join(schema.key)})",
+        "null_times": f"without a time ({' or '.join(schema.times)})",
+        "reversed": f"that {end} ({schema.end!r} is before {schema.time!r})",
+    }
+    faults = [f"{read[name]} {text}{_at(first[name], read[name])}" for name, text in what.items() if read[name]]
     how = 'Drop them before, or with nulls="drop", which counts them in the report'
     if 2 * read["reversed"] > read["events"]:
         how = "These are most of the events: are the columns of start and end swapped?"
-    return f"events that cannot be ordered: {', '.join(faults)}. {how}"
+    return f"events that cannot be ordered: {'; '.join(faults)}. {how}"
+
+
+def _at(where: str, count: int) -> str:
+    return f" in {where}" if count == 1 else f", the first in {where}"
 
 
 def _reversed(times: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bool_]:
@@ -230,33 +244,6 @@ def timed(events: pa.Table, request: Request) -> TimedEvents:
         events = with_cut_times(events, names)
     zone = request.time_zone or "UTC"
     return TimedEvents(events, tuple(instants(events.column(name), name, zone) for name in names))
-
-
-def instants(time: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
-    """The times of the column `name` as instants in microseconds. Times without a zone are read in `zone`, where a DATE
-    is the start of the day.
-
-    Raises:
-        EventError: a time does not fit microseconds, or a local time is ambiguous or does not exist.
-    """
-    if pa.types.is_date(time.type):
-        # Where clocks change at midnight, the day starts with the first of two midnights, or with the change.
-        midnight = time.cast(TIME_WITHOUT_ZONE)
-        return instants_of(midnight, zone, ambiguous="earliest", nonexistent="latest")
-    try:
-        time = time.cast(pa.timestamp("us", time.type.tz))
-    except pa.ArrowInvalid as error:
-        message = f"a time in {name!r} does not fit microseconds: {error}. Round the column to microseconds first"
-        raise EventError(f"{message}, or give time_resolution='us', which cuts times and orders by the rest") from error
-    if time.type.tz is not None:
-        return time.cast(TIME_TYPE)
-    try:
-        return instants_of(time, zone)
-    except pa.ArrowInvalid as error:
-        raise EventError(
-            f"a local time in {name!r} is ambiguous or does not exist in {zone}: {error}. "
-            "Convert the column to instants (with a zone) first, where it is known which is meant"
-        ) from error
 
 
 def with_cut_times(events: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cepheid.errors import EventError, SchemaError
 from cepheid.events.batch import NUMBER
+from cepheid.hosts.in_process.event_times.instants import mixes_zones, row_text
 from cepheid.hosts.in_process.given_types import in_types_of
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
 from cepheid.hosts.in_process.relations import from_relation, to_relation
@@ -177,10 +178,6 @@ def _times_fault(series: Any, type_: pa.DataType) -> str | None:
     return f"column {str(series.name)!r} of the events {mixed}"
 
 
-_MIXES_ZONES = (
-    "holds times with a zone and times without one: which instants these are is not known. "
-    "Give all of them a zone, or none"
-)
 _MIXES_DATES = (
     "holds dates and times: the dates have no time of day, and the times would lose theirs. "
     "Make all times, or all dates, for example with pandas.to_datetime"
@@ -192,20 +189,29 @@ def mixed_times(values: Iterable[Any], type_: pa.DataType) -> str | None:
     not. Arrow uses the zone of the first time for all times. If the first is a date, it uses only the dates of the
     others.
     """
+    return _mixed([*enumerate(values)], type_)
+
+
+def _mixed(values: Sequence[tuple[int, Any]], type_: pa.DataType) -> str | None:
+    """As `mixed_times`, for values with the numbers of their rows."""
     if pa.types.is_struct(type_):
-        rows = [value for value in values if isinstance(value, Mapping)]
-        parts = (mixed_times([row.get(field.name) for row in rows], field.type) for field in type_)
+        rows = [(row, value) for row, value in values if isinstance(value, Mapping)]
+        parts = (_mixed([(row, value.get(field.name)) for row, value in rows], field.type) for field in type_)
         return next(filter(None, parts), None)
     if pa.types.is_list(type_):
-        inner = [one for value in values if isinstance(value, list | tuple | np.ndarray) for one in value]
-        return mixed_times(inner, type_.value_type)
+        lists = [(row, value) for row, value in values if isinstance(value, list | tuple | np.ndarray)]
+        return _mixed([(row, one) for row, value in lists for one in value], type_.value_type)
     if not pa.types.is_temporal(type_):
         return None
     # NaT, which does not count here, is a datetime; pandas is not imported for it.
-    times = [value for value in values if isinstance(value, datetime) and type(value).__name__ != "NaTType"]
+    times = [(row, one) for row, one in values if isinstance(one, datetime) and type(one).__name__ != "NaTType"]
     if pa.types.is_date(type_):
         return _MIXES_DATES if times else None
-    return _MIXES_ZONES if len({time.tzinfo is None for time in times}) > 1 else None
+    with_zone = next((one for one in times if one[1].tzinfo is not None), None)
+    without = next((one for one in times if one[1].tzinfo is None), None)
+    if with_zone is None or without is None:
+        return None
+    return mixes_zones(*(f"{time} ({row_text(row)})" for row, time in (with_zone, without)))
 
 
 def _to_polars(events: Any, table: pa.Table, sources: Mapping[str, str]) -> Any:

@@ -21,6 +21,7 @@ from cepheid.kernel.arrays import NO_TIME, Visits
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.sets.layout import NO_SET, NOTHING_TAKEN, Graph, SetOutput, Sets
 from cepheid.kernel.sets.listing import NO_EDGES, gather, list_matches
+from cepheid.kernel.sets.lone_match import write_lone_match
 from cepheid.kernel.sets.nodes import deadline_of, extend, limit_of, new_node, taken_of, unite
 from cepheid.kernel.stages.layout import Cursor
 
@@ -67,6 +68,10 @@ def run(
     states, edges, settings = tables.states, tables.edges, tables.settings[0]
     needed = nodes_needed(len(edges))
     while True:
+        if cursor.task == Task.GATHER and write_lone_match(
+            sets, graph, output, cursor, limit_of(settings.window, cursor.now)
+        ):
+            cursor.task, cursor.nodes = Task.MOVE, cursor.kept_nodes
         if cursor.task == Task.GATHER:
             found = gather(sets, graph, cursor, limit_of(settings.window, cursor.now))
             if found < 0:

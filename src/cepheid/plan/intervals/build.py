@@ -160,6 +160,9 @@ def _time_faults(schema: Schema) -> Iterator[str]:
     names = schema.columns.names
     if schema.event_id is not None and schema.event_id not in names:
         yield f"event_id: no column named {schema.event_id!r}. {did_you_mean(schema.event_id, names)}"
+    if schema.event_id in schema.times:
+        what = "start" if schema.event_id == schema.time else "end"
+        yield f"event_id: {schema.event_id!r} is the column of an event's {what}; name the one that identifies events"
     for name in schema.times:
         if name not in names:
             yield f"time: no column named {name!r}. {did_you_mean(name, names)}"

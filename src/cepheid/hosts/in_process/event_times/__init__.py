@@ -1,0 +1,1 @@
+"""Times of events: from texts, and as instants."""
