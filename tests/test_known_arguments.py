@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from inspect import isclass, isfunction, signature
 from typing import Any
 
 import pytest
 
 import cepheid
-from cepheid import SchemaError, detect, explain, leaf_types, why
+from cepheid import PatternError, SchemaError, detect, explain, leaf_types, why
 from cepheid.host import Host, open_host, restore_host
-from cepheid.lang.known_arguments import ARGUMENTS
 from cepheid.streams import rebalance
 from cepheid.testing import assert_matches
 
-WITH_METHODS = (cepheid.Matcher, cepheid.IntervalMatcher, Host)
+MADE_BY_CALLS = (
+    Host,
+    cepheid.Pattern,
+    cepheid.OccurrencePattern,
+    cepheid.IntervalPattern,
+    cepheid.Occurrence,
+    cepheid.Skip,
+)
+WITH_METHODS = (cepheid.Matcher, cepheid.IntervalMatcher, cepheid.Report, *MADE_BY_CALLS)
+TAKES_ANY = {"Pattern.with_parameters", "OccurrencePattern.with_parameters", "IntervalPattern.with_parameters"}
+TAKES_ANY |= {"IntervalPattern.pal", "IntervalPattern.seq"}
+"""Their named arguments are parameters or variables."""
 
 
 def public_calls() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -26,10 +37,12 @@ def public_calls() -> Iterator[tuple[str, Callable[..., Any]]]:
         yield made.__name__, made
     for made in WITH_METHODS:
         assert isclass(made)
-        if made is not Host:  # open_host makes it
+        if made not in MADE_BY_CALLS:
             yield made.__name__, made
-        methods = [(name, call) for name, call in vars(made).items() if isfunction(call) and not name.startswith("_")]
-        yield from ((f"{made.__name__}.{name}", call) for name, call in methods if len(signature(call).parameters) > 1)
+        for name, member in vars(made).items():
+            call = member.__func__ if isinstance(member, staticmethod) else member
+            if isfunction(call) and not name.startswith("_") and f"{made.__name__}.{name}" not in TAKES_ANY:
+                yield f"{made.__name__}.{name}", call
 
 
 CALLS = dict(public_calls())
@@ -38,7 +51,7 @@ CALLS = dict(public_calls())
 @pytest.mark.parametrize("name", CALLS)
 def test_unknown_arguments_are_refused_with_advice(name: str) -> None:
     """All public calls say which call was given which argument that it does not have."""
-    with pytest.raises(SchemaError, match=f"^quite_unknown: {name} has no such argument. {name} has "):
+    with pytest.raises(SchemaError, match=f"^quite_unknown: {name} has no such argument. {name} (has|takes) "):
         CALLS[name](quite_unknown=1)
 
 
@@ -75,16 +88,65 @@ def test_all_faults_are_reported_at_once() -> None:
     assert [line.split(":")[0] for line in str(error.value).splitlines()] == ["start", "nosuch", "consistency"]
 
 
-def test_the_listed_arguments_are_those_of_the_calls() -> None:
-    """ARGUMENTS has each named argument of these calls once, at the first call that has it."""
-    listed: set[str] = set()
-    for name, arguments in ARGUMENTS.items():
-        has = {
-            one.name
-            for one in signature(CALLS[name]).parameters.values()
-            if one.kind is one.KEYWORD_ONLY or one.default is not one.empty
-        }
-        assert set(arguments) <= set(signature(CALLS[name]).parameters), name
-        assert not listed & set(arguments), name
-        listed |= set(arguments)
-        assert has <= listed, f"{name}: {has - listed}"
+@pytest.mark.parametrize("name", CALLS)
+def test_too_many_arguments_are_refused(name: str) -> None:
+    """All public calls say how many arguments they take without names, if they are given more."""
+    named = [one for one in signature(CALLS[name]).parameters.values() if one.kind is one.KEYWORD_ONLY]
+    if any(one.kind is one.VAR_POSITIONAL for one in signature(CALLS[name]).parameters.values()):
+        return
+    message = rf"^{name} (takes no arguments, and was given \d+|was given \d+ arguments? without names; )"
+    with pytest.raises(SchemaError, match=message) as error:
+        CALLS[name](*range(20))
+    assert str(error.value).endswith(", ".join(one.name for one in named))
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        (detect, {"tz": "UTC"}, "Did you mean time_zone?"),
+        (detect, {"data": 1}, "Did you mean events?"),
+        (why, {"df": 1}, "Did you mean events?"),
+        (detect, {"patterns": {}}, "Did you mean pattern?"),
+        (detect, {"within": "1 hour"}, "It belongs to the pattern: write pattern.within(…)"),
+        (cepheid.Matcher, {"with_in": "1 hour"}, "It belongs to the pattern: write pattern.within(…)"),
+        (detect, {"skip": cepheid.Skip.to_next()}, "It belongs to the pattern: write pattern.skip(…)"),
+        (cepheid.Matcher, {"max_partial_matches": 9}, "Write limits=Limits(max_partial_matches=9)"),
+        (cepheid.Pattern.begin("a").where, {"nam": "x"}, "Did you mean name?"),
+    ],
+)
+def test_the_argument_that_is_meant(call: Callable[..., Any], arguments: dict[str, Any], message: str) -> None:
+    """Names that other libraries use, and what belongs to the pattern or to Limits, have their place in the message."""
+    with pytest.raises(SchemaError) as error:
+        call(**arguments)
+    assert str(error.value).endswith(message)
+
+
+def test_each_limit_has_its_advice() -> None:
+    """A limit that is given to a call by itself belongs into Limits."""
+    for limit in fields(cepheid.Limits):
+        with pytest.raises(SchemaError, match=rf"Write limits=Limits\({limit.name}=1\)$"):
+            detect(**{limit.name: 1})  # type: ignore[call-overload]
+
+
+def test_a_list_of_patterns() -> None:
+    """Several patterns are a mapping with their names."""
+    for call in (detect, why):
+        with pytest.raises(PatternError, match=r"several patterns are given with their names, as in \{'late': …, "):
+            call(None, [cepheid.Pattern.begin("a")], time="t")  # type: ignore[arg-type,operator]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("followedBy", "Pattern has no 'followedBy'. Did you mean followed_by?"),
+        ("oneOrMore", "Pattern has no 'oneOrMore'. Did you mean one_or_more?"),
+        ("notNext", "Pattern has no 'notNext'. Did you mean not_next?"),
+        ("subtyp", "Pattern has no 'subtyp'. Did you mean subtype?"),
+        ("_subtype", "Pattern has no '_subtype'"),
+    ],
+)
+def test_names_of_flinkcep(name: str, message: str) -> None:
+    """A method by the name that it has in Java is an AttributeError that names it; others as well."""
+    with pytest.raises(AttributeError) as error:
+        getattr(cepheid.Pattern.begin("a"), name)
+    assert str(error.value) == message

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cepheid.events.identity import DIGEST_SIZE
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED, TIMED_OUT
-from cepheid.output.stages.rows import MOST_ROWS, parts_of
+from cepheid.matchers.stages.detector import places
+from cepheid.output.stages.rows import MOST_ROWS, events_of, parts_of
 
 
 def test_rows_that_arrow_can_count() -> None:
@@ -37,6 +42,38 @@ def test_nothing_has_no_parts() -> None:
     nothing = np.zeros(0, np.int64)
     none = Emitted(nothing, nothing, *[nothing.astype(np.int32)] * 3)
     assert list(parts_of(none)) == []
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=4), st.integers(1, 3))
+def test_events_of_stages(stages: list[list[int]], times: int) -> None:
+    """Each stage has its events of each match in their order, also where all matches have the same stages."""
+    stages *= times
+    flat = [stage for match in stages for stage in match]
+    nothing = np.zeros(len(stages), np.int64)
+    ends, event = np.cumsum([len(match) for match in stages]), np.arange(len(flat), dtype=np.int32)
+    emitted = Emitted(ends, nothing, nothing.astype(np.int32), event, np.array(flat, np.int32))
+    found = events_of(emitted, event + 7, range(3))
+    for stage in range(3):
+        expected = [[at + 7 for at in _places(stages, i) if flat[at] == stage] for i in range(len(stages))]
+        rows, offsets = found[stage].rows.tolist(), found[stage].offsets.tolist()
+        assert [rows[begin:end] for begin, end in pairwise(offsets)] == expected
+        assert found[stage].nth(0).tolist() == [its[0] if its else -1 for its in expected]
+
+
+def _places(stages: list[list[int]], match: int) -> range:
+    first = sum(map(len, stages[:match]))
+    return range(first, first + len(stages[match]))
+
+
+@given(st.lists(st.integers(0, 40)), st.integers(41, 500))
+def test_places_of_events(events: list[int], length: int) -> None:
+    """Each event is found at its place among the positions, which ascend and are hardly more than those of the
+    events.
+    """
+    used, place = places(np.array(events, np.int32), length)
+    assert used[place].tolist() == events
+    assert (np.diff(used) > 0).all()
+    assert 0.9 * len(used) <= len(set(events)) <= len(used)
 
 
 def _matches(*parts: Emitted) -> list[object]:

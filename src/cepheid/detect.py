@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, c
 from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of, known_family_of
 from cepheid.families.family import Explanation
+from cepheid.lang.argument_advice import FORMER
 from cepheid.lang.arguments import shown
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.known_arguments import FORMER, known_arguments
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.occurrences.expression import event
 from cepheid.lang.occurrences.expression import leaf_types as named_types
 from cepheid.lang.occurrences.pattern import OccurrencePattern, Policy

@@ -37,7 +37,7 @@ from cepheid.hosts.durable.workers.places import places_for
 from cepheid.lang.arguments import brief
 from cepheid.lang.documents import AnyPattern
 from cepheid.lang.duration import parse_duration
-from cepheid.lang.known_arguments import known_arguments
+from cepheid.lang.known_arguments import known_arguments, known_calls
 from cepheid.plan.lifted import OutputName, RowsPer
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import (
@@ -172,6 +172,7 @@ def _close_all(process: int = os.getpid()) -> None:
                 host.close()
 
 
+@known_calls
 class Host:
     """Finds deployed patterns in the events that are fed, and stores all of its state with each call: what a call has
     returned from survives a crash, and an interrupted call has done nothing.
@@ -201,7 +202,6 @@ class Host:
         """The inputs by name; the `position` of each says where to read on in its source."""
         return self._host.inputs
 
-    @known_arguments()
     def input(
         self,
         name: str,
@@ -253,7 +253,6 @@ class Host:
             raise SchemaError("\n".join(faults))
         self._host.add_input(given)
 
-    @known_arguments()
     def deploy(
         self,
         pattern: AnyPattern,
@@ -310,7 +309,6 @@ class Host:
         from_ = None if since is None else self._instant("since", since, input)
         return self._host.deploy(deployment, since=from_, old=former)
 
-    @known_arguments()
     def retire(self, name: str, *, how: Old) -> None:
         """Ends a pattern. With "drain" it starts nothing more, and goes on until nothing of it is open; with "drop"
         what is open of it is forgotten, also of versions that drain. Its tables stay.
@@ -324,7 +322,6 @@ class Host:
             raise SchemaError("\n".join(faults))
         self._host.retire(name, how)
 
-    @known_arguments()
     def feed(
         self,
         events: object,
@@ -355,7 +352,6 @@ class Host:
         arrived = None if at is None else self._instant("at", at, input)
         return self._host.feed(arrow_table(events), input, position, arrived)
 
-    @known_arguments()
     def advance_time(self, time: datetime | str | None = None, *, input: str | None = None) -> Fed:  # noqa: A002
         """Advances the time of an input, or of all inputs: events up to `time` are late from now on, and deadlines up
         to it expire. An earlier time than before has no effect. A time without a zone is read in the zone of the input.
@@ -391,7 +387,6 @@ class Host:
         columns = "name, pattern, condition, target, delivered, status, problem"
         return self._host.read(f"SELECT {columns} FROM subscriptions ORDER BY name")  # noqa: S608 - a constant
 
-    @known_arguments()
     def subscribe(
         self,
         name: str,
@@ -436,7 +431,6 @@ class Host:
         given |= {"timeout": timeout, "attempts": attempts, "pause": pause}
         self._routing.add(*checked_subscription(self._host, given, self._reach.refusal))
 
-    @known_arguments()
     def unsubscribe(self, name: str) -> None:
         """Ends a subscription, and forgets its dead letters.
 
@@ -445,7 +439,6 @@ class Host:
         """
         self._routing.remove(name)
 
-    @known_arguments()
     def deliver(self, wait: timedelta | str = "30 seconds") -> bool:
         """Sends what was found to the subscribers; returns whether everything was delivered or has become a dead letter
         within the time `wait`. Subscriptions that are `waiting` do not count. What was not delivered goes on in threads
@@ -462,7 +455,6 @@ class Host:
         """The messages that were given up, as rows of the table `dead_letters` of the store."""
         return self._host.read("SELECT * FROM dead_letters ORDER BY subscription, number")
 
-    @known_arguments()
     def resend(self, name: str, numbers: Sequence[int] | None = None) -> int:
         """Lets `deliver` send dead letters of the subscription again, by default all; they are marked as out of order.
         Returns how many there are.
@@ -479,7 +471,6 @@ class Host:
 
     # Reading
 
-    @known_arguments()
     def sql(self, query: str) -> pa.Table:
         """The result of a query over the host's tables, as an Arrow table of at most 512 MiB. The query can change
         nothing.
@@ -489,7 +480,6 @@ class Host:
         """
         return self._host.query(query)
 
-    @known_arguments()
     def backup(self, path: str | Path) -> None:
         """Writes all that is stored to a new file, from which `restore_host` makes a store. Feeds wait meanwhile.
 

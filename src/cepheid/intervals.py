@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from cepheid.detect import arrow_table
 from cepheid.errors import PatternError, SchemaError, did_you_mean
+from cepheid.lang.argument_advice import FORMER
 from cepheid.lang.arguments import brief, shown
 from cepheid.lang.consistency import Consistency, given_consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
 from cepheid.lang.intervals.printer import interval_text
-from cepheid.lang.known_arguments import FORMER, known_arguments
+from cepheid.lang.known_arguments import known_arguments, known_calls
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.conditions.types import is_string
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 
+@known_calls
 class IntervalMatcher:
     """Finds interval patterns in unbounded events, in any order. It has no system clock and no threads: all its state
     is in its snapshots.
@@ -144,7 +146,6 @@ class IntervalMatcher:
         self._host = TableMatcher(request, known, options)
         self._frequencies = frequencies
 
-    @known_arguments()
     def process(self, events: object) -> pa.Table:
         """The changes that the events make: rows with `kind` insertion, retraction or late. A retraction has the
         match_id of the insertion that it retracts. With `event_id` also completion: an end that was not known when the
@@ -166,7 +167,6 @@ class IntervalMatcher:
         """
         return self._host.process(arrow_table(events))
 
-    @known_arguments()
     def switch(self, consistency: str | Consistency, *, pattern: str | None = None) -> pa.Table:
         """Changes when matches are emitted; returns the rows that result. Of several patterns, `pattern` names one.
 
@@ -175,7 +175,6 @@ class IntervalMatcher:
         """
         return self._host.switch(given_consistency(consistency), pattern)
 
-    @known_arguments()
     def advance_time(self, time: datetime | str) -> pa.Table:
         """Moves the clock to `time`, as if an event had ended then; returns the rows that this makes certain."""
         return self._host.advance_time(time_of("time", time))
@@ -200,7 +199,6 @@ class IntervalMatcher:
             explain_intervals(one.plan_now, self._frequencies, warnings=one.warnings) for one in matchers
         )
 
-    @known_arguments()
     def diagram(self, *, pattern: str | None = None) -> str:
         """The joins as a Mermaid flowchart. Of several patterns, `pattern` names one."""
         from cepheid.plan.intervals.explain import join_diagram
@@ -214,7 +212,6 @@ class IntervalMatcher:
         """
         return self._host.snapshot()
 
-    @known_arguments()
     def restore(self, snapshot: bytes) -> None:
         """Continues where the writer of the snapshot stopped; SnapshotError if it had another pattern."""
         self._host.restore(checked_snapshot(snapshot))

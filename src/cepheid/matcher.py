@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, cast
 
 from cepheid.detect import arrow_table
 from cepheid.errors import PatternError, SchemaError
+from cepheid.lang.argument_advice import FORMER
 from cepheid.lang.consistency import Consistency
 from cepheid.lang.duration import parse_duration
 from cepheid.lang.intervals.pattern import IntervalPattern
-from cepheid.lang.known_arguments import FORMER, known_arguments
+from cepheid.lang.known_arguments import known_arguments, known_calls
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.counts import MatcherCounts
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@known_calls
 class Matcher:
     """Finds one pattern in unbounded events, without Spark. It has no clock and no threads: the caller passes events
     and time, and all its state is in its snapshots.
@@ -118,7 +120,6 @@ class Matcher:
         options = ServiceOptions(columns_of, allowed, consistency=changes, time_resolution=request.time_resolution)
         self._host = TableMatcher(replace(request, patterns=(endless,)), columns_of, options)
 
-    @known_arguments()
     def process(self, events: object, *, at: datetime | str | None = None) -> pa.Table:
         """The rows that these events make certain, with the columns of `detect`. Rows come key by key; the rows of a
         key are in the order of emission. `events` is any table that `detect` takes in process. `at` is the time of
@@ -134,7 +135,6 @@ class Matcher:
         """
         return self._host.process(arrow_table(events), None if at is None else time_of("at", at))
 
-    @known_arguments()
     def advance_time(self, time: datetime | str | None = None) -> pa.Table:
         """Advances time to `time`: events up to it are late from now on, and deadlines up to it expire. Returns the
         rows that this makes certain. Without a zone it is a local time of `time_zone`. An earlier time than before has
@@ -151,7 +151,6 @@ class Matcher:
         """
         return self._host.finish()
 
-    @known_arguments()
     def switch(self, consistency: Consistency | str) -> pa.Table:
         """Changes when matches are emitted, and returns the rows that result. On a change to real time, all matches
         that hold now are emitted. On a change from it, emitted matches stay, and are still retracted if they prove
@@ -162,7 +161,6 @@ class Matcher:
         """
         return self._host.switch(_consistency(consistency))
 
-    @known_arguments()
     def partial_matches(self, *, most: int = MOST_LISTED) -> pa.Table:
         """The open partial matches, key by key in order of their start: the pattern's name, the key, the last stage
         that took an event, match_start, the deadline (NULL if none is set) and the events so far, as in `stages` of
@@ -187,7 +185,6 @@ class Matcher:
         """The whole state: waiting events, open partial matches with their events, the time and the counts."""
         return self._host.snapshot()
 
-    @known_arguments()
     def restore(self, snapshot: bytes) -> None:
         """Continues where the writer of the snapshot stopped. Both matchers must be made with the same arguments; only
         limits, lateness, and measures that need no other columns may differ.

@@ -36,6 +36,12 @@ def test_help_states_the_exit_codes(cepheid: Cepheid, command: list[str]) -> Non
     assert "3 a file or a store cannot be read or written" in " ".join(done.stdout.split())
 
 
+def test_help_has_a_short_name(cepheid: Cepheid) -> None:
+    """-h is --help, of commands in groups, too."""
+    for command in ([], ["detect"], ["stream", "rebalance"], ["host", "run"]):
+        assert cepheid(*command, "-h").stdout == cepheid(*command, "--help").stdout
+
+
 def test_help_imports_no_command() -> None:
     """Help needs names and lines: it imports no command, no rich and none of the heavy packages."""
     unwanted = "pyspark numba duckdb pandas jsonschema rich cepheid.cli.detect cepheid.cli.options"
@@ -79,6 +85,8 @@ def test_help_has_the_first_sentence_of_each_command(cepheid: Cepheid) -> None:
             2,
             "the measure 'n' is given twice",
         ),
+        (["stream", "rebalanc", "checkpoint"], 2, "no such command: stream rebalanc. Did you mean 'stream rebalance'?"),
+        (["demo", "stream"], 2, "no such command: demo stream. Did you mean 'demo-stream'?"),
         (["check", "none.yaml"], 3, "none.yaml: no such file or directory"),
         (["check", "."], 3, ".: is a directory"),
         (["check", "bad.yaml"], 1, "not YAML: while parsing a flow node, expected the node content, but found"),

@@ -69,49 +69,54 @@ def declare(store: str) -> None:
     said("input", store, "events", "--schema", schema, "--time", "at", "--sequence", "id")
 
 
-def test_an_input_with_times_of_arrival(tmp_path: Path, pattern: str) -> None:
-    """`--arrival` is in place of `--time`; time advances, but not back. Messages name the options."""
-    store = f"sqlite:///{tmp_path}/alerts.db"
-    schema = ("--schema", "id BIGINT, user STRING, what STRING")
-    assert said("input", store, "events", *schema, "--arrival", "--sequence", "id") == "input events\n"
-    said("deploy", store, pattern, "--input", "events", "--key", "user")
+SCHEMA = ("--schema", "id BIGINT, user STRING, what STRING")
+
+
+@pytest.fixture(scope="module")
+def arriving(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with the input `events`, whose times are those of arrival, advanced to noon of 2026-03-02."""
+    store = f"sqlite:///{tmp_path_factory.mktemp('arriving')}/alerts.db"
+    assert said("input", store, "events", *SCHEMA, "--arrival", "--sequence", "id") == "input events\n"
     assert said("advance", store, "2026-03-02T12:00:00Z") == "time is 2026-03-02T12:00:00Z\n"
-    for arguments, code, message in (
-        (("advance", store, "2026-03-02T11:00:00Z"), 1, "TIME: it cannot go back to 2026-03-02 11:00:00+00:00: events"),
+    return store
+
+
+def test_a_pattern_on_times_of_arrival(arriving: str, pattern: str) -> None:
+    """`--arrival` is in place of `--time`: a pattern runs on such an input."""
+    said("deploy", arriving, pattern, "--input", "events", "--key", "user")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("advance", "2026-03-02T11:00:00Z"), 1, "TIME: it cannot go back to 2026-03-02 11:00:00+00:00: events"),
+        (("input", "e", *SCHEMA, "--arrival", "--lateness", "1 second"), 1, "--lateness: with --arrival no event"),
+        (("input", "e", *SCHEMA, "--time", "user"), 1, "or DATE: give it such a type, in --schema or in the file"),
         (
-            ("input", store, "e", *schema, "--arrival", "--lateness", "1 second"),
-            1,
-            "--lateness: with --arrival no event",
-        ),
-        (
-            ("input", store, "e", *schema, "--time", "user"),
-            1,
-            "or DATE: give it such a type, in --schema or in the file",
-        ),
-        (
-            ("input", store, "events", *schema[:1], f"{schema[1]}, at TIMESTAMP", "--time", "at", "--sequence", "id"),
+            ("input", "events", "--schema", f"{SCHEMA[1]}, at TIMESTAMP", "--time", "at", "--sequence", "id"),
             1,
             "'what' string, 'at' timestamp[us, tz=UTC]; time of arrival, not 'at'. Only nulls and keep may change",
         ),
-        (("input", store, "e", *schema), 2, "--time: name the column of the event time, or give --arrival"),
+        (("input", "e", *SCHEMA), 2, "--time: name the column of the event time, or give --arrival"),
+        (("input", "e", *SCHEMA, "--time", "id", "--arrival"), 2, "--time: name the column of the event time, or"),
         (
-            ("input", store, "e", *schema, "--time", "id", "--arrival"),
-            2,
-            "--time: name the column of the event time, or",
-        ),
-        (
-            ("input", store, "e", "--schema", "arrived_at TIMESTAMP", "--arrival"),
+            ("input", "e", "--schema", "arrived_at TIMESTAMP", "--arrival"),
             1,
             (
                 "--arrival: the column 'arrived_at' will have the times of arrival, but the events have such a column: "
                 "rename it, or name it as their time by --time arrived_at\n"
             ),
         ),
-    ):
-        done = cepheid(*arguments)
-        assert (done.returncode, message in f"{' '.join(done.stderr.replace('│', ' ').split())}\n") == (code, True), (
-            done
-        )
+    ],
+)
+def test_messages_about_times_of_arrival_name_options(
+    arriving: str, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    """Time does not go back, and what does not fit `--arrival` is refused with the options."""
+    command, *rest = arguments
+    done = cepheid(command, arriving, *rest)
+    shown = f"{' '.join(done.stderr.replace('│', ' ').split())}\n"
+    assert (done.returncode, message in shown) == (code, True), done
 
 
 @contextmanager

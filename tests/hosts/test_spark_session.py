@@ -36,20 +36,26 @@ def test_workers_run_the_same_python_and_find_cepheid(spark: SparkSession) -> No
 
 
 def beginnings(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The main module of the worker's process, and its number of objects excluded from garbage collection."""
+    """The main module of the worker's process, its number of objects excluded from garbage collection, and where its
+    PySpark is.
+    """
     for _ in batches:
         pass
-    began = sys.modules["__main__"].__spec__
-    yield pa.RecordBatch.from_pydict({"began": [began.name if began else ""], "frozen": [gc.get_freeze_count()]})
+    began, pyspark = sys.modules["__main__"].__spec__, sys.modules["pyspark"].__file__
+    columns = {"began": [began.name if began else ""], "frozen": [gc.get_freeze_count()], "pyspark": [pyspark]}
+    yield pa.RecordBatch.from_pydict(columns)
 
 
 def test_workers_are_forked_with_their_imports(spark: SparkSession) -> None:
     """Workers are forked from Cepheid's own process, which has imported their modules and excluded them from garbage
-    collection.
+    collection. PySpark is imported from where it is installed, not from its archive, where it is compiled anew.
     """
-    rows = spark.range(1).mapInArrow(beginnings, "began string, frozen long").collect()
+    import pyspark
+
+    rows = spark.range(1).mapInArrow(beginnings, "began string, frozen long, pyspark string").collect()
     assert {row.began for row in rows} == {"cepheid.hosts.spark.worker_daemon"}
     assert all(row.frozen > 10_000 for row in rows)
+    assert {row.pyspark for row in rows} == {pyspark.__file__}
 
 
 def test_an_active_session_is_used_as_it_is(spark: SparkSession) -> None:

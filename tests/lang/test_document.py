@@ -430,6 +430,29 @@ def test_refused_documents(document: str, message: str) -> None:
     assert message in problems_of(document)[0]
 
 
+def test_the_syntax_of_conditions_is_checked_with_the_rest() -> None:
+    """Problems of the document and the syntax of all its conditions are reported together."""
+    document = """\
+within: 12 ours
+stages:
+- begin: a
+  where: x >
+  begin_without: {name: w, within: 1 hour, where: x + }
+- followed_by:
+  - begin: b
+    where: [y = 1, {or: (y = 2}, {semantic: not SQL}, {subtype: no SQL either}, 'y > $limit +']
+  until: y >>> > 1
+"""
+    expected = "a value is expected, but the text ends here"
+    assert [problem.partition(". ")[0] for problem in problems_of(document)] == [
+        "not a length of time: '12 ours'",
+        f"{expected} (p.yaml, line 4, column 12)",
+        f"{expected} (p.yaml, line 5, column 53)",
+        ") is expected, but the text ends here (p.yaml, line 8, column 30)",
+        "a value is expected, found '>' (p.yaml, line 9, column 14)",
+    ]
+
+
 def test_hints() -> None:
     """Quotes are suggested where a number or boolean stands for text, and where YAML misreads punctuation."""
     with pytest.raises(PatternError, match=r"If it is meant as text, put it in quotes."):

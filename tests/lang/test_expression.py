@@ -180,7 +180,10 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
             ),
         ),
         ("a >\n  and b", "a value is expected, found 'and' (line 2, column 3)\n    and b\n    ^^^"),
-        ("1 + . 22.5", "a number is expected, found '22.5' (column 7)\n  1 + . 22.5\n        ^^^^"),
+        (
+            "1 + . 22.5",
+            "'. 22.5' is no number: it has two points (column 5)\n  1 + . 22.5\n      ^^^^^^\nWrite 22.5.",
+        ),
     ],
 )
 def test_refused(text: str, message: str) -> None:

@@ -312,7 +312,10 @@ def test_nulls() -> None:
     """Events without key or time are refused, or dropped and counted; a refusal leaves the matcher unchanged."""
     live = matcher()
     live.process(events((1, "p", 0, "a")))
-    with pytest.raises(EventError, match=r"1 with a NULL in the key \(k\), 1 without a time \(at\)"):
+    message = (
+        r"1 with a NULL in the key \(k\) in row 1, counted from 0; 1 without a time \(at\) in row 2, counted from 0"
+    )
+    with pytest.raises(EventError, match=message):
         live.process(events((2, "p", 1, "b"), (3, None, 1, "b"), (4, "p", None, "b")))
     assert summaries(live.process(events((2, "p", 1, "b")))) == [("match", (1, 2), 1)]
     assert live.counts.events == 2

@@ -73,6 +73,10 @@ def problems_of(plan: BuildPlan, pattern: Pattern, **options: object) -> list[st
             "no stage named 'ones' (stage 'two', where, column 7)\n  count(ones) = 1\n        ^^^^\nDid you mean 'one'?",
         ),
         (
+            "cnt(one) > 2",
+            "no function 'cnt' (stage 'two', where, column 1)\n  cnt(one) > 2\n  ^^^^^^^^\nDid you mean count(one)?",
+        ),
+        (
             "one = 1",
             "'one' is a stage, not a value (stage 'two', where, column 1)\n  one = 1\n  ^^^\nWrite one.column or count(one).",
         ),

@@ -10,6 +10,7 @@ import traceback
 import warnings
 from importlib.metadata import version
 from io import TextIOWrapper
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ import typer
 from cepheid.cli.commands import COMMANDS, LazyCommands
 from cepheid.cli.failure import EXIT_CODES, ExitCode, in_options
 from cepheid.cli.groups import CommandGroup
-from cepheid.errors import CepheidWarning
+from cepheid.errors import CepheidWarning, closest
 
 _REBALANCE = "stream rebalance"
 
@@ -40,6 +41,8 @@ class _Commands(CommandGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args[:2] == _REBALANCE.split():
             args = [_REBALANCE, *args[2:]]
+        elif (meant := _meant(args)) is not None:
+            ctx.fail(f"no such command: {' '.join(args[:2])}. Did you mean '{meant}'?")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -50,12 +53,21 @@ class _Commands(CommandGroup):
             raise
 
 
+def _meant(args: list[str]) -> str | None:
+    """The command that is meant by two words that are none; None if the words are no misspelled command."""
+    if args[:2] == ["demo", "stream"]:
+        return "demo-stream"
+    is_near = len(args) > 1 and args[0] == "stream" and closest(args[1], [_REBALANCE.split()[1]])
+    return _REBALANCE if is_near and not Path(args[1]).exists() else None
+
+
 app = typer.Typer(
     name="cepheid",
     cls=_Commands,
     help="Complex event processing: find patterns in events, in this process or on Spark.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["--help", "-h"]},
     add_completion=False,
     # A fault of Cepheid shows Python's own traceback; an error that users can fix never shows one.
     pretty_exceptions_enable=False,

@@ -18,7 +18,7 @@ from cepheid.cli.pictures.drawing import Drawing, check_columns, check_drawing, 
 from cepheid.errors import with_noun
 from cepheid.matchers.counts import ReadCounts
 from cepheid.plan.lifted import RowsPer
-from cepheid.requests.report import Report
+from cepheid.requests.report import Report, certain_by_end_text
 from cepheid.requests.request import Nulls, Workers
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def detect(
     if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
         message = "name the column of the event time, or give --no-time; for an interval pattern give --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
+    if as_of is not None and reading.no_time:
+        raise typer.BadParameter("without times there is no time now: leave out one of the two", param_hint="--as-of")
     if unmatched and rows_per != "event":
         raise typer.BadParameter(
             "rows of matches have no events without one: give --rows-per event, too", param_hint="--unmatched"
@@ -153,9 +155,8 @@ def _say_counted(report: Report, pattern: AnyPattern, *, by_id: bool) -> None:
         sys.stderr.write(f"dropped: {counts.over_limits} over the limits\n")
     sys.stderr.writelines(f"warning: {part}\n" for part in report.unheld)
     if (by_end := report.certain_by_end) and known_family_of(pattern).ends_with_absence(pattern):
-        what = f"{by_end:,} of {with_noun(counts.matches, 'match', plural='matches')} {'is' if by_end == 1 else 'are'}"
-        leaves = "it" if by_end == 1 else "them"
-        sys.stderr.write(f"{what} certain only because the input ended; --as-of leaves {leaves} out\n")
+        them = "it" if by_end == 1 else "them"
+        sys.stderr.write(f"{certain_by_end_text(by_end, counts.matches)}; --as-of leaves {them} out\n")
 
 
 def _show(rows: pa.Table, report: Report, asked: _Detection, seconds: float) -> None:

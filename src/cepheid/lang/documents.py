@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import shown
 from cepheid.lang.document.marked_text import MarkedText, Value, dump_yaml, load_marked
-from cepheid.lang.document.problems import in_order, parameter_span, pattern_schema, shared_problems
+from cepheid.lang.document.problems import in_order, parameter_span, pattern_schema
 from cepheid.lang.expression import Span
 from cepheid.lang.intervals import document as intervals
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -39,7 +39,6 @@ class _Documents(Protocol):
     """A module for the documents of one kind of pattern."""
 
     KEY: str
-    SCHEMA: str
 
     def document_problems(self, marked: MarkedText, /) -> Iterable[Problem]: ...
     def read_document(self, marked: MarkedText, /) -> AnyPattern: ...
@@ -103,7 +102,7 @@ def pattern_from_text(text: str, *, source: str = "<text>", folder: pathlib.Path
         message = f"a pattern file has one of the keys {', '.join(keys)}; this has {' and '.join(given)}"
         raise PatternError(marked.problem(message, marked.key_spans[given[-1],], "Write a file for each."))
     documents = _documents_in(marked)
-    if problems := [*shared_problems(marked, documents.SCHEMA), *documents.document_problems(marked)]:
+    if problems := [*documents.document_problems(marked)]:
         raise PatternError(in_order(problems))
     return documents.read_document(marked)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import warnings
 from datetime import timedelta
 
-from cepheid.errors import CepheidWarning, PatternError
+from cepheid.errors import PatternError, warn
 from cepheid.lang.plain_value import plain_value
 
 _UNITS = {
@@ -120,5 +119,5 @@ def shorter(call: str, former: timedelta | None, length: timedelta | str) -> tim
     if former is None or duration <= former:
         return duration
     what = f"{call}: {format_duration(duration)} has no effect, as {format_duration(former)} was given before"
-    warnings.warn(f"{what}, and the shorter length holds", CepheidWarning, stacklevel=4)
+    warn(f"{what}, and the shorter length holds")
     return former

@@ -1,59 +1,62 @@
-"""Arguments that a public call does not have. They are refused with advice: what to write in place of an argument of an
-earlier version, which other call has the argument, or which ones there are.
+"""Arguments that a public call does not have, or not by position. They are refused with advice: what to write in place
+of an argument of an earlier version, which other call has the argument, or which ones there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
-from inspect import signature
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from importlib import import_module
+from inspect import CO_VARARGS, CO_VARKEYWORDS, unwrap
+from types import FunctionType
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from cepheid.errors import SchemaError, closest
+from cepheid.errors import SchemaError, with_noun
+from cepheid.lang.argument_advice import Advice, advice_for
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-Advice: TypeAlias = Callable[[Mapping[str, Any]], str]
-"""From all arguments given, makes the text that says what to write in place of the refused one."""
 
-ARGUMENTS: Mapping[str, tuple[str, ...]] = {
-    "detect": (
-        *("key", "time", "event_id", "open_for", "sequence", "columns", "measures", "outputs", "rows_per"),
-        *("unmatched", "limits", "as_of", "time_zone", "time_resolution", "nulls", "report", "lateness", "shards"),
-        *("standbys", "workers", "worker_memory", "slices", "show_keys", "checkpoint"),
-    ),
-    "IntervalMatcher": ("changes", "late_by", "frequencies"),
-    "Matcher": ("consistency",),
-    "explain": ("events",),
-    "Matcher.process": ("at",),
-    "Matcher.partial_matches": ("most",),
-    "supervise": ("old", "parameters", "write", "patterns"),
-    "rebalance": ("partitions", "dry_run"),
-    "copy_hot_keys": ("budget",),
-    "deliver": ("dead", "allow", "kafka_options"),
-    "open_host": ("retain", "retain_rows"),
-    "Host.input": ("keep",),
-    "Host.deploy": ("input", "promote", "since"),
-    "Host.feed": ("position",),
-    "Host.retire": ("how",),
-    "Host.subscribe": ("to", "pattern", "where", "after", "secret", "timeout", "attempts", "pause"),
-}
-"""Public calls, and of each the named arguments that no call before it has."""
+
+class _Call(NamedTuple):
+    """A public call and the names of its arguments, without `self`."""
+
+    name: str
+    arguments: tuple[str, ...]
+    by_position: int
+    """How many of them, at the beginning, may be given without their names."""
+
+
+_CALLS: dict[str, list[_Call]] = {}
+"""The public calls of each module that is loaded."""
+_WITH_CALLS = "detect", "intervals", "matcher", "plan.limits", "streams", "plotting.plot"
+"""The modules with calls that a message may name, in this order. They are loaded only for a message."""
+_HEAVY = "host", "testing"
+"""Further ones, which take a second to load. A message names their calls only if the user has loaded them."""
 
 
 def known_arguments(former: Mapping[str, Advice] | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: the function raises SchemaError if it is given an argument that it does not have. `former` has the
-    advice for arguments of earlier versions.
+    """A decorator: the function raises SchemaError if it is given an argument that it does not have, or too many
+    without names. `former` has the advice for arguments of earlier versions.
     """
 
     def refusing(function: Callable[P, R]) -> Callable[P, R]:
-        known = [name for name in signature(function).parameters if name != "self"]
+        inner = unwrap(function)
+        assert isinstance(inner, FunctionType)
+        code, owner = inner.__code__, inner.__qualname__.rpartition(".")[0]
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        has_self = bool(owner) and names[:1] == ("self",)
+        call = _Call(inner.__qualname__.removesuffix(".__init__"), names[has_self:], code.co_argcount - has_self)
+        _CALLS.setdefault(inner.__module__, []).append(call)
+        known, most = frozenset(names), code.co_argcount
+        any_name, any_number = bool(code.co_flags & CO_VARKEYWORDS), bool(code.co_flags & CO_VARARGS)
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            if not kwargs.keys() <= set(known):
-                raise SchemaError("\n".join(dict.fromkeys(_faults(function, known, former or {}, kwargs))))
+            if (len(args) > most and not any_number) or not (any_name or kwargs.keys() <= known):
+                count = len(args) - has_self
+                raise SchemaError("\n".join(dict.fromkeys(_faults(call, former or {}, count, kwargs))))
             return function(*args, **kwargs)
 
         return checked
@@ -62,50 +65,50 @@ def known_arguments(former: Mapping[str, Advice] | None = None) -> Callable[[Cal
 
 
 def known_fields(made: type[T]) -> type[T]:
-    """A decorator of dataclasses: the same for what makes their values."""
+    """A decorator of classes: the same for what makes their values."""
     made.__init__ = known_arguments()(made.__init__)  # type: ignore[method-assign]
     return made
 
 
-def _faults(
-    function: Callable[..., object], known: Sequence[str], former: Mapping[str, Advice], given: Mapping[str, Any]
-) -> Iterator[str]:
-    call = function.__qualname__.removesuffix(".__init__")
+def known_calls(made: type[T]) -> type[T]:
+    """A decorator of classes: the same for their public methods."""
+    for name, member in [*vars(made).items()]:
+        if name.startswith("_"):
+            continue
+        if isinstance(member, staticmethod) and not hasattr(member.__func__, "__wrapped__"):
+            setattr(made, name, staticmethod(known_arguments()(member.__func__)))
+        elif isinstance(member, FunctionType) and not hasattr(member, "__wrapped__"):
+            setattr(made, name, known_arguments()(member))
+    return made
+
+
+def _faults(call: _Call, former: Mapping[str, Advice], count: int, given: Mapping[str, Any]) -> Iterator[str]:
+    if count > call.by_position:
+        yield _too_many(call, count)
     for name in given:
         if name in former:
             yield f"{name}: {former[name](given)}"
-        elif name not in known:
-            yield f"{name}: {call} has no such argument{_elsewhere(name)}. {_instead(name, call, known)}"
+        elif name not in call.arguments:
+            advice = advice_for(name, given, call.name, call.arguments)
+            yield f"{name}: {call.name} has no such argument{_elsewhere(name)}. {advice}"
+
+
+def _too_many(call: _Call, count: int) -> str:
+    if not call.arguments:
+        return f"{call.name} takes no arguments, and was given {count}"
+    by_position, named = call.arguments[: call.by_position], call.arguments[call.by_position :]
+    takes = f"only {' and '.join(by_position)} can be given so" if by_position else "none can be given so"
+    advice = f". Name the others: {', '.join(named)}" if named else ""
+    return f"{call.name} was given {with_noun(count, 'argument')} without names; {takes}{advice}"
 
 
 def _elsewhere(name: str) -> str:
-    return next((f", but {call} has" for call, names in ARGUMENTS.items() if name in names), "")
+    return next((f", but {call} has" for call, arguments in calls() if name in arguments), "")
 
 
-def _instead(name: str, call: str, known: Sequence[str]) -> str:
-    close = closest(name, known)
-    return f"Did you mean {' or '.join(close)}?" if close else f"{call} has {', '.join(known)}"
-
-
-def _as_time(given: Mapping[str, Any]) -> str:
-    times = [repr(given[name]) for name in ("start", "end") if name in given]
-    both = ", ".join(times) if len(times) > 1 else "start, end"
-    return f"event time is one argument now: write time=({both}), or time={times[0]} where an event has one time"
-
-
-def _as_taxonomy(given: Mapping[str, Any]) -> str:
-    named = [given[name] for name in ("type", "taxonomy") if isinstance(given.get(name), str)]
-    column = repr(named[0]) if named else "<column of the types>"
-    kinds = f", {given['kinds']!r}" if given.get("kinds") is not None else ""
-    return f"it belongs to the pattern now: write pattern.taxonomy({column}{kinds})"
-
-
-def _as_lateness(given: Mapping[str, Any]) -> str:
-    late_by = f", late_by={given['lateness']!r}" if given.get("lateness") in ("start", "end") else ""
-    return f"write lateness={given['delay']!r}{late_by}"
-
-
-TYPES: Mapping[str, Advice] = dict.fromkeys(("type", "kinds", "taxonomy"), _as_taxonomy)
-"""For calls that make a pattern."""
-FORMER: Mapping[str, Advice] = {"start": _as_time, "end": _as_time, **TYPES, "delay": _as_lateness}
-"""For calls that find patterns in events."""
+def calls() -> Iterator[tuple[str, Sequence[str]]]:
+    """The public calls, each with the names of its arguments."""
+    for module in _WITH_CALLS:
+        import_module(f"cepheid.{module}")
+    for module in (*_WITH_CALLS, *_HEAVY):
+        yield from ((call.name, call.arguments) for call in _CALLS.get(f"cepheid.{module}", ()))

@@ -91,11 +91,13 @@ class WorkingSet:
             self._arrays.add(batch)
 
     def take(self, positions: Int32s) -> Batch:
-        """The events at `positions`, which ascend; at least one batch must have been added."""
+        """The events at `positions`, which ascend; at least one batch must have been added. They are not copied if they
+        lie side by side in one batch.
+        """
         starts = [0, *accumulate(map(len, self._parts))]
         bounds = np.searchsorted(positions, starts).tolist()
         taken = [
-            part.take(pa.array(positions[begin:end] - first))
+            _taken(part, positions[begin:end] - first)
             for part, first, (begin, end) in zip(self._parts, starts, pairwise(bounds), strict=False)
             if begin < end
         ]
@@ -142,6 +144,12 @@ class WorkingSet:
     def events(self) -> Events:
         """The arrays for the kernel, with spare room at the end. Codes of strings are valid until a batch is added."""
         return self._arrays.events
+
+
+def _taken(part: Batch, positions: Int32s) -> Batch:
+    """The events at these positions, at least one; they ascend."""
+    first, end = int(positions[0]), int(positions[-1]) + 1
+    return part.slice(first, end) if end - first == len(positions) else part.take(pa.array(positions))
 
 
 def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:

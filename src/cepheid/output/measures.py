@@ -30,12 +30,19 @@ class StageEvents:
         return np.diff(self.offsets)
 
     @property
+    def is_one_each(self) -> bool:
+        """Whether each match has one event."""
+        return len(self.rows) == len(self.offsets) - 1 and bool((self.counts == 1).all())
+
+    @property
     def match(self) -> npt.NDArray[np.int64]:
         """The match that each row belongs to."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def nth(self, place: int, *, from_last: bool = False) -> Int32s:
         """For each match the row `place` after the first or before the last, -1 if there is none."""
+        if place == 0 and self.is_one_each:
+            return self.rows
         at = self.offsets[1:] - 1 - place if from_last else self.offsets[:-1] + place
         there = self.counts > place
         rows = np.full(len(there), -1, np.int32)

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 
+from cepheid.errors import with_noun
+from cepheid.lang.known_arguments import known_calls, known_fields
 from cepheid.lang.pictures.html import text_html
 from cepheid.matchers.counts import ReadCounts
 
 
+def certain_by_end_text(late: int, found: int) -> str:
+    """How many of the matches found are certain only because the input ended; there is at least one."""
+    number = f"{late:,} of {with_noun(found, 'match', plural='matches')}"
+    return f"{number} {'is' if late == 1 else 'are'} certain only because the input ended"
+
+
+@known_calls
+@known_fields
 class Report:
     """Filled by `detect`: the counts of events read and dropped, and of what was found.
 

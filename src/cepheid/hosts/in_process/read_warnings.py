@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import with_noun
 from cepheid.events.batch import Schema
 from cepheid.families.family import Family
 from cepheid.hosts.in_process.held_bits import HeldBits
@@ -20,6 +19,7 @@ from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.output.common import MATCH
 from cepheid.plan.needed import NeededBit, unheld_parts
 from cepheid.plan.plan_set import PlanSet
+from cepheid.requests.report import certain_by_end_text
 
 _MOST_LISTED = 3
 
@@ -98,14 +98,13 @@ def _counted(
 
 def _of_absence(late: int, found: int, last: int | None) -> str:
     assert last is not None, "without events there are no matches"
-    are, them = ("is", "it") if late == 1 else ("are", "them")
+    them = "it" if late == 1 else "them"
     try:
         at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=last)
         remedy = f"Leave {them} out with as_of={at.isoformat(' ')!r}, the time of the last event, or give"
     except OverflowError:  # the year is one that Python does not have
         remedy = "Give"
-    number = f"{late:,} of {with_noun(found, 'match', plural='matches')}"
     return (
-        f"{number} {are} certain only because the input ended: an event that forbids {them} may not have come yet. "
+        f"{certain_by_end_text(late, found)}: an event that forbids {them} may not have come yet. "
         f"{remedy} a report, which counts {them}"
     )

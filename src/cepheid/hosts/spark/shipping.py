@@ -118,6 +118,7 @@ def mapped(
         except ImportError as error:
             worker, fault = None, f"cannot import cepheid ({error})"
         if worker is not None:
+            import_module("cepheid.hosts.spark.collection").freeze_what_stays()
             yield from getattr(worker, name)(batches, task)
             return
         wanted = f"cepheid=={expected}" if expected else "cepheid"

@@ -8,8 +8,14 @@ which restarts on demand.
 
 from __future__ import annotations
 
+# ruff: noqa: E402 - the path is set before PySpark is imported
 import gc
+import sys
 from contextlib import suppress
+
+from cepheid.hosts.spark.archives import without_archives
+
+sys.path[:] = without_archives(sys.path)
 
 import pandas as pd  # noqa: F401 - PySpark's workers import it
 import pyspark.worker

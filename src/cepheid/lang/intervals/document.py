@@ -14,7 +14,7 @@ from cepheid.errors import Problem
 from cepheid.lang.document.knowledge import meaning_document
 from cepheid.lang.document.knowledge_problems import meaning_problems, place_in_mapping, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Value
-from cepheid.lang.document.problems import place, span_of_text, text_problems
+from cepheid.lang.document.problems import place, shared_problems, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
@@ -25,7 +25,8 @@ SCHEMA = "intervals/schema.json"
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """The problems of the query, the knowledge and the mapping."""
+    """The problems of the structure, the query, the knowledge and the mapping."""
+    yield from shared_problems(marked, SCHEMA)
     document = cast("dict[str, Any]", marked.value)
     yield from text_problems(interval_pattern, document[KEY], (KEY,), marked)
     yield from meaning_problems(marked, SCHEMA)

@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
+from cepheid.lang.argument_advice import TYPES
 from cepheid.lang.arguments import pattern_name, shown
 from cepheid.lang.consistency import Consistency, given_consistency
 from cepheid.lang.duration import parse_duration
@@ -33,7 +34,7 @@ from cepheid.lang.intervals.values import (
     scope_named,
     window_named,
 )
-from cepheid.lang.known_arguments import TYPES, known_arguments
+from cepheid.lang.known_arguments import known_arguments, known_calls
 from cepheid.lang.parameters import GivenValue, Parameter, string_literal, with_values
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.drawn import Drawn
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from cepheid.knowledge.knowledge import Knowledge
 
 
+@known_calls
 @dataclass(frozen=True)
 class IntervalPattern(Query, Drawn):
     """The variables of the events, and everything that must hold between these events.

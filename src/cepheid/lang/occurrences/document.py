@@ -14,7 +14,7 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.knowledge import meaning_document
 from cepheid.lang.document.knowledge_problems import meaning_problems, place_in_mapping, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Value
-from cepheid.lang.document.problems import place, span_of_text, text_problems
+from cepheid.lang.document.problems import place, shared_problems, span_of_text, text_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.occurrences.expression import RestrictedType
@@ -27,7 +27,8 @@ SCHEMA = "occurrences/schema.json"
 
 
 def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """The problems of the declared types and of the expression."""
+    """The problems of the structure, the declared types and the expression."""
+    yield from shared_problems(marked, SCHEMA)
     document = cast("dict[str, Any]", marked.value)
     declared = document.get("types")
     semantic = "knowledge" in document

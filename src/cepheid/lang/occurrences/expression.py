@@ -10,7 +10,7 @@ from typing import TypeAlias
 from cepheid.errors import PatternError
 from cepheid.lang.arguments import shown
 from cepheid.lang.duration import parse_duration
-from cepheid.lang.known_arguments import known_arguments
+from cepheid.lang.known_arguments import known_arguments, known_calls
 from cepheid.lang.occurrences.variables import plain_condition, variable_name
 from cepheid.lang.semantic import SemanticFilter
 
@@ -18,6 +18,7 @@ Condition: TypeAlias = str | SemanticFilter
 """A condition over variables: SQL, or a semantic filter."""
 
 
+@known_calls
 class Occurrence:
     """An expression of the event algebra, which says which sets of events occur together. Made by `event(type)`; every
     operator returns a new expression.

@@ -14,8 +14,9 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from cepheid.errors import PatternError
+from cepheid.lang.argument_advice import TYPES
 from cepheid.lang.arguments import pattern_name, shown
-from cepheid.lang.known_arguments import TYPES, known_arguments
+from cepheid.lang.known_arguments import known_arguments, known_calls
 from cepheid.lang.occurrences.expression import (
     Condition,
     Occurrence,
@@ -58,6 +59,7 @@ class Policy(Enum):
         return self not in (Policy.UNRESTRICTED, Policy.RECENT)
 
 
+@known_calls
 @dataclass(frozen=True)
 class OccurrencePattern(Drawn):
     """An expression and how it is detected. Start with `OccurrencePattern.of`; every call returns a new pattern."""

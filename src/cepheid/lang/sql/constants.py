@@ -58,10 +58,12 @@ def _number(cursor: Cursor) -> Literal:
     start = cursor.at
     cursor.accept("-")
     has_point = cursor.accept(".") is not None
-    if cursor.next.kind is not Kind.NUMBER or (has_point and "." in cursor.next.text):
+    if cursor.next.kind is not Kind.NUMBER:
         raise cursor.unexpected("a number is expected")
-    cursor.take()
+    number = cursor.take()
     span = cursor.span(start)
+    if has_point and "." in number.text:
+        raise refused(f"{cursor.written(span)!r} is no number: it has two points", span, f"Write {number.text}.")
     value, type_ = cursor.checked(span, literals.read_number, cursor.written(span))
     return Literal(value, type_, span)
 

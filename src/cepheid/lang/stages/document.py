@@ -16,7 +16,7 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.document.knowledge import meaning_document
 from cepheid.lang.document.knowledge_problems import meaning_problems, place_in_mapping, read_meaning
 from cepheid.lang.document.marked_text import MarkedText, Path, Value
-from cepheid.lang.document.problems import NAME_KEYS, PATTERN_SCHEMA, place
+from cepheid.lang.document.problems import NAME_KEYS, PATTERN_SCHEMA, place, shared_problems
 from cepheid.lang.document.values import head_document, parameters_of, taxonomy_of, version_of
 from cepheid.lang.expression import Span
 from cepheid.lang.stages.conditions_document import (
@@ -25,7 +25,7 @@ from cepheid.lang.stages.conditions_document import (
     given_condition,
     with_conditions,
 )
-from cepheid.lang.stages.document_problems import stages_in, value_problems
+from cepheid.lang.stages.document_problems import condition_problems, stages_in, value_problems
 from cepheid.lang.stages.parametric import given_counts, given_length, given_window
 from cepheid.lang.stages.pattern import BeginWithout, Pattern, Quantifier, Skip, SkipTo, Stage, Times
 
@@ -42,10 +42,10 @@ _FLAGS = {
 """Keys of a stage that are true or false, and the fields of its quantifier that they set."""
 
 
-def document_problems(marked: MarkedText) -> Iterator[Problem]:
-    """The problems that the schema cannot find."""
-    yield from value_problems(marked)
-    yield from meaning_problems(marked, SCHEMA)
+def document_problems(marked: MarkedText) -> list[Problem]:
+    """All problems of the document; those of its conditions only if there are others."""
+    found = [*shared_problems(marked, SCHEMA), *value_problems(marked), *meaning_problems(marked, SCHEMA)]
+    return [*found, *condition_problems(marked)] if found else []
 
 
 def read_document(marked: MarkedText) -> Pattern:

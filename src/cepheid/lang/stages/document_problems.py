@@ -16,7 +16,9 @@ from cepheid.lang.document.problems import (
     is_valid,
     place,
     refused,
+    text_problems,
 )
+from cepheid.lang.sql.parser import parse_expression
 
 
 def value_problems(marked: MarkedText) -> Iterator[Problem]:
@@ -41,6 +43,30 @@ def value_problems(marked: MarkedText) -> Iterator[Problem]:
                 yield from _count_problems(count, (*path, "times", "count"), marked)
             case count:
                 yield from _count_problems(count, (*path, "times"), marked)
+
+
+def condition_problems(marked: MarkedText) -> Iterator[Problem]:
+    """The problems of the conditions as SQL. They are found again where a pattern meets its events, so they are wanted
+    only if the document has other problems, because of which there is no pattern.
+    """
+    document = marked.value
+    for path, stage in stages_in(document.get("stages") if isinstance(document, dict) else None, ("stages",)):
+        for key in ("where", "until", "begin_without"):
+            for inner, text in _conditions_in(stage.get(key), (*path, key)):
+                yield from text_problems(parse_expression, text, inner, marked)
+
+
+def _conditions_in(value: Value, path: Path) -> Iterator[tuple[Path, str]]:
+    """The SQL of conditions, with its path. Without what has parameters, as their values may be part of the problem."""
+    match value:
+        case str() if value.strip() and "$" not in value:
+            yield path, value
+        case list():
+            for index, part in enumerate(value):
+                yield from _conditions_in(part, (*path, index))
+        case dict():
+            for key in ("or", "where"):
+                yield from _conditions_in(value.get(key), (*path, key))
 
 
 def _window_problems(document: dict[str, Any], marked: MarkedText) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import pattern_name, shown, stage_name, version_text
 from cepheid.lang.calendar import CalendarWindow, parse_calendar
 from cepheid.lang.function import Function
+from cepheid.lang.known_arguments import known_calls
 from cepheid.lang.parameters import GivenValue, Parameter, with_values
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.drawn import Drawn
@@ -72,6 +73,7 @@ class SkipTo(Enum):
     LAST = "to_last"
 
 
+@known_calls
 @dataclass(frozen=True)
 class Skip:
     """What happens to other partial matches once a match is emitted."""
@@ -203,6 +205,7 @@ class BeginWithout:
         return f"begin_without {self.name!r}"
 
 
+@known_calls
 @dataclass(frozen=True)
 class Pattern(Drawn):
     """A sequence of stages. Start with `Pattern.begin(name)`; every call returns a new pattern."""

@@ -46,6 +46,9 @@ KernelOf: TypeAlias = Callable[[CompiledPattern], CompiledKernel | SetKernel | P
 _FEW = 4096
 """Up to this many events that nothing holds are retained in any case."""
 
+_MOST = 0.9
+"""Copying events takes longer than computing the identities of a tenth more."""
+
 
 class Detector(Replays):
     """Finds one pattern in the events of many keys, which are numbers."""
@@ -282,18 +285,22 @@ def _timeout_log(detector: Detector) -> TimeoutLog:
 
 
 def places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
-    """`events` has positions in a working set of this length. Returns the distinct positions, ascending, and for each
-    event the index of its position among them.
+    """`events` has positions in a working set of this length. Returns positions, ascending, and for each event the
+    index of its position among them. They are those of the events; if these are most of the positions from the first
+    to the last one, they are all from the first to the last, as events side by side need not be copied.
     """
     if len(events) < length // 8:  # few of many, as in a call of a live matcher
         distinct, place = np.unique(events, return_inverse=True)
         return distinct, place.astype(np.int32)
-    taken = np.zeros(length, np.bool_)
-    taken[events] = True
+    first, last = events.min(initial=length), events.max(initial=-1)
+    taken = np.zeros(max(0, last + 1 - first), np.bool_)
+    taken[events - first] = True
+    if np.count_nonzero(taken) >= _MOST * len(taken):
+        return np.arange(first, last + 1, dtype=np.int32), events - first
     used = np.flatnonzero(taken).astype(np.int32)
-    places = np.empty(length, np.int32)
+    places = np.empty(len(taken), np.int32)
     places[used] = np.arange(len(used), dtype=np.int32)
-    return used, places[events]
+    return used + first, places[events - first]
 
 
 def _condition(pattern: Pattern, number: int) -> str:

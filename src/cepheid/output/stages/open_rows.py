@@ -110,7 +110,7 @@ def stored_open_rows(schema: pa.Schema, listed: Sequence[Listed]) -> tuple[pa.Re
     names = key_names([column.take(pa.array(first)) for column in events.keys], len(ends))
     slots = plan.promoted_slots.values()
     assert len(listed) == 1 or not slots
-    taken = {slot.stage: events_of(emitted, position, slot.stage) for slot in slots}
+    taken = events_of(emitted, position, {slot.stage for slot in slots})
     columns = [
         hex_ids(own),
         hex_ids(series),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -153,9 +153,9 @@ def _columns_of_match(plan: Plan, emitted: Emitted, events: Batch, position: Int
     if plan.rows_per == "match" and plan.measures is None:
         if plan.outputs is not None:
             return [stage_map([(plan, len(emitted.end))], emitted, events, position)]
-        stages = [(column, events_of(emitted, position, column.stage)) for column in plan.stage_columns]
-        return [_stage_column(plan, column, taken, events) for column, taken in stages]
-    taken = {slot.stage: events_of(emitted, position, slot.stage) for slot in plan.match_slots.values()}
+        stages = events_of(emitted, position, (column.stage for column in plan.stage_columns))
+        return [_stage_column(plan, column, stages[column.stage], events) for column in plan.stage_columns]
+    taken = events_of(emitted, position, {slot.stage for slot in plan.match_slots.values()})
     slots = plan.match_slots.items()
     columns = [_value(plan, name, partial(slot_values, slot, taken[slot.stage], events)) for name, slot in slots]
     if plan.rows_per == "event":
@@ -186,8 +186,34 @@ def events_so_far(emitted: Emitted, position: Int32s, stage: int) -> EventsSoFar
     return EventsSoFar(position[mine], first, before[1:])
 
 
-def events_of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
-    """The events of a stage. `position` has that of each event of `emitted`."""
+def events_of(emitted: Emitted, position: Int32s, stages: Iterable[int]) -> dict[int, StageEvents]:
+    """The events of each of these stages. `position` has that of each event of `emitted`."""
+    shared = _shared_stages(emitted)
+    if shared is None:
+        return {stage: _events_of(emitted, position, stage) for stage in stages}
+    of_match = position.reshape(len(emitted.end), len(shared))
+    offsets = np.arange(len(of_match) + 1)
+    found = {}
+    for stage in stages:
+        places = np.flatnonzero(shared == stage)
+        found[stage] = StageEvents(of_match[:, places].reshape(-1), offsets * len(places))
+    return found
+
+
+def _shared_stages(emitted: Emitted) -> Int32s | None:
+    """The stage of each event of a match, if it is the same in all matches; otherwise None."""
+    count = len(emitted.end)
+    if (
+        count == 0
+        or len(emitted.stage) % count
+        or (np.diff(emitted.end, prepend=0) != len(emitted.stage) // count).any()
+    ):
+        return None
+    stages = emitted.stage.reshape(count, -1)
+    return stages[0] if (stages == stages[0]).all() else None
+
+
+def _events_of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
     mine = emitted.stage == stage
     before = np.zeros(len(mine) + 1, np.int64)
     np.cumsum(mine, out=before[1:])

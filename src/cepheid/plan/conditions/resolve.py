@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from cepheid.errors import Problem, did_you_mean
+from cepheid.errors import Problem, closest, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.semantic import FILTER
@@ -262,8 +262,18 @@ class Resolver:
                 names = [arg for arg in args[:-1] if isinstance(arg, Name)]
                 bound = bound | {name.parts[0].lower() for name in names}
                 return Apply(expression, tuple(self._node(a, stage_event, bound, inside) for a in args), self.source)
-            case Call(_, args):
+            case Call(function, args):
+                if (meant := self._function_of_stage(function, args)) is not None:
+                    return self._problem(f"no function {function!r}", expression.span, f"Did you mean {meant}?")
                 return Apply(expression, tuple(self._node(a, stage_event, bound, inside) for a in args), self.source)
+
+    def _function_of_stage(self, function: str, args: Sequence[Expression]) -> str | None:
+        """The call that is meant by a misspelled one over a stage; None if it is another one."""
+        match args:
+            case [Name((name,))] if self._stage(name) is not None:
+                close = closest(function, sorted(PATTERN_FUNCTIONS - {DISTINCT}))
+                return f"{close[0]}({name})" if close else None
+        return None
 
     def _stage(self, name: str) -> int | None:
         return next((i for i, stage in enumerate(self.stages) if stage.lower() == name.lower()), None)

@@ -15,6 +15,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.collection import freeze_what_stays
 from cepheid.hosts.spark.sent import Sent
 from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
 from cepheid.hosts.spark.stream.load.shards import ShardCall
@@ -142,6 +143,7 @@ class ShardProcessor(StatefulProcessor):
         self._query = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
+        freeze_what_stays()
         self._handle = handle
         self._store = SparkStore(handle)
 
