@@ -29,8 +29,8 @@ from cepheid.hosts.in_process.prepare import (
     joined_by_id,
     timed,
     usable,
+    with_batch_columns,
     with_sequence,
-    without_deferred,
 )
 from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
@@ -350,8 +350,8 @@ def ordered_events(
     rows = _ordered_rows(ranked, computed, relevant)
     count = _rows_of_piece(events)
     whole, computed = events.in_one_piece(), computed.in_one_piece()
-    if (deferred := deferred_columns(whole, plans)) is not None:
-        whole = without_deferred(whole, plans)
+    deferred = deferred_columns(whole, plans)
+    whole = with_batch_columns(whole, plans, deferred)
 
     def in_pieces(start: int, stop: int, engine: DuckDbEngine) -> Iterator[Batch]:
         for first in range(start, stop, count):
