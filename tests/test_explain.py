@@ -26,6 +26,14 @@ def test_without_events() -> None:
     assert found.diagram.startswith("stateDiagram-v2\n")
 
 
+def test_states_of_one_stage_are_told_apart() -> None:
+    """Where a stage is in several states, these have numbers, in the text and in the diagram."""
+    found = explain(Pattern.begin("a").next(Pattern.begin("b").followed_by("c")).times(2))
+    assert "    take [c] → b (2)\n" in found.text
+    assert "\n  b (2)\n    take [b] → c (2)\n" in found.text
+    assert (found.diagram or "").count(": b (2)\n") == (found.diagram or "").count(": b\n") == 1
+
+
 def test_with_events() -> None:
     """With events, the text has the plan: what is lifted, with types, and the key."""
     text = explain(RISING, events=EVENTS, measures={"n": "count(high)"}, **PLACE).text

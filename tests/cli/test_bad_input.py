@@ -159,7 +159,7 @@ def test_negative_delays(works: pa.Table) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["interval", "--start", "kind", "--end", "end"], "--start: 'kind' is text that is no time in "),
+        (["interval", "--start", "kind", "--end", "end"], "--start: 'kind' is of type STRING; event time is a"),
         (["interval", "--start", "begins", "--end", "end"], "--start: no column named 'begins'. Did you mean 'begin'?"),
         (["interval", "--no-time"], "--no-time: name the columns in which events start and end by --start and --end\n"),
         (["interval", "--time", "begin"], "--time: name the columns in which events start and end by"),

@@ -121,7 +121,11 @@ def test_processing_order(folder: Path, cepheid: Cepheid) -> None:
             "'stop' is not one of 'raise', 'dr",
         ),
         (["check", "rising.yaml", "--events", "events.csv", "--no-time"], 1, "event times with --time, or take"),
-        (["detect", "rising.yaml", "events.csv", "--no-time", "--as-of", "2024-05-01"], 1, "--as-of needs event times"),
+        (
+            ["detect", "rising.yaml", "events.csv", "--no-time", "--as-of", "2024-05-01"],
+            2,
+            "--as-of: without times there",
+        ),
         (["detect", "rising.yaml", "events.csv", *OPTIONS, "--as-of", "soon"], 2, "--as-of: 'soon' is not a time"),
         (["detect", "rising.yaml", "events.csv", *OPTIONS, "--time-zone", "Mars"], 2, "--time-zone: 'Mars' is not kn"),
         (["detect", "rising.yaml", "events.csv", "--time", "att"], 1, "--time: no column named 'att'"),

@@ -43,6 +43,11 @@ def test_trace(cepheid: Cepheid) -> None:
     assert done.stdout.splitlines()[1] == "    - → taken by low  (low: price < 10: true)"
     done = cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", "symbol=b", "--json")
     assert json.loads(done.stdout)["steps"][0]["outcome"] == "taken by low"
+    for key, message in (
+        ("symbol=z", "--trace: no event has the key {'symbol': 'z'}\n"),
+        ("symbl=b", "--trace: the key has symbol; repeat the option for each, as in --trace column=value\n"),
+    ):
+        assert cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", key).stderr == message
 
 
 def test_why_is_for_stages(folder: Path, cepheid: Cepheid) -> None:

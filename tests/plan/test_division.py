@@ -64,6 +64,10 @@ def test_an_equality_of_all_conditions_extends_the_key(made: Pattern, values: st
     [
         (A.followed_by("b").where("x > a.x"), "stage 'b' has no equality with the same column of an earlier event"),
         (A.followed_by("b").where("x = a.y"), "stage 'b' has no equality with the same column of an earlier event"),
+        (
+            A.followed_by("b").followed_by("c").followed_by("d").where("x = a.x"),
+            "stage 'b' and stage 'c' have no equality with the same column of an earlier event",
+        ),
         (TIED.followed_by("c"), "stage 'c' has no equality with the same column of an earlier event"),
         (TIED.followed_by("c").where("y = b.y"), "no equality is common to all of its conditions"),
         (

@@ -83,6 +83,8 @@ def detect(
     if time is None and not reading.no_time and wanted.start is None and wanted.end is None:
         message = "name the column of the event time, or give --no-time; for an interval pattern give --start and --end"
         raise typer.BadParameter(message, param_hint="--time")
+    if as_of is not None and reading.no_time:
+        raise typer.BadParameter("without times there is no time now: leave out one of the two", param_hint="--as-of")
     if unmatched and rows_per != "event":
         raise typer.BadParameter(
             "rows of matches have no events without one: give --rows-per event, too", param_hint="--unmatched"

@@ -53,7 +53,7 @@ EXIT_CODES = (
 _PYTHON = re.compile(
     r"""\A(key|time|event_id|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
         |time_resolution|time_format
-        |standbys|promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
+        |trace|standbys|promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
         :\ |\ needs\ )                                                                # the argument that is wrong
     | (?<=\ with\ )(time|nulls|on_limit)=(?:…|["'](drop)["'])                          # advice to pass an argument
     | (?<=\ for\ one\ key\ \()(max_partial_matches|max_matches_per_event)(?=\))       # the limit that was exceeded
@@ -68,6 +68,7 @@ same names.
 _ADVICE = {
     ", as in time=('start', 'end')": " by --start and --end",
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
+    "give a value for each, as in trace({'column': value})": "repeat the option for each, as in --trace column=value",
     ", which counts them in the report": ", which counts them",
     "leave them out with bad_rows='skip'": "leave them out with --bad-rows skip",
     ". Files end in .ttl, .nt, .rdf, .owl, or give format=": ": files end in .ttl, .nt, .rdf or .owl",

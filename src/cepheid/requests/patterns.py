@@ -66,7 +66,8 @@ def _of_another_kind(given: object, family: Family) -> str:
 
 def _not_a_pattern(given: object) -> str:
     if isinstance(given, list | tuple | set) and any(family_of(one) is not None for one in given):
-        return f"several patterns are given with their names, as in {{'late': …, 'lost': …}}, got {brief(given)}"
+        what = f"a {type(given).__name__} of {len(given)}"
+        return f"several patterns are given with their names, as in {{'late': …, 'lost': …}}, got {what}"
     made = "Pattern.begin(…), OccurrencePattern.of(…) or IntervalPattern.of(…)"
     return _advice(given) or f"a pattern is made with {made}, or read with read_pattern(path), got {brief(given)}"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 
 from cepheid.compile.stages.automaton import Action, Automaton, Edge, build_automaton
@@ -11,7 +13,7 @@ from cepheid.lang.stages.pattern import Pattern
 
 def automaton_text(pattern: Pattern) -> str:
     """The states that a partial match can be in, each with the edges that events follow."""
-    automaton = build_automaton(pattern)
+    automaton = _with_own_names(build_automaton(pattern))
     lines = ["Automaton"]
     for number in _in_order(automaton):
         state = automaton.states[number]
@@ -22,7 +24,7 @@ def automaton_text(pattern: Pattern) -> str:
 
 def automaton_mermaid(pattern: Pattern) -> str:
     """The automaton as a Mermaid `stateDiagram-v2`."""
-    automaton = build_automaton(pattern)
+    automaton = _with_own_names(build_automaton(pattern))
     lines = ["stateDiagram-v2", "    direction LR"]
     for number in _in_order(automaton):
         lines.append(f"    s{number}: {_escaped(automaton.states[number].name)}")
@@ -37,6 +39,19 @@ def automaton_mermaid(pattern: Pattern) -> str:
             label = " ".join([edge.action.value, _guard_text(edge, pattern)]).strip()
             lines.append(f"    s{number} --> {target}: {_escaped(label)}")
     return "\n".join(lines)
+
+
+def _with_own_names(automaton: Automaton) -> Automaton:
+    """The automaton with names that tell its states apart: a stage that may be in several states has "pay", "pay (2)",
+    … in the order of the text.
+    """
+    states, count = [*automaton.states], Counter[str]()
+    for number in _in_order(automaton):
+        name = states[number].name
+        count[name] += 1
+        if count[name] > 1:
+            states[number] = replace(states[number], name=f"{name} ({count[name]})")
+    return replace(automaton, states=tuple(states))
 
 
 def _in_order(automaton: Automaton) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from cepheid.events.batch import Batch
 from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
+from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.meanwhile import Found, found_meanwhile
@@ -28,8 +29,8 @@ from cepheid.hosts.in_process.prepare import (
     joined_by_id,
     timed,
     usable,
+    with_batch_columns,
     with_sequence,
-    without_deferred,
 )
 from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
@@ -47,6 +48,7 @@ from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
+from cepheid.requests.arguments import cores
 from cepheid.requests.arrival import refuse_arrival
 from cepheid.requests.request import Request, last_instant, planned, repeated_names
 
@@ -163,12 +165,12 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
     request, plans, until = ready.request, ready.plans, ready.until
     family = request.family
     workers = number_of_workers(family, plans, events=len(ready.events), asked=request.workers)
-    results, matcher = _found(ready, workers)
+    results, counts = _found(ready, workers)
     by_end = None if until is not None else certain_by_end(plans, family, results, ready.events)
     missing = unheld(plans, family, ready.events.events, ready.held, ready.warned)
-    report(counts_of(family.counts, ready.read | matcher.counts), request, by_end, missing)
+    report(counts_of(family.counts, ready.read | counts), request, by_end, missing)
     if family.ties_matter(plans):
-        warn_of_ties(matcher.counts["ties"], request, width=_width(ready.events))
+        warn_of_ties(counts["ties"], request, width=_width(ready.events))
     rows = _output(plans, request, [tables for tables in results if tables], ready.engine)
     if request.numbered:
         rows = with_source_columns(rows, ready.source, own_columns(plans.each[0]))
@@ -183,12 +185,32 @@ def _found(ready: Prepared, workers: int) -> Found:
         meanwhile = found_meanwhile(family, ready.compiled, ready.until, ready.batches(ordered=in_order))
         if meanwhile is not None:
             return meanwhile
+        if (at_once := _found_by_threads(ready)) is not None:
+            return at_once
     division = Division(workers, ready.until, memory=ready.request.worker_memory)
     size, batches = ready.events.events.nbytes, ready.batches(ordered=in_order)
     with matcher_for(family, ready.plans, ready.compiled, size=size, division=division) as matcher:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
-    return Found(results, matcher)
+        return Found(results, matcher.counts)
+
+
+def _found_by_threads(ready: Prepared) -> Found | None:
+    """What several threads find; None if one thread is to find it: there are few events, or events of few keys, or what
+    threads would share may be used by one at a time.
+    """
+    family, plans, events = ready.request.family, ready.plans, ready.events
+    one_by_one = plans.functions or any(plan.pattern.knowledge is not None for plan in plans.each)
+    if not family.in_order or not plans.schema.key or one_by_one or len(events) < threads.LEAST or cores() == 1:
+        return None
+    relevant = relevant_to_any(ready.compiled.relevant_to)
+    ordered = ordered_events(events, plans, relevant, ready.engine, ready.held)
+    ends = threads.divided(ordered.keys, ordered.rows, ordered.length, threads.THREADS)
+    engines = [ready.engine, *(DuckDbEngine(time_zone=ready.engine.time_zone) for _ in ends[1:])]
+    parts = [ordered.batches(*part) for part in zip([0, *ends], ends, engines, strict=False)]
+    if len(parts) == 1:
+        parts = [prefetched(parts[0])]
+    return threads.found_by_threads([family.finite(ready.compiled, ready.until) for _ in parts], parts)
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
@@ -290,27 +312,54 @@ def batches_as_they_come(
         yield with_any(as_batch(piece, computed, plans, engine.time_zone), relevant)
 
 
+class OrderedEvents(NamedTuple):
+    """Events in the order of key, time and sequence."""
+
+    length: int
+    keys: list[pa.Array]
+    """The columns of the key."""
+    rows: pa.Array | None
+    """The row of each event in `keys`; None: they are in order there."""
+    batches: Callable[[int, int, DuckDbEngine], Iterator[Batch]]
+    """The events from a position to before another one, with the lifted columns of all patterns."""
+
+
 def ordered_batches(
     events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine, held: HeldBits
 ) -> Iterator[Batch]:
     """The events in the order of key, time and sequence, in pieces, with the lifted columns of all patterns. Events
     that have none of the `relevant` bits are left out. The bits of all events are added to `held`.
     """
+    ordered = ordered_events(events, plans, relevant, engine, held)
+    yield from ordered.batches(0, ordered.length, engine)
+
+
+def ordered_events(
+    events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine, held: HeldBits
+) -> OrderedEvents:
+    """The same, ready to be made into pieces."""
     ranked = Ranked.of(events, plans.schema)
     if is_ordered(ranked):
-        yield from batches_as_they_come(events, plans, relevant, engine, held)
-        return
+
+        def as_they_come(start: int, stop: int, engine: DuckDbEngine) -> Iterator[Batch]:
+            return batches_as_they_come(events.slice(start, stop), plans, relevant, engine, held)
+
+        return OrderedEvents(len(events), ranked.keys, None, as_they_come)
     computed = evaluated(events, plans, engine)
     held.add(computed.masks)
     rows = _ordered_rows(ranked, computed, relevant)
     count = _rows_of_piece(events)
-    events, computed = events.in_one_piece(), computed.in_one_piece()
-    if (deferred := deferred_columns(events, plans)) is not None:
-        events = without_deferred(events, plans)
-    for start in range(0, len(rows), count):
-        piece = rows.slice(start, count)
-        own = None if deferred is None else Deferred(deferred, piece)
-        yield as_batch(events.take(piece), computed.take(piece), plans, engine.time_zone, own)
+    whole, computed = events.in_one_piece(), computed.in_one_piece()
+    deferred = deferred_columns(whole, plans)
+    whole = with_batch_columns(whole, plans, deferred)
+
+    def in_pieces(start: int, stop: int, engine: DuckDbEngine) -> Iterator[Batch]:
+        for first in range(start, stop, count):
+            piece = rows.slice(first, min(count, stop - first))
+            own = None if deferred is None else Deferred(deferred, piece)
+            yield as_batch(whole.take(piece), computed.take(piece), plans, engine.time_zone, own)
+
+    return OrderedEvents(len(rows), ranked.keys, rows, in_pieces)
 
 
 def _rows_of_piece(events: TimedEvents) -> int:

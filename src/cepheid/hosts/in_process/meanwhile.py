@@ -20,7 +20,6 @@ from cepheid.events.batch import Batch
 from cepheid.families import family_named
 from cepheid.families.family import Family
 from cepheid.hosts.python_process import start_python
-from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.requests.arguments import cores
 
 _AT_FIRST = 16
@@ -38,7 +37,8 @@ class Found(NamedTuple):
     """The matches in all events."""
 
     results: list[list[pa.Table]]
-    matcher: FiniteMatcher
+    counts: dict[str, int]
+    """As a FiniteMatcher has them."""
 
 
 def found_meanwhile(family: Family, compiled: Any, until: int | None, batches: Iterable[Batch]) -> Found | None:
@@ -63,7 +63,7 @@ def found_meanwhile(family: Family, compiled: Any, until: int | None, batches: I
         results.append(matcher.finish())
     except (ConditionError, LimitExceeded, SkipError):
         return None
-    return Found(results, matcher)
+    return Found(results, matcher.counts)
 
 
 def _compile(family: Family, kernels: Iterable[str]) -> bool:

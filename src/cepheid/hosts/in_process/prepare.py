@@ -306,12 +306,16 @@ def _fits(given: pa.DataType, plain: pa.DataType) -> bool:
     return bool(given == plain or (given == pa.large_string() and plain == pa.string()))
 
 
-def without_deferred(events: TimedEvents, plan: LiftedFor) -> TimedEvents:
-    """The events with the columns that batches have although the chosen ones are deferred."""
-    schema = plan.schema
-    names = {*schema.key, *(name for _, name in schema.ranking), schema.event_id, NUMBER, FINER}
-    early = [name for name in events.events.schema.names if name in names]
-    return TimedEvents(events.events.select(early), events.times)
+def with_batch_columns(events: TimedEvents, plan: LiftedFor, deferred: DeferredColumns | None) -> TimedEvents:
+    """The events with the columns from which batches are made: not those that only conditions need, nor the chosen ones
+    if they are deferred.
+    """
+    if plan.functions:
+        return events
+    schema, chosen = plan.schema, plan.columns if deferred is None else ()
+    names = {*schema.key, *(name for _, name in schema.ranking), schema.event_id, NUMBER, FINER, *chosen}
+    needed = [name for name in events.events.schema.names if name in names]
+    return TimedEvents(events.events.select(needed), events.times)
 
 
 def as_batch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from cepheid.errors import closest
@@ -22,10 +23,7 @@ class Drawn(ABC):
 
         def __getattr__(self, name: str) -> NoReturn:
             """Names the method that is meant, for example by FlinkCEP's name."""
-            public = [known for known in dir(type(self)) if not known.startswith("_")]
-            in_python = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-            close = [in_python] if in_python in public else closest(in_python, public)
-            advice = f". Did you mean {' or '.join(close)}?" if close and not name.startswith("_") else ""
+            advice = "" if name.startswith("_") else _advice(name, dir(type(self)))
             raise AttributeError(f"{type(self).__name__} has no {name!r}{advice}", name=name, obj=self)
 
     @property
@@ -39,3 +37,11 @@ class Drawn(ABC):
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
         """The picture in all types; a notebook takes the one that it likes best."""
         return {"text/plain": repr(self), "text/html": self._repr_html_(), MERMAID: mermaid_of(self.picture)}
+
+
+def _advice(name: str, known: Sequence[str]) -> str:
+    """Names what is meant by `name`, which may have Java's form."""
+    public = [one for one in known if not one.startswith("_")]
+    in_python = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    close = [in_python] if in_python in public else closest(in_python, public)
+    return f". Did you mean {' or '.join(close)}?" if close else ""

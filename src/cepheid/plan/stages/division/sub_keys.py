@@ -8,7 +8,7 @@ are a group like any other: what their partial matches wait for never comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cepheid.lang.stages.pattern import Contiguity, SkipTo, Stage
 from cepheid.plan.conditions.script import CurrentValue
@@ -33,7 +33,7 @@ def sub_keys_of(plan: Plan) -> tuple[Side, ...] | Undivided:
     tied = {number: _tied(plan, number) for number in range(1, conditions)}
     untied = [number for number, sides in tied.items() if not sides]
     if reasons or untied or not tied:
-        return Undivided((*reasons, *(_untied(plan, number) for number in untied)) or ("it has one stage",))
+        return Undivided((*reasons, *_untied(plan, untied)) or ("it has one stage",))
     common = frozenset.intersection(*tied.values())
     known = [side for side in common if is_identified(side, plan)]
     if not common:
@@ -105,12 +105,19 @@ def _tied(plan: Plan, number: int) -> frozenset[Side]:
     return frozenset(one.value for one in without_others(plan, number) if one.value == one.earlier)
 
 
-def _untied(plan: Plan, number: int) -> str:
+def _untied(plan: Plan, numbers: Sequence[int]) -> Iterator[str]:
+    """Why these conditions tie no event to an earlier one."""
     leaves, loops = plan.pattern.leaves, plan.pattern.loops_until
-    what = leaves[number].label if number < len(leaves) else f"the until of {loops[number - len(leaves)].label}"
-    if any(one.value == one.earlier for one in equalities(plan, number)):
-        return f"the condition of {what} can fail, and its equality may be NULL"
-    return f"{what} has no equality with the same column of an earlier event"
+    without: list[str] = []
+    for number in numbers:
+        what = leaves[number].label if number < len(leaves) else f"the until of {loops[number - len(leaves)].label}"
+        if any(one.value == one.earlier for one in equalities(plan, number)):
+            yield f"the condition of {what} can fail, and its equality may be NULL"
+        else:
+            without.append(what)
+    if without:
+        have = f"{', '.join(without[:-1])} and {without[-1]} have" if len(without) > 1 else f"{without[0]} has"
+        yield f"{have} no equality with the same column of an earlier event"
 
 
 def value_text(side: Side, plan: Plan) -> str:

@@ -1,0 +1,71 @@
+"""Several threads find the matches of different keys; the rows are those of one thread."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cepheid import ConditionError, OccurrencePattern, Pattern, Report, detect
+from cepheid.hosts.in_process import threads
+from cepheid.hosts.in_process.threads import divided
+
+T = datetime(2026, 3, 2, 8, tzinfo=UTC)
+STAGES = Pattern.begin("a").where("x = 0").followed_by("b").where("x = 1 AND n > a.n")
+OCCURRENCES = OccurrencePattern.of("A; C").taxonomy("t")
+
+
+def events(rows: list[tuple[int, int, int]]) -> pa.Table:
+    """Events with a key, a second and a number."""
+    at = pa.array([T + timedelta(seconds=second) for _, second, _ in rows], pa.timestamp("us", "UTC"))
+    names = ["ABC"[min(x, 2)] for _, _, x in rows]
+    keys, numbers = [key for key, _, _ in rows], [x for _, _, x in rows]
+    return pa.table({"k": keys, "at": at, "x": numbers, "t": names, "n": range(len(rows))})
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 2)), min_size=1, max_size=30),
+    ordered=st.booleans(),
+    pattern=st.sampled_from([STAGES, OCCURRENCES]),
+)
+def test_the_rows_are_those_of_one_thread(
+    *, rows: list[tuple[int, int, int]], ordered: bool, pattern: Pattern | OccurrencePattern
+) -> None:
+    """Rows, their order and the counts do not depend on the number of threads, whether the events are in order or
+    not.
+    """
+    table = events(sorted(rows) if ordered else rows)
+    found = []
+    for least in (len(rows) + 1, 1):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(threads, "LEAST", least)
+            report = Report()
+            rows_found = detect(table, pattern, key="k", time="at", sequence="n", report=report)
+        found.append((rows_found.to_pylist(), report.counts))
+    assert found[0] == found[1]
+
+
+def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If conditions fail on events of several keys, the error is that of the first key, as with one thread."""
+    monkeypatch.setattr(threads, "LEAST", 1)
+    pattern = Pattern.begin("a").where("x = 0").next("b").where("n / (x - a.x - 1) > 0")
+    table = events([(key, second, second) for key in range(40) for second in range(2)])
+    with pytest.raises(ConditionError, match="'k': 0"):
+        detect(table, pattern, key="k", time="at")
+
+
+@given(sizes=st.lists(st.integers(1, 9), max_size=20), parts=st.integers(1, 4), reversed_=st.booleans())
+def test_no_key_is_divided(*, sizes: list[int], parts: int, reversed_: bool) -> None:
+    """Parts end with keys, and none has more than three quarters of the events unless there is only one."""
+    keys = np.repeat(np.arange(len(sizes)), sizes)
+    rows = pa.array(np.arange(len(keys))[::-1]) if reversed_ else None
+    ends = divided([pa.array(keys)], rows, len(keys), parts)
+    in_order = keys[::-1] if reversed_ else keys
+    assert all(in_order[end - 1] != in_order[end] for end in ends[:-1])
+    assert ends[-1:] == [len(keys)]
+    assert len(ends) == 1 or max(np.diff(ends, prepend=0)) <= 0.75 * len(keys)
+    assert len(ends) <= parts
