@@ -26,7 +26,7 @@ def to_stream(table: pa.Table | pa.RecordBatch) -> bytes:
 
 def to_passing_stream(table: pa.Table | pa.RecordBatch) -> bytes:
     """The rows as an Arrow stream that is read once, soon, and not stored. It is compressed in a third of the time, and
-    is half as large again.
+    is three quarters larger.
     """
     return _written(table, _FAST)
 
