@@ -187,6 +187,7 @@ def test_until_it_is_stopped(folder: Path, *, everyone: bool) -> None:
     finally:
         running.kill()
         os.close(terminal)
+    assert ("while stopping: Spark" in shown) == everyone
     assert "fault in Cepheid" not in shown  # threads of PySpark may print that they have lost Spark's process
     lines = (folder / "rows").read_text().splitlines()
     assert [json.loads(line)["value"] for line in lines] == [*range(0, 2 * len(lines), 2)]

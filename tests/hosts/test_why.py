@@ -15,6 +15,7 @@ from tests.searching import share
 
 import cepheid
 from cepheid import ConditionError, IntervalPattern, LimitExceeded, Limits, Pattern, SchemaError, Skip, detect, why
+from cepheid.matchers.stages import observed
 
 A = Pattern.begin("a").where("kind = 'a'")
 START = datetime(2026, 1, 1)  # noqa: DTZ001 the times have no zone
@@ -32,6 +33,7 @@ FOLLOWED = A.followed_by("b").where("kind = 'b'")
 NOT = A.not_followed_by("n").where("kind = 'n'").followed_by("b").where("kind = 'b'")
 LOOP = A.followed_by("b").where("kind = 'b'").times(2, 4).greedy().followed_by("c").where("kind = 'c'")
 UNTIL = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 'u'")
+COUNTED = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 'u' AND count(b) >= 1")
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,7 @@ UNTIL = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 'u
         (NEXT, "axb", None, [("broken", "a", None, 1)]),
         (NOT, "anb", None, [("forbidden", "a", "n", 1)]),
         (UNTIL.within("1 day"), "abbuc", None, [("until", "b", "b", 1)]),
+        (COUNTED.followed_by("c").where("kind = 'c'"), "aubbubc", None, [("until", "b", "b", 1)]),
         (FOLLOWED.within("5 minutes"), "axb", [0, 1, 5], [("out of time", "a", None, 1)]),
         (FOLLOWED.within("5 minutes"), "ax", None, [("out of time", "a", None, 1)]),
         (FOLLOWED.max_gap("5 minutes"), "ab", [0, 5], [("gap", "a", None, 1)]),
@@ -51,10 +54,20 @@ UNTIL = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 'u
     ],
     ids=str,
 )
+@pytest.mark.parametrize("few", [True, False], ids=["few events", "many events"])
 def test_the_fate_of_each_start(
-    pattern: Pattern, kinds: str, minutes: list[int] | None, expected: list[tuple[str, str, str | None, int]]
+    *,
+    pattern: Pattern,
+    kinds: str,
+    minutes: list[int] | None,
+    expected: list[tuple[str, str, str | None, int]],
+    few: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Starts without a match are counted by what ended their furthest partial match, and by how far it came."""
+    """Starts without a match are counted by what ended their furthest partial match, and by how far it came. For many
+    events the compiled kernel counts them.
+    """
+    monkeypatch.setattr(observed, "FEW_EVENTS", 100 if few else 0)
     funnel = why(events(kinds, minutes=minutes), pattern, **OPTIONS).funnel
     assert [(one.fate, one.reached, one.by, one.starts) for one in funnel.stopped] == expected
     assert funnel.starts == kinds.count("a") == funnel.matched + sum(funnel.fates.values())

@@ -14,7 +14,6 @@ from cepheid.compile.script import encode
 from cepheid.compile.stages.automaton import Action, Edge, build_automaton
 from cepheid.compile.stages.compiled import CompiledPattern, compile_plan
 from cepheid.compile.stages.tables import start_only_with
-from cepheid.compile.stages.untils import untils_of
 from cepheid.errors import ConditionError, SkipError
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Visits
 from cepheid.kernel.failures import ConditionFailed
@@ -194,7 +193,7 @@ def _kernel(compiled: CompiledPattern, capacity: int, *, counting: bool = False)
     before = compiled.plan.pattern.without is not None
     if counting:
         kind = CountingLookingBackKernel if before else CountingKernel
-        return kind(compiled.tables, untils_of(compiled), capacity=capacity)
+        return kind(compiled.tables, compiled.untils, capacity=capacity)
     return (LookingBackKernel if before else CompiledKernel)(compiled.tables, capacity=capacity)
 
 

@@ -36,7 +36,7 @@ def run_python(
     and restored. With `only_marked`, only events with the bit `may_start` start partial matches.
     """
     compiled = compile_plan(plan)
-    made = [PythonKernel(plan, compiled.automaton, compiled.script_columns)]
+    made = [PythonKernel(compiled)]
     made[0].bounds.may_start = compiled.may_start if only_marked else None
     rows = [row for key in keys for row in key]
     first_of = np.cumsum([0, *map(len, keys)]).tolist()
@@ -62,7 +62,7 @@ def run_python(
                 listed.append(listed_of(made[-1].listed(np.zeros(0, np.int64), NO_TIME, 1000), places))
             held = [places[i] for i in made[-1].hold()]
             _check_counts(made[-1], held)
-            made.append(PythonKernel(plan, compiled.automaton, compiled.script_columns))
+            made.append(PythonKernel(compiled))
             made[-1].bounds.may_start = made[-2].bounds.may_start
             made[-1].restore(made[-2].state(), rows_batch(plan, rows, held))
             if withheld is not None:

@@ -43,7 +43,7 @@ def test_each_start_has_one_fate(plan: Plan, keys: list[list[Row]], until: int |
     plan = replace(plan, limits=limits)
     compiled = compile_plan(plan)
     observed = ObservedKernel(compiled)
-    plain = PythonKernel(plan, compiled.automaton, compiled.script_columns)
+    plain = PythonKernel(compiled)
     last = max((row[0] for rows in keys for row in rows), default=0)
     try:
         expected = _run(plain, plan, keys, FOREVER if until is None else last + until)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from tests.kernel.running import Row, Visit, run_compiled, run_reference
 from tests.kernel.running_python import run_python
@@ -14,10 +14,7 @@ from tests.kernel.strategies import event_rows, plans
 from tests.kernel.test_step_equals_reference import BATCHES, KEYS
 from tests.searching import share
 
-from cepheid.compile.stages.automaton import build_automaton
 from cepheid.compile.stages.compiled import compile_plan
-from cepheid.compile.stages.flatten import TruthBits, flatten
-from cepheid.compile.stages.tables import IGNORED
 from cepheid.errors import SkipError, SnapshotError
 from cepheid.kernel.failures import PassedLimit
 from cepheid.kernel.reference_events import Event
@@ -84,10 +81,8 @@ class Distinct(ReferenceMatcher):
 @given(plans(scripted=False), KEYS, st.integers(1, 3), st.integers(1, 2))
 def test_limits_drop_the_oldest(plan: Plan, keys: list[list[Row]], partial_matches: int, matches: int) -> None:
     """What exceeds a limit is dropped in the same way as in the compiled kernel. If branches of groups take the same
-    events, the Python kernel counts them all. It also counts two partial matches where one in the compiled kernel waits
-    both for the next event of a loop and for what follows the loop.
+    events, the Python kernel counts them all.
     """
-    assume(not _waits_for_several(plan))
     limits = Limits(max_partial_matches=partial_matches, max_matches_per_event=matches, on_limit="drop")
     keys, _ = _fitting(plan, keys, [])
     if any(stage.group for stage in plan.pattern.stages):
@@ -117,19 +112,12 @@ def test_limits_raise(plan: Plan, rows: list[Row]) -> None:
 def test_an_inconsistent_state_is_refused(plan: Plan) -> None:
     """Invalid references and arrays of the wrong type are reported before anything is built from them."""
     compiled = compile_plan(plan)
-    matcher = PythonKernel(plan, compiled.automaton, compiled.script_columns)
+    matcher = PythonKernel(compiled)
     state = matcher.state()
     with pytest.raises(SnapshotError, match="are not those of this pattern"):
         matcher.restore(state | {"keys": np.zeros(1)}, None)
     with pytest.raises(SnapshotError, match="point to events or states that are not there"):
         matcher.restore(state | {"taken": np.array([(0, 5)], state["taken"].dtype)}, None)
-
-
-def _waits_for_several(plan: Plan) -> bool:
-    """Whether a partial match of the compiled kernel may stand for several of the reference."""
-    flat = flatten(build_automaton(plan.pattern), TruthBits(plan))
-    idle = [sum(edge.require == 0 and edge.stage == IGNORED for edge in edges) for edges in flat.edges]
-    return any(count > 1 and demands is not None for count, demands in zip(idle, flat.demands, strict=True))
 
 
 def _fitting(

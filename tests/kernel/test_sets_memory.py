@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kernel.running_sets import Visit, events_at, visits_after
 
-from cepheid.compile.stages.automaton import build_automaton
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.events.batch import Schema
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events
@@ -23,7 +22,7 @@ from cepheid.kernel.reference_events import Event
 from cepheid.kernel.sets import kernel as set_kernel
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.sets.nodes import MANY_OPEN
-from cepheid.kernel.stages.reference import ReferenceMatcher
+from cepheid.kernel.stages.python_kernel import Bounds, KeyMatcher
 from cepheid.lang.expression import Name
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.plan.lifted import Lifted, PlannedCondition
@@ -127,16 +126,18 @@ def test_counting_partial_matches_in_sets() -> None:
 def test_the_limit_counts_partial_matches_in_sets(
     *, rows: list[tuple[int, int]], window: int | None, loops: bool, most: int
 ) -> None:
-    """An error is raised exactly if a key has more partial matches than the limit after some event."""
+    """An error is raised exactly if a key has more partial matches than the limit after some event, counted one by
+    one.
+    """
     pattern = relaxed_stages("a", "b")
     pattern = (pattern.one_or_more().allow_combinations() if loops else pattern).followed_by("c").where("x")
     plan = plan_of(pattern if window is None else pattern.within(timedelta(microseconds=window)))
     times = np.cumsum([gap for gap, _ in rows]).tolist()
     events = [(time, mask) for time, (_, mask) in zip(times, rows, strict=True)]
-    definition = ReferenceMatcher(build_automaton(plan.pattern), plan.conditions, plan.window, plan.skip)
+    definition = KeyMatcher(compile_plan(plan), Bounds(Limits()))
     counts = [0]
     for position, (time, mask) in enumerate(events):
-        definition.process(Event(position, time, mask, ()))
+        definition.take(Event(position, time, mask, ()))
         counts.append(len(definition.partial_matches))
     matcher = matcher_of(plan.pattern, most)
     if max(counts) > most:

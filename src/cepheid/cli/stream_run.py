@@ -6,7 +6,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -144,22 +144,34 @@ def copying(budget: str | None) -> Listening:
 def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: Listening | None = None) -> None:
     """Runs the query until it ends or is stopped; the view calls it `name`."""
     view, lines, stopped = View(name, errors, ends.checkpoint), _Lines(), Event()
+    reason: str | None = None
     _on_signals(stopped)
     try:
         with view.shown(), event_failures(), _heard(listening, ends, view):
             running = begin(ends, lambda rows: ends.writer(rows, lines.show, newest=errors.is_terminal), view)
             _wait(running, view, lambda: stopped.is_set() or lines.closed)
     except PySparkException as error:
-        if not lines.closed and not stopped.is_set():
-            raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from None
+        reason = f"Spark ended the stream: {failure_message(error)}"
     except (Py4JError, ConnectionError) as error:
-        if not stopped.is_set():
-            if not isinstance(error, Py4JNetworkError | ConnectionError):
-                raise
-            raise Unavailable("Spark's Java process has ended, and with it the stream") from None
+        if not stopped.is_set() and not isinstance(error, Py4JNetworkError | ConnectionError):
+            raise
+        reason = _told_by_java(error)
     if lines.closed:
         raise BrokenPipeError
+    if reason is not None and not stopped.is_set():
+        raise Unavailable(reason)
+    if reason is not None:
+        again = "what this micro-batch did is done again when the command is started again"
+        errors.print(f"while stopping: {reason}; {again}", highlight=False, soft_wrap=True, markup=False)
     errors.print(view.summary(), highlight=False)
+
+
+def _told_by_java(error: Py4JError | ConnectionError) -> str:
+    """What Spark's Java process says, unless it cannot be asked any more."""
+    if not isinstance(error, Py4JNetworkError | ConnectionError):
+        with suppress(Py4JError, ConnectionError):
+            return f"Spark ended the stream: {' '.join(str(error).splitlines()[:2])}"
+    return "Spark's Java process has ended, and with it the stream"
 
 
 @contextmanager
@@ -201,7 +213,7 @@ def _on_signals(stopped: Event) -> None:
 
     def stop(number: int, _: object) -> None:
         stopped.set()
-        logging.disable()  # Py4J would log that it has lost Spark's process
+        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it would log that it has lost Spark's process
         signal.signal(number, signal.SIG_DFL)
 
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -14,3 +14,8 @@ Records: TypeAlias = npt.NDArray[Any]
 
 NONE = -1
 INSTRUCTION = np.dtype([("op", np.int64), ("a", np.int64), ("b", np.int64)])
+
+
+def signed(mask: int) -> int:
+    """A 64-bit mask as the signed integer with the same bits."""
+    return mask - (1 << 64) if mask >> 63 else mask

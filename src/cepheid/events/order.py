@@ -385,6 +385,9 @@ def _any(flags: Iterable[Flags], length: int) -> Flags:
 
 
 def _leaf_differs(leaf: pa.Array) -> Flags:
+    if (numbers := _numbers(leaf)) is not None:
+        changed: Flags = numbers[1:] != numbers[:-1]
+        return changed
     before, after = _neighbours(leaf)
     different = _flags(pc.not_equal(after, before))
     if pa.types.is_floating(leaf.type):
@@ -397,6 +400,9 @@ def _leaf_differs(leaf: pa.Array) -> Flags:
 
 
 def _leaf_descends(leaf: pa.Array) -> Flags:
+    if (numbers := _numbers(leaf)) is not None:
+        falls: Flags = numbers[1:] < numbers[:-1]
+        return falls
     before, after = _neighbours(leaf)
     below = _flags(pc.less(after, before))
     if pa.types.is_floating(leaf.type):
@@ -405,6 +411,17 @@ def _leaf_descends(leaf: pa.Array) -> Flags:
         valid = _flags(leaf.is_valid())
         below |= ~valid[:-1] & valid[1:]
     return below
+
+
+def _numbers(leaf: pa.Array) -> npt.NDArray[Any] | None:
+    """The values, without a copy, as numbers that compare as they do; None where NumPy would compare them in another
+    way, or slower than Arrow.
+    """
+    if leaf.null_count:
+        return None
+    if pa.types.is_timestamp(leaf.type):
+        leaf = leaf.view(pa.int64())
+    return leaf.to_numpy() if pa.types.is_integer(leaf.type) else None
 
 
 def _neighbours(leaf: pa.Array) -> tuple[pa.Array, pa.Array]:

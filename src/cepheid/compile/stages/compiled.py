@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.arrays import INSTRUCTION, NONE, Ints, Records
+from cepheid.compile.arrays import INSTRUCTION, NONE, Ints, Records, signed
 from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan_slots, source_of
 from cepheid.compile.stages.automaton import Automaton, Without, build_automaton, gap, leads_to_complete
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.stages.lookups import StateLookup, choose_lookups
-from cepheid.compile.stages.specialised import Scripts, specialise
+from cepheid.compile.stages.specialised import Scripts, Specialised, specialise, unspecialised
 from cepheid.compile.stages.tables import (
     ALWAYS,
     EDGE,
@@ -29,6 +29,7 @@ from cepheid.compile.stages.tables import (
     SkipKind,
     Tables,
 )
+from cepheid.compile.stages.untils import Untils, untils_of
 from cepheid.plan.calendar import Deadlines
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import Operator
@@ -63,6 +64,9 @@ class CompiledPattern:
     """A mask of lifted bits: an event without any of them starts no partial match. None: every event may."""
     lookups: tuple[StateLookup, ...]
     """For each state of the automaton, how an event finds the partial matches in it."""
+    untils: Untils
+    demands: list[frozenset[int] | None]
+    """For each state of the automaton, the conditions that can change a partial match in it: see `FlatAutomaton`."""
 
     @property
     def deadlines(self) -> Deadlines | None:
@@ -82,23 +86,26 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     automaton = build_automaton(plan.pattern)
     bits = TruthBits(plan)
     flat = flatten(automaton, bits)
-    scripts = [] if plan.runs_in_python else bits.script_values
-    program = Program(plan_slots(scripts, value_types := [v.type for v in plan.values]), value_types)
+    values = [] if plan.runs_in_python else bits.script_values
+    program = Program(plan_slots(values, value_types := [v.type for v in plan.values]), value_types)
     lookups = choose_lookups(plan, flat, bits)
-    tables = _tables(plan, flat, bits, program, lookups=lookups)
+    scripts = Scripts(bits, program) if plan.runs_in_python else Scripts.of(bits, program)
+    special = unspecialised(flat) if plan.runs_in_python else specialise(flat, scripts)
     relevant = union(flat.wake[number] for number in reachable(flat))
     if bits.without is not None:
         relevant |= bits.waking(bits.without)
     return CompiledPattern(
         plan=plan,
         automaton=automaton,
-        tables=tables,
+        tables=_tables(plan, special, scripts, lookups),
         string_constants=program.strings,
         script_columns=frozenset(column for script in bits.script_values for column in columns_of(script)),
         orders_texts=any(orders_texts(script) for script in bits.script_values),
         relevant=None if relevant >> ALWAYS else relevant,
         starting=None if (starting := flat.wake[automaton.start]) >> ALWAYS else starting,
         lookups=lookups,
+        untils=untils_of(plan, flat, bits, special.known),
+        demands=flat.demands,
     )
 
 
@@ -110,18 +117,8 @@ def relevance_text(compiled: CompiledPattern) -> str:
     return f"Dropped early: events for which none of these is true: {'; '.join(conditions)}"
 
 
-def _tables(
-    plan: Plan,
-    flat: FlatAutomaton,
-    bits: TruthBits,
-    program: Program,
-    *,
-    lookups: Sequence[StateLookup],
-) -> Tables:
-    scripts = Scripts(bits, program) if plan.runs_in_python else Scripts.of(bits, program)
-    read: list[list[int]] = [[] for _ in flat.edges]
-    if not plan.runs_in_python:
-        flat, read = specialise(flat, scripts)
+def _tables(plan: Plan, special: Specialised, scripts: Scripts, lookups: Sequence[StateLookup]) -> Tables:
+    flat, read, bits, program = special.flat, special.scripts, scripts.bits, scripts.program
     edges = [edge for state in flat.edges for edge in state]
     ties = [_tie_row(tie, program) for lookup in lookups for tie in lookup.ties]
     return Tables(
@@ -144,8 +141,8 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]], lookups: Sequence[St
     return [
         (
             *first_edge[i : i + 2],
-            _signed(flat.wake[i]),
-            _signed(flat.changing[i]),
+            signed(flat.wake[i]),
+            signed(flat.changing[i]),
             *first_script[i : i + 2],
             leads_to_complete(flat.automaton, i),
             state.pending,
@@ -153,14 +150,14 @@ def _state_rows(flat: FlatAutomaton, read: list[list[int]], lookups: Sequence[St
             lookups[i].kind,
             *first_tie[i : i + 2],
             lookups[i].nulls,
-            _signed(lookups[i].visits_all),
+            signed(lookups[i].visits_all),
         )
         for i, state in enumerate(flat.automaton.states)
     ]
 
 
 def _edge_row(edge: FlatEdge) -> tuple[int, ...]:
-    masks = _signed(edge.require), _signed(edge.forbid)
+    masks = signed(edge.require), signed(edge.forbid)
     return *masks, edge.target, edge.stage, edge.completes, edge.leaves, edge.after, edge.window, edge.negation
 
 
@@ -218,7 +215,7 @@ def _or_none(value: int | None) -> int:
 def _script_rows(scripts: Scripts) -> list[tuple[int, ...]]:
     bits = scripts.bits
     return [
-        (*range_, _signed(bits.waking(bits.scripted[condition])), _signed(1 << bits.script_bits[condition]))
+        (*range_, signed(bits.waking(bits.scripted[condition])), signed(1 << bits.script_bits[condition]))
         for range_, condition in zip(scripts.ranges, scripts.conditions, strict=True)
     ]
 
@@ -234,11 +231,6 @@ def _ints(values: Iterable[int]) -> Ints:
 
 def _records(dtype: np.dtype[Any], rows: Sequence[tuple[int, ...]]) -> Records:
     return np.array([*rows], dtype=dtype)
-
-
-def _signed(mask: int) -> int:
-    """A 64-bit mask as the signed integer with the same bits."""
-    return mask - (1 << 64) if mask >> 63 else mask
 
 
 def _offsets(counts: Iterable[int]) -> list[int]:

@@ -1,14 +1,20 @@
-"""The scripts that each state runs: those of its conditions, simplified by what is known in the state."""
+"""What each state knows of its conditions: the scripts that it still runs, and the events that can change it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeAlias
 
 from cepheid.compile.script import Program
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, union
 from cepheid.compile.stages.tables import ALWAYS
 from cepheid.compile.stages.taken import Taken, simplified, taken_in
 from cepheid.plan.conditions.script import ConstantValue, Script, can_fail
+
+Known: TypeAlias = dict[int, int]
+"""For the bits of conditions that are known, the masks of bits that are set in their place; 0 for a condition that is
+not true.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,21 +52,34 @@ class Scripts:
         return self.simpler[condition, script]
 
 
-def specialise(flat: FlatAutomaton, scripts: Scripts) -> tuple[FlatAutomaton, list[list[int]]]:
-    """The automaton whose guards read no condition that is known in their state, and the numbers of the scripts that
-    each state runs, which are added to `scripts`.
-    """
+class Specialised(NamedTuple):
+    """An automaton whose guards read no condition that is known in their state."""
+
+    flat: FlatAutomaton
+    scripts: list[list[int]]
+    """For each state the numbers of the scripts that it runs."""
+    known: list[Known]
+    """For each state what it knows."""
+
+
+def unspecialised(flat: FlatAutomaton) -> Specialised:
+    """The automaton as it is, without scripts."""
+    return Specialised(flat, [[] for _ in flat.edges], [{} for _ in flat.edges])
+
+
+def specialise(flat: FlatAutomaton, scripts: Scripts) -> Specialised:
+    """Simplifies the scripts in each state, and adds those that states run to `scripts`."""
     taken, states = taken_in(flat), range(len(flat.edges))
-    each = [_specialise(flat.edges[state], scripts, taken.get(state, Taken())) for state in states]
+    each = [_known_in(flat.edges[state], scripts, taken.get(state, Taken())) for state in states]
     edges = [[_without(edge, known) for edge in flat.edges[i]] for i, (known, _) in enumerate(each)]
-    changing = [_replaced(flat.changing[i], known) for i, (known, _) in enumerate(each)]
-    return replace(flat, edges=edges, changing=changing), [numbers for _, numbers in each]
+    changing = [replaced(flat.changing[i], known) for i, (known, _) in enumerate(each)]
+    wake = [_waking(mask, scripts.bits) for mask in changing]
+    flat = replace(flat, edges=edges, changing=changing, wake=wake)
+    return Specialised(flat, [numbers for _, numbers in each], [known for known, _ in each])
 
 
-def _specialise(edges: list[FlatEdge], scripts: Scripts, taken: Taken) -> tuple[dict[int, int], list[int]]:
-    """For the bits of conditions that are known, the masks of bits that are set in their place, 0 for a condition that
-    is not true; and the scripts of the others.
-    """
+def _known_in(edges: list[FlatEdge], scripts: Scripts, taken: Taken) -> tuple[Known, list[int]]:
+    """What a state with these edges knows, and the scripts of the other conditions that they read."""
     read = union(edge.require | edge.forbid for edge in edges)
     known, numbers = {}, []
     for condition, bit in enumerate(scripts.bits.script_bits):
@@ -74,13 +93,20 @@ def _specialise(edges: list[FlatEdge], scripts: Scripts, taken: Taken) -> tuple[
     return known, numbers
 
 
-def _without(edge: FlatEdge, known: dict[int, int]) -> FlatEdge:
+def _waking(changing: int, bits: TruthBits) -> int:
+    """The truth bits that an event must have one of, so that scripts may set one of the bits that change something."""
+    scripted = [(1 << bit, bits.waking(stage)) for bit, stage in zip(bits.script_bits, bits.scripted, strict=True)]
+    lifted = changing & ~union(bit for bit, _ in scripted)
+    return lifted | union(waking for bit, waking in scripted if changing & bit)
+
+
+def _without(edge: FlatEdge, known: Known) -> FlatEdge:
     never = any(edge.require & bit and not instead for bit, instead in known.items())
-    forbid = _replaced(edge.forbid, known) | (1 << ALWAYS if never else 0)
-    return replace(edge, require=_replaced(edge.require, known), forbid=forbid)
+    forbid = replaced(edge.forbid, known) | (1 << ALWAYS if never else 0)
+    return replace(edge, require=replaced(edge.require, known), forbid=forbid)
 
 
-def _replaced(mask: int, known: dict[int, int]) -> int:
+def replaced(mask: int, known: Known) -> int:
     """The mask with other bits in place of those that are known."""
     for bit, instead in known.items():
         mask = mask & ~bit | instead if mask & bit else mask

@@ -86,8 +86,8 @@ SCRIPT = np.dtype(
     [
         ("start", np.int64),  # the first instruction, and the one after the last
         ("end", np.int64),
-        ("lifted", np.int64),  # the truth bit without which the script is not run
-        ("bit", np.int64),  # the truth bit that the script sets
+        ("needs", np.int64),  # a mask of the truth bit without which the script is not run
+        ("sets", np.int64),  # a mask of the truth bit that the script sets
     ]
 )
 SLOT = np.dtype(

@@ -1,16 +1,15 @@
-"""Which states wait for which loops to end."""
+"""Which loops each state waits for to end."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cepheid.compile.arrays import Ints
-from cepheid.compile.stages.compiled import CompiledPattern
-from cepheid.compile.stages.flatten import TruthBits
-from cepheid.compile.stages.tables import ALWAYS
+from cepheid.compile.arrays import Ints, signed
+from cepheid.compile.stages.flatten import FlatAutomaton, TruthBits, union
+from cepheid.compile.stages.specialised import Known, replaced
+from cepheid.plan.stages.plan import Plan
 
 
 class Untils(NamedTuple):
@@ -18,19 +17,18 @@ class Untils(NamedTuple):
 
     first: int
     """The number of the condition of the first; the stages have those before it."""
-    bits: Ints
-    """(loops,) its truth bit."""
-    read: npt.NDArray[np.bool_]
-    """(states, loops) whether an edge of the state reads the bit."""
+    masks: Ints
+    """(states, loops) a mask of the truth bit that says, in the state, whether it holds; 0: it does not, or no edge of
+    the state reads it.
+    """
 
 
-def untils_of(compiled: CompiledPattern) -> Untils:
-    bits, pattern, tables = TruthBits(compiled.plan), compiled.plan.pattern, compiled.tables
-    first, loops = len(pattern.leaves), len(pattern.loops_until)
-    each = [ALWAYS if (bit := bits.of_stage(first + loop)) is None else bit for loop in range(loops)]
-    read = np.zeros((len(tables.states), loops), np.bool_)
-    masks = tables.edges["require"] | tables.edges["forbid"]
-    for number, state in enumerate(tables.states):
-        of_state = masks[state["edges"] : state["edges_end"]]
-        read[number] = [(of_state >> bit & 1).any() for bit in each]
-    return Untils(first, np.array(each, np.int64), read)
+def untils_of(plan: Plan, flat: FlatAutomaton, bits: TruthBits, known: list[Known]) -> Untils:
+    """Those of an automaton that is not specialised, and what its states know."""
+    first, loops = len(plan.pattern.leaves), len(plan.pattern.loops_until)
+    masks = np.zeros((len(flat.edges), loops), np.int64)
+    for state, edges in enumerate(flat.edges):
+        read = union(edge.require | edge.forbid for edge in edges)
+        each = (bits.deciding(first + loop) for loop in range(loops))
+        masks[state] = [signed(replaced(bit, known[state])) if read & bit else 0 for bit in each]
+    return Untils(first, masks)

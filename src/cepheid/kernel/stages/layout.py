@@ -158,9 +158,7 @@ class Starts(NamedTuple):
     moment: Ints
     """(1,) the number of events and deadlines that the kernel has processed."""
     untils: Ints
-    """(loops,) the truth bit of the `until` of each loop that has one."""
-    reads: Flags
-    """(states, loops) whether the state's edges read the bit."""
+    """(states, loops) `Untils.masks`."""
 
 
 class PartialMatches(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
-from cepheid.compile.stages.automaton import Automaton
+from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.errors import ConditionError
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Events, Flags, Int32s, Visits
@@ -28,7 +28,6 @@ from cepheid.kernel.stages.python_events import events_of
 from cepheid.kernel.stages.python_state import arrays_of, earlier_of, matchers_of, restore_earlier
 from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, order_of, positions_of
 from cepheid.plan.limits import Limits
-from cepheid.plan.stages.plan import Plan
 
 
 class Emission(NamedTuple):
@@ -60,9 +59,10 @@ class KeyMatcher(ReferenceMatcher):
         ConditionFailed, PassedLimit: with the position of the event.
     """
 
-    def __init__(self, plan: Plan, automaton: Automaton, bounds: Bounds) -> None:
-        super().__init__(automaton, plan.conditions, plan.window, plan.skip, plan.deadlines)
-        self._plan = plan
+    def __init__(self, pattern: CompiledPattern, bounds: Bounds) -> None:
+        plan = pattern.plan
+        super().__init__(pattern.automaton, plan.conditions, plan.window, plan.skip, plan.deadlines)
+        self._pattern, self._plan = pattern, plan
         self._bounds = bounds
         self.negated = bounds.negated
         self._truths: dict[int, bool] = {}
@@ -94,7 +94,7 @@ class KeyMatcher(ReferenceMatcher):
 
     def copy(self) -> KeyMatcher:
         """A matcher in the same state. Partial matches never change, so both share them."""
-        other = KeyMatcher(self._plan, self.automaton, self._bounds)
+        other = KeyMatcher(self._pattern, self._bounds)
         other.partial_matches, other.completed, other.growing = (
             [*self.partial_matches],
             [*self.completed],
@@ -176,7 +176,24 @@ class KeyMatcher(ReferenceMatcher):
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
         self._truths = {}
-        return super()._move(partial_match, event)
+        moved, completed = super()._move(partial_match, event)
+        if partial_match and self._stays(partial_match, moved, completed, event):
+            return [partial_match], []
+        return moved, completed
+
+    def _stays(
+        self, before: PartialMatch, moved: list[PartialMatch], completed: list[PartialMatch], event: Event
+    ) -> bool:
+        """Whether the event changes nothing. The partial match then stays where it is, as in the compiled kernel, and
+        stands for those that the reference would make of it.
+        """
+        demands = self._pattern.demands[before.state]
+        if demands is None or completed or any(len(after.taken) > len(before.taken) for after in moved):
+            return False
+        try:
+            return not any(self._is_met(condition, before.taken, event) for condition in sorted(demands))
+        except ConditionFailed:
+            return False  # matching did not need this condition, so it may fail
 
     def _is_met(self, number: int, taken: TakenEvents, event: Event) -> bool:
         """Evaluates a condition once for a partial match and an event, though several edges may need it."""
@@ -224,13 +241,11 @@ class PythonKernel:
 
     drops_deadlines_silently = False
 
-    def __init__(self, plan: Plan, automaton: Automaton, columns: frozenset[int]) -> None:
-        """`columns` are the lifted columns that scripts read."""
-        self._plan = plan
-        self._automaton = automaton
-        self._columns = columns
+    def __init__(self, pattern: CompiledPattern) -> None:
+        self._pattern, self._plan = pattern, pattern.plan
+        self._columns = pattern.script_columns
         self._keys: dict[int, KeyMatcher] = {}
-        self.bounds = Bounds(plan.limits)
+        self.bounds = Bounds(self._plan.limits)
         self._held: list[int] = []  # the positions of the working set's held events; a position never changes
         self._first = 0  # the position of the first event after the held ones
         self._end = 0  # the position after the last event
@@ -373,7 +388,7 @@ class PythonKernel:
         place = {position: i for i, position in enumerate(self._held)}
         counts = {"dropped": np.array(self.dropped, np.int64), "negated": self.negated}
         arrays = arrays_of(self._keys, place) | counts
-        return arrays | earlier_of(self._keys, place) if self._automaton.without else arrays
+        return arrays | earlier_of(self._keys, place) if self._pattern.automaton.without else arrays
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]], held: Batch | None) -> None:
         """Restores the arrays of `state`, with the events that were held.
@@ -387,10 +402,10 @@ class PythonKernel:
         bounds = Bounds(self._plan.limits, partial_matches, matches, negated, self.bounds.may_start)
 
         def new() -> KeyMatcher:
-            return KeyMatcher(self._plan, self._automaton, bounds)
+            return KeyMatcher(self._pattern, bounds)
 
         keys = matchers_of(state, events, new)
-        if self._automaton.without:
+        if self._pattern.automaton.without:
             restore_earlier(keys, state["earlier"], events)
         self._keys, self.bounds = keys, bounds
         self._held = list(range(len(events)))
@@ -410,7 +425,7 @@ class PythonKernel:
         return emissions
 
     def _new_key(self) -> KeyMatcher:
-        return KeyMatcher(self._plan, self._automaton, self.bounds)
+        return KeyMatcher(self._pattern, self.bounds)
 
     def _record_open(self, key: int) -> None:
         """Records what is open for the key after a visit."""

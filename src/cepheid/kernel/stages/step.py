@@ -453,12 +453,12 @@ def run_scripts(
     state = tables.states[partials.rows[number].state]
     for i in range(state.scripts, state.scripts_end):
         script = tables.state_scripts[i]
-        if word & tables.scripts[script].lifted:
+        if word & tables.scripts[script].needs:
             true, failure = run_script(tables, events, partials, number, cursor.event, script, stack)
             if failure != NO_FAILURE:
                 cursor.failure, cursor.failed_script = failure, script
             elif true:
-                word |= tables.scripts[script].bit
+                word |= tables.scripts[script].sets
     return word
 
 

@@ -261,7 +261,7 @@ def kernel_kind(pattern: CompiledPattern) -> Kind | None:
 
 def plain_kernel(pattern: CompiledPattern) -> PythonKernel:
     """The plain step, which runs every pattern and is not compiled."""
-    return PythonKernel(pattern.plan, pattern.automaton, pattern.script_columns)
+    return PythonKernel(pattern)
 
 
 def _kernel(pattern: CompiledPattern) -> CompiledKernel | SetKernel | PythonKernel:

@@ -16,7 +16,7 @@ from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.pattern_events import projections
 from cepheid.matchers.stages.near_events import OwnEvents, SharedEvents
-from cepheid.matchers.stages.near_runs import Attempt, NearDetector, NearRun, OrderedNearDetector
+from cepheid.matchers.stages.near_runs import Attempt, NearDetector, NearRun, OrderedNearDetector, limits_of
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.stages.near.found import EventOrder, NearMatches, Taken
 from cepheid.output.stages.near.looked_at import LookedAt, looked_at
@@ -26,9 +26,6 @@ from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.near.changes import Change, loses_overlapping, may_lose_starts, without_error, without_skipping
 from cepheid.plan.stages.near.probes import Probes, probes_of
-
-MOST_OPEN = 10_000
-"""The most partial matches of a key that may be open for a changed pattern. Those that start first are dropped."""
 
 
 def near_patterns(pattern: Pattern, changes: Sequence[Change], *, complete: bool) -> list[Pattern]:
@@ -56,8 +53,8 @@ class NearMatcher:
         self._first.kernel.limit(Limits())
         self._unchanged = NearRun(self._first, until)
         detectors = [NearDetector(one, starts_only=n >= count) for n, one in enumerate(patterns.each[1:])]
-        for detector in detectors:
-            detector.kernel.limit(Limits(max_partial_matches=MOST_OPEN, on_limit="drop"))
+        for detector, one in zip(detectors, patterns.each[1:], strict=True):
+            detector.kernel.limit(limits_of(one.plan.pattern))
         runs = [NearRun(detector, until) for detector in detectors]
         whole, skipping = runs[:count], runs[count:]
         self._own, *own = _own_events(patterns, 1 + count)

@@ -16,13 +16,28 @@ from cepheid.events.order import Ordered
 from cepheid.kernel.arrays import Visits
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED
+from cepheid.lang.stages.pattern import Pattern
 from cepheid.matchers.finite import OrderedMatcher
 from cepheid.matchers.stages.detector import Detector
 from cepheid.matchers.stages.near_events import SOURCE_NUMBER, OwnEvents
 from cepheid.output.stages.near.found import EventOrder, Taken
+from cepheid.plan.limits import Limits
+from cepheid.plan.stages.near.changes import grows
+
+MOST_OPEN = 10_000
+"""The most partial matches of a key that may be open for a changed pattern. Beyond that those that start first are
+dropped, or the change is given up.
+"""
 
 _MATCHES = pa.schema([("events", pa.list_(pa.int64())), ("stages", pa.list_(pa.int32()))])
 """The numbers of the events of a match, and the stages that took them."""
+
+
+def limits_of(changed: Pattern) -> Limits:
+    """The limits of a changed pattern. A partial match that is dropped only loses matches, but for `longest`: what it
+    would have continued would be a match.
+    """
+    return Limits(max_partial_matches=MOST_OPEN, on_limit="raise" if grows(changed) else "drop")
 
 
 class NearDetector(Detector):
@@ -138,5 +153,7 @@ class Attempt:
             for run in (self.without_skipping, self.skipping):
                 if run is not None:
                     work(run)
-        except (ConditionError, LimitExceeded) as error:
+        except ConditionError as error:
             self.failure = str(error)
+        except LimitExceeded:
+            self.failure = f"more than {MOST_OPEN:,} partial matches of a key are open"

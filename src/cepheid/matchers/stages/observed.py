@@ -11,7 +11,6 @@ from cepheid.compile.arrays import Ints
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.compile.stages.representation import choose_representation
-from cepheid.compile.stages.untils import untils_of
 from cepheid.events.batch import NUMBER, TIME, Batch, Schema
 from cepheid.events.order import ordering_of
 from cepheid.kernel.arrays import Visits
@@ -137,7 +136,7 @@ def _observed(pattern: CompiledPattern) -> ObservedKernel:
 def _compiled(pattern: CompiledPattern) -> CountingKernel:
     kind = CountingKernel if pattern.plan.pattern.without is None else CountingLookingBackKernel
     warm_up(kind)
-    return kind(pattern.tables, untils_of(pattern))
+    return kind(pattern.tables, pattern.untils)
 
 
 class _ByClass:

@@ -33,10 +33,9 @@ def look_back(
 ) -> int:
     """Marks the events of the visits that may not start a partial match, and stores those that matter to later ones.
 
-    `used` is the number of places of `Earlier.events` in use; returns the new number. There must be room for the events
-    of the visits and for all that is stored for their keys. Of `partials` only the slots of START_ROW are used, as
-    scratch. If a script fails, `Cursor.failure` is set, and
-    `Cursor.event` is the earlier event.
+    `used` is the number of places of `Earlier.events` in use; returns the new number. Each visit needs room for its
+    events, those of earlier visits of its key, and what was stored for the key before. Of `partials` only the slots of
+    START_ROW are used, as scratch. If a script fails, `Cursor.failure` is set, and `Cursor.event` is the earlier event.
     """
     settings = tables.settings[0]
     wake = tables.states[settings.start].wake

@@ -145,15 +145,26 @@ class LookingBackKernel(CompiledKernel):
         self._used = len(events)
 
     def _make_room_for_earlier(self, visits: Visits) -> None:
-        """Makes room for the events of the visits. At least half is then free, so the cost of packing is amortized."""
+        """Makes room for what `look_back` stores. At least half is then free, so the cost of packing is amortized."""
         entries = self.earlier.keys[visits.key]
-        new = int(visits.end[-1] - self.cursor.event) if len(visits.end) else 0
-        more = new + int((entries["end"] - entries["first"]).sum())
+        more = _stored_anew(visits, int(self.cursor.event)) + int((entries["end"] - entries["first"]).sum())
         if self._used + more <= len(self.earlier.events):
             return
         self._pack_earlier()
         if len(self.earlier.events) < 2 * (self._used + more):
             self.earlier = self.earlier._replace(events=grown(self.earlier.events, 4 * (self._used + more)))
+
+
+def _stored_anew(visits: Visits, first: int) -> int:
+    """How many events of the visits are stored at most, of which the first is at `first`: each visit of a key stores
+    those of the visits before again.
+    """
+    order = np.argsort(visits.key, kind="stable")
+    counts = np.diff(visits.end, prepend=first)[order]
+    begins = np.flatnonzero(np.diff(visits.key[order], prepend=-1))
+    so_far = np.cumsum(counts)
+    of_others = np.repeat((so_far - counts)[begins], np.diff(begins, append=len(order)))
+    return int((so_far - of_others).sum())
 
 
 def _new_earlier(keys: int, events: npt.ArrayLike = ()) -> Earlier:

@@ -68,12 +68,12 @@ class CountingKernel(CompiledKernel):
 
 
 def _no_untils(tables: Tables) -> Untils:
-    return Untils(len(tables.stage_slots) - 1, np.zeros(0, np.int64), np.zeros((len(tables.states), 0), np.bool_))
+    return Untils(len(tables.stage_slots) - 1, np.zeros((len(tables.states), 0), np.int64))
 
 
 def _new_starts(untils: Untils) -> Starts:
     taken = np.zeros((0, untils.first), np.bool_)
-    return Starts(np.zeros(0, START_END), taken, np.zeros(1, np.int64), untils.bits, untils.read)
+    return Starts(np.zeros(0, START_END), taken, np.zeros(1, np.int64), untils.masks)
 
 
 def _tally_of(fate: Int32s, reached: Int32s, by: Int32s, taken: Flags) -> Tally:

@@ -17,8 +17,7 @@ class TracedKernel(PythonKernel):
     """A PythonKernel with all steps that it has taken, and the events that it was given."""
 
     def __init__(self, pattern: CompiledPattern) -> None:
-        super().__init__(pattern.plan, pattern.automaton, pattern.script_columns)
-        self._pattern = pattern
+        super().__init__(pattern)
         self.steps: list[Step] = []
         self.batches: list[Batch] = []
 
@@ -34,8 +33,7 @@ class ObservedKernel(PythonKernel):
     """A PythonKernel with the starts of all keys that are closed."""
 
     def __init__(self, pattern: CompiledPattern) -> None:
-        super().__init__(pattern.plan, pattern.automaton, pattern.script_columns)
-        self._pattern = pattern
+        super().__init__(pattern)
         self.starts: list[Start] = []
 
     def tally(self) -> Tally:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from cepheid.compile.stages.automaton import Action, Edge
 from cepheid.compile.stages.compiled import CompiledPattern
-from cepheid.compile.stages.untils import untils_of
 from cepheid.kernel.arrays import FOREVER
 from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.reference_events import Event, TakenEvents
@@ -25,11 +22,11 @@ class ObservedKeyMatcher(KeyMatcher):
     """
 
     def __init__(self, pattern: CompiledPattern, bounds: Bounds, starts: list[Start]) -> None:
-        super().__init__(pattern.plan, pattern.automaton, bounds)
+        super().__init__(pattern, bounds)
         self._starts = starts
         self._open_starts: dict[int, OpenStart] = {}
-        self._stages = len(pattern.plan.pattern.leaves)
-        self._untils = untils_of(pattern)
+        loops = len(pattern.plan.pattern.loops_until)
+        self._untils = frozenset(range(first := len(pattern.plan.pattern.leaves), first + loops))
         self._now = 0
         self._event: int | None = None
 
@@ -62,12 +59,18 @@ class ObservedKeyMatcher(KeyMatcher):
         for edge in self._edges(state, taken, event):
             if edge.action is Action.STOP:
                 return Fate.FORBIDDEN, edge.negation
-        for loop in np.flatnonzero(self._untils.read[state]).tolist():
-            if self._until_holds(self._stages + loop, taken, event):
-                return Fate.UNTIL, self._stages + loop
+        for number in sorted(self._read(state) & self._untils):
+            if self._until_holds(number, taken, event):
+                return Fate.UNTIL, number
         if any(self._comes_too_late(edge, taken, event) for edge in self._followed(state, taken, event)):
             return Fate.GAP, None
         return Fate.BROKEN, None
+
+    def _read(self, state: int) -> frozenset[int]:
+        """The conditions that the edges of the state read, and of the states that it proceeds to."""
+        edges = self.automaton.states[state].edges
+        read = frozenset(demand.condition for edge in edges for term in edge.guard.terms for demand in term)
+        return read.union(*(self._read(edge.target) for edge in edges if edge.action is Action.PROCEED))
 
     def _until_holds(self, number: int, taken: TakenEvents, event: Event) -> bool:
         try:

@@ -109,8 +109,8 @@ def record_broken(
 @inlined
 def until_of(starts: Starts, state: int, word: int) -> int:
     """The number of the first `until` that the state's edges read and that is true; -1 for none."""
-    for loop in range(len(starts.untils)):
-        if starts.reads[state, loop] and word >> starts.untils[loop] & 1:
+    for loop in range(starts.untils.shape[1]):
+        if word & starts.untils[state, loop]:
             return starts.taken.shape[1] + loop
     return NONE
 

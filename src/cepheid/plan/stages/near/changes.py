@@ -119,8 +119,12 @@ def _forbids_growing(pattern: Pattern) -> bool:
     """Whether a NOT may end a `longest` loop where it begins: an event that both forbids and begins the loop is a match
     of its own without `longest`, and none with it.
     """
-    grows = any(stage.quantifier.longest for stage in pattern.stages)
-    return grows and any(leaf.contiguity.negated for leaf in pattern.leaves)
+    return grows(pattern) and any(leaf.contiguity.negated for leaf in pattern.leaves)
+
+
+def grows(pattern: Pattern) -> bool:
+    """Whether a loop of the pattern is `longest`, so that a match may wait for partial matches that continue it."""
+    return any(stage.quantifier.longest for stage in pattern.stages)
 
 
 def may_lose_starts(pattern: Pattern, *, complete: bool) -> bool:
@@ -133,8 +137,7 @@ def loses_overlapping(pattern: Pattern, *, complete: bool) -> bool:
     """Whether the skip strategy drops exactly the starts within the match of an earlier start: those are the first
     matches that are completed, as without skipping.
     """
-    grows = any(stage.quantifier.longest for stage in pattern.stages)
-    return complete and pattern.skip_strategy.to is SkipTo.PAST_LAST_EVENT and not grows
+    return complete and pattern.skip_strategy.to is SkipTo.PAST_LAST_EVENT and not grows(pattern)
 
 
 def without_error(pattern: Pattern) -> Pattern:

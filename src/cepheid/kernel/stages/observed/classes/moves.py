@@ -9,7 +9,6 @@ from typing import NamedTuple
 from cepheid.compile.arrays import Records
 from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.tables import FINAL, IGNORED, STOPPED
-from cepheid.compile.stages.untils import untils_of
 from cepheid.kernel.stages.observed.fates import Fate
 from cepheid.kernel.stages.observed.tally import Stop
 
@@ -55,7 +54,7 @@ class Moves:
         """The class of what has not started."""
         self._wake: list[int] = tables.states["wake"].tolist()
         self._edges = [_edges(tables.edges[state["edges"] : state["edges_end"]]) for state in tables.states]
-        self._untils = untils_of(compiled)
+        self._first_until, self._untils = compiled.untils.first, compiled.untils.masks.tolist()
 
     def wake(self, one: StartClass) -> int:
         """Truth bits: an event without any of them does not move the class."""
@@ -105,9 +104,9 @@ class Moves:
         for edge in self._edges[place.state]:
             if edge.target == STOPPED and _follows(edge, word):
                 return Stop(place.reached, Fate.FORBIDDEN, edge.negation)
-        for loop, bit in enumerate(self._untils.bits.tolist()):
-            if self._untils.read[place.state, loop] and word >> bit & 1:
-                return Stop(place.reached, Fate.UNTIL, self._untils.first + loop)
+        for loop, mask in enumerate(self._untils[place.state]):
+            if word & mask:
+                return Stop(place.reached, Fate.UNTIL, self._first_until + loop)
         return Stop(place.reached, Fate.BROKEN, None)
 
 
