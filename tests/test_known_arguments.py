@@ -150,3 +150,10 @@ def test_names_of_flinkcep(name: str, message: str) -> None:
     with pytest.raises(AttributeError) as error:
         getattr(cepheid.Pattern.begin("a"), name)
     assert str(error.value) == message
+
+
+def test_the_error_of_a_property_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An AttributeError within a property of a pattern is raised as it is."""
+    monkeypatch.setattr(cepheid.Pattern, "picture", property(lambda self: self.stages.nowhere))
+    with pytest.raises(AttributeError, match="'tuple' object has no attribute 'nowhere'"):
+        _ = cepheid.Pattern.begin("a").picture

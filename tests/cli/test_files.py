@@ -115,7 +115,7 @@ def test_json_times(tmp_path: Path, text: str, expected: datetime) -> None:
     [
         (
             ["2024-05-01T10:00:00", None, "2024-05-01", "2024-13-01T10:00:00", "yesterday"],
-            "has '2024-13-01T10:00:00' in row 4, which is no time in ISO 8601. Correct it, or say with --time-format",
+            "has '2024-13-01T10:00:00' in row 4, which is no time in ISO 8601 (up to nanoseconds). Correct it, or",
         ),
         (["2024-05-01T10:00:00Z", "2024-05-01T25:00:00Z"], "has '2024-05-01T25:00:00Z' in row 2, which is no time"),
         (["2024-05-01T10:00:00Z", "noon", "2024-05-01 10:00"], "has 'noon' in row 2, which is no time"),

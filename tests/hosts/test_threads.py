@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from signal import SIGINT, pthread_kill
+from threading import Timer, get_ident
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid import ConditionError, OccurrencePattern, Pattern, Report, detect
+from cepheid import ConditionError, OccurrencePattern, Pattern, Report, Skip, detect
 from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.threads import divided
 
@@ -56,6 +58,23 @@ def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     table = events([(key, second, second) for key in range(40) for second in range(2)])
     with pytest.raises(ConditionError, match="'k': 0"):
         detect(table, pattern, key="k", time="at")
+
+
+@pytest.mark.parametrize("skip", [Skip.no_skip(), Skip.past_last_event()], ids=["in sets", "one by one"])
+def test_ctrl_c_ends_all_threads(skip: Skip, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern with billions of matches ends soon after the main thread is interrupted."""
+    monkeypatch.setattr(threads, "LEAST", 1)
+    pattern = (
+        Pattern.begin("a").followed_by_any("b").followed_by_any("c").followed_by_any("d").within("1 day").skip(skip)
+    )
+    if skip != Skip.no_skip():
+        pattern = pattern.followed_by("e").where("x = 5")
+    detect(events([(key, 0, 0) for key in range(2)]), pattern, key="k", time="at", sequence="n")
+    many = events([(key, second, 0) for key in range(2) for second in range(2000)])
+    main = get_ident()
+    Timer(1, lambda: pthread_kill(main, SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        detect(many, pattern, key="k", time="at", columns=[])
 
 
 @given(sizes=st.lists(st.integers(1, 9), max_size=20), parts=st.integers(1, 4), reversed_=st.booleans())

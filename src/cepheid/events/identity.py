@@ -68,8 +68,8 @@ def canonical_bytes(columns: Sequence[pa.Array], length: int) -> pa.Array:
 def canonical_parts(
     columns: Sequence[pa.Array], length: int, rows: npt.NDArray[np.int64] | None = None
 ) -> Iterator[pa.Array]:
-    """The same for all rows, or these of them, some after the other (`in_parts`). So a hash is of bytes that have just
-    been written, and no large copy is made of them.
+    """As `canonical_bytes`, for all rows or for `rows`, part after part (`in_parts`). So a hash is of bytes that have
+    just been written, and no large copy is made of them.
     """
     if rows is None:
         for some, count in in_parts(columns, length):

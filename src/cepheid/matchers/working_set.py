@@ -7,7 +7,7 @@ depends only on its own size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, Protocol, TypeAlias
 
@@ -94,10 +94,14 @@ class WorkingSet:
         """The events at `positions`, which ascend; at least one batch must have been added. They are not copied if they
         lie side by side in one batch.
         """
+        return self._at(positions, _taken)
+
+    def _at(self, positions: Int32s, take: Callable[[Batch, Int32s], Batch]) -> Batch:
+        """The events at `positions`; `take` gives those of a batch."""
         starts = [0, *accumulate(map(len, self._parts))]
         bounds = np.searchsorted(positions, starts).tolist()
         taken = [
-            _taken(part, positions[begin:end] - first)
+            take(part, positions[begin:end] - first)
             for part, first, (begin, end) in zip(self._parts, starts, pairwise(bounds), strict=False)
             if begin < end
         ]
@@ -110,7 +114,7 @@ class WorkingSet:
     def keep(self, positions: Int32s) -> None:
         """Retains only the events at `positions`, which ascend. From now on they have the positions from 0."""
         if self._parts:
-            retained = self.take(positions)
+            retained = self._at(positions, _copied)
             self._parts, self._arrays = [], _Arrays(self._pattern)
             self.add(retained)
 
@@ -146,10 +150,15 @@ class WorkingSet:
         return self._arrays.events
 
 
+def _copied(part: Batch, positions: Int32s) -> Batch:
+    """The events at these positions, without the memory of the others."""
+    return part.take(pa.array(positions))
+
+
 def _taken(part: Batch, positions: Int32s) -> Batch:
     """The events at these positions, at least one; they ascend."""
     first, end = int(positions[0]), int(positions[-1]) + 1
-    return part.slice(first, end) if end - first == len(positions) else part.take(pa.array(positions))
+    return part.slice(first, end) if end - first == len(positions) else _copied(part, positions)
 
 
 def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:

@@ -89,14 +89,19 @@ def _reason_for_text(texts: pa.ChunkedArray) -> str | None:
         return None
     if _all_match(texts.slice(0, 1), _DECIMAL_COMMA) and _all_match(texts, _DECIMAL_COMMA):
         return f"{texts[0].as_py()!r} has a decimal comma: write it with a point"
-    stand_in = pc.is_in(texts, pa.array(NULL_TEXTS))
-    if not pc.any(stand_in).as_py():
+    if not _are_numbers(texts.slice(0, 1000)):  # a column of names is not searched
         return None
-    numbers = texts.filter(pc.invert(stand_in))
-    if not len(numbers) or not _all_match(numbers, _NUMBER):
+    stand_in = pc.is_in(texts, pa.array(NULL_TEXTS))
+    if not pc.any(stand_in).as_py() or pc.all(stand_in).as_py() or not _are_numbers(texts):
         return None
     row = pc.index(stand_in, value=True).as_py()
     return f"it has {texts[row].as_py()!r} among its numbers: if that stands for NULL, give --null {texts[row].as_py()}"
+
+
+def _are_numbers(texts: pa.ChunkedArray) -> bool:
+    """Whether all are numbers, but for those that often stand for NULL."""
+    numbers = texts.filter(pc.invert(pc.is_in(texts, pa.array(NULL_TEXTS))))
+    return not len(numbers) or _all_match(numbers, _NUMBER)
 
 
 def _all_match(texts: pa.ChunkedArray, form: str) -> bool:

@@ -125,7 +125,8 @@ def _iso_fault(texts: pa.ChunkedArray) -> str:
         advice = "say with --time-format how times are written, as in '%d.%m.%Y %H:%M'"
         if text in NULL_TEXTS:
             advice = f"if it stands for no value, leave the field empty, or in CSV give --null {text}"
-        return f"has {text!r} in row {row + 1:,}, which is no time in ISO 8601. Correct it, or {advice}"
+        wrong_text = f"{text!r} in row {row + 1:,}, which is no time in ISO 8601 (up to nanoseconds)"
+        return f"has {wrong_text}. Correct it, or {advice}"
     shown = [pc.index(pc.is_valid(part), value=True).as_py() for part in alike]
     return mixes_zones(*(f"{texts[row].as_py()!r} (row {row + 1:,})" for row in shown))
 
@@ -165,5 +166,5 @@ def _formatted(texts: pa.ChunkedArray, name: str, written: str, paths: Sequence[
         shown = (
             f"{count:,} of {len(texts):,} texts in column {name!r} of {_listed(paths)} are not written as {written!r}"
         )
-        raise FileProblem(f"{shown}, the first in row {row + 1}: {texts[row].as_py()!r}. Correct --time-format")
+        raise EventError(f"{shown}, the first in row {row + 1}: {texts[row].as_py()!r}. Correct --time-format")
     return found if has_time_of_day(written) else found.cast(pa.date32())

@@ -15,7 +15,7 @@ from cepheid.compile.script import Program, Slot, columns_of, orders_texts, plan
 from cepheid.compile.stages.automaton import Automaton, Without, build_automaton, gap, leads_to_complete
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.stages.lookups import StateLookup, choose_lookups
-from cepheid.compile.stages.specialised import Scripts, Specialised, specialise, unspecialised
+from cepheid.compile.stages.specialised import PatternScripts, Specialised, specialise, unspecialised
 from cepheid.compile.stages.tables import (
     ALWAYS,
     EDGE,
@@ -89,7 +89,7 @@ def compile_plan(plan: Plan) -> CompiledPattern:
     values = [] if plan.runs_in_python else bits.script_values
     program = Program(plan_slots(values, value_types := [v.type for v in plan.values]), value_types)
     lookups = choose_lookups(plan, flat, bits)
-    scripts = Scripts(bits, program) if plan.runs_in_python else Scripts.of(bits, program)
+    scripts = PatternScripts(bits, program) if plan.runs_in_python else PatternScripts.of(bits, program)
     special = unspecialised(flat) if plan.runs_in_python else specialise(flat, scripts)
     relevant = union(flat.wake[number] for number in reachable(flat))
     if bits.without is not None:
@@ -117,7 +117,7 @@ def relevance_text(compiled: CompiledPattern) -> str:
     return f"Dropped early: events for which none of these is true: {'; '.join(conditions)}"
 
 
-def _tables(plan: Plan, special: Specialised, scripts: Scripts, lookups: Sequence[StateLookup]) -> Tables:
+def _tables(plan: Plan, special: Specialised, scripts: PatternScripts, lookups: Sequence[StateLookup]) -> Tables:
     flat, read, bits, program = special.flat, special.scripts, scripts.bits, scripts.program
     edges = [edge for state in flat.edges for edge in state]
     ties = [_tie_row(tie, program) for lookup in lookups for tie in lookup.ties]
@@ -212,7 +212,7 @@ def _or_none(value: int | None) -> int:
     return NONE if value is None else value
 
 
-def _script_rows(scripts: Scripts) -> list[tuple[int, ...]]:
+def _script_rows(scripts: PatternScripts) -> list[tuple[int, ...]]:
     bits = scripts.bits
     return [
         (*range_, signed(bits.waking(bits.scripted[condition])), signed(1 << bits.script_bits[condition]))

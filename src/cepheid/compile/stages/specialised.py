@@ -18,7 +18,7 @@ not true.
 
 
 @dataclass(frozen=True)
-class Scripts:
+class PatternScripts:
     """The scripts of the conditions, in their order, then simplified ones."""
 
     bits: TruthBits
@@ -31,7 +31,7 @@ class Scripts:
     """The numbers of the simplified scripts."""
 
     @classmethod
-    def of(cls, bits: TruthBits, program: Program) -> Scripts:
+    def of(cls, bits: TruthBits, program: Program) -> PatternScripts:
         """Without simplified ones."""
         scripts = cls(bits, program)
         for condition, script in enumerate(bits.script_values):
@@ -67,7 +67,7 @@ def unspecialised(flat: FlatAutomaton) -> Specialised:
     return Specialised(flat, [[] for _ in flat.edges], [{} for _ in flat.edges])
 
 
-def specialise(flat: FlatAutomaton, scripts: Scripts) -> Specialised:
+def specialise(flat: FlatAutomaton, scripts: PatternScripts) -> Specialised:
     """Simplifies the scripts in each state, and adds those that states run to `scripts`."""
     taken, states = taken_in(flat), range(len(flat.edges))
     each = [_known_in(flat.edges[state], scripts, taken.get(state, Taken())) for state in states]
@@ -78,7 +78,7 @@ def specialise(flat: FlatAutomaton, scripts: Scripts) -> Specialised:
     return Specialised(flat, [numbers for _, numbers in each], [known for known, _ in each])
 
 
-def _known_in(edges: list[FlatEdge], scripts: Scripts, taken: Taken) -> tuple[Known, list[int]]:
+def _known_in(edges: list[FlatEdge], scripts: PatternScripts, taken: Taken) -> tuple[Known, list[int]]:
     """What a state with these edges knows, and the scripts of the other conditions that they read."""
     read = union(edge.require | edge.forbid for edge in edges)
     known, numbers = {}, []

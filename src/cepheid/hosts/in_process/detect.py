@@ -196,12 +196,12 @@ def _found(ready: Prepared, workers: int) -> Found:
 
 
 def _found_by_threads(ready: Prepared) -> Found | None:
-    """What several threads find; None if one thread is to find it: there are few events, or events of few keys, or what
-    threads would share may be used by one at a time.
+    """What several threads find; None if one thread is to find it: there are few events, or threads would share what
+    runs in Python.
     """
     family, plans, events = ready.request.family, ready.plans, ready.events
-    one_by_one = plans.functions or any(plan.pattern.knowledge is not None for plan in plans.each)
-    if not family.in_order or not plans.schema.key or one_by_one or len(events) < threads.LEAST or cores() == 1:
+    shares_python = plans.functions or any(plan.pattern.knowledge is not None for plan in plans.each)
+    if not family.in_order or not plans.schema.key or shares_python or len(events) < threads.LEAST or cores() == 1:
         return None
     relevant = relevant_to_any(ready.compiled.relevant_to)
     ordered = ordered_events(events, plans, relevant, ready.engine, ready.held)
@@ -337,7 +337,7 @@ def ordered_batches(
 def ordered_events(
     events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine, held: HeldBits
 ) -> OrderedEvents:
-    """The same, ready to be made into pieces."""
+    """The events in the order of key, time and sequence, ready to be made into pieces."""
     ranked = Ranked.of(events, plans.schema)
     if is_ordered(ranked):
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from threading import Event
 from typing import TypeAlias
@@ -17,6 +18,7 @@ import pyarrow as pa
 from cepheid.events.batch import Batch
 from cepheid.events.identity import key_names
 from cepheid.hosts.in_process.meanwhile import Found
+from cepheid.kernel.stopping import Stopped, stopping_with
 from cepheid.matchers.protocols import FiniteMatcher
 
 Results: TypeAlias = list[list[pa.Table]]
@@ -26,7 +28,7 @@ THREADS = 2
 LEAST = 1 << 19
 """Fewer events than this are not divided: one thread takes a fraction of a second."""
 _EVEN = 0.75
-"""A part of more than this share of the events is no division: preparing events ahead is then as fast."""
+"""Events are not divided if the largest part has more than this share of them: to prepare events ahead is as fast."""
 
 
 def divided(keys: Sequence[pa.Array], rows: pa.Array | None, length: int, parts: int) -> list[int]:
@@ -69,7 +71,8 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 def found_by_threads(matchers: Sequence[FiniteMatcher], parts: Sequence[Iterable[Batch]]) -> Found:
     """What each matcher finds in its part, one part after the other. An error is that of the first part that has one;
-    the others then end early.
+    the others then end early. With several patterns, one thread may find the error of another pattern first.
+    Ctrl-C ends all of them.
     """
     stop = Event()
     with ThreadPoolExecutor(len(parts), thread_name_prefix="cepheid-part") as pool:
@@ -92,8 +95,10 @@ def _begun(find: Callable[[], Results], pool: ThreadPoolExecutor) -> Callable[[]
 
 def _found_in(matcher: FiniteMatcher, batches: Iterable[Batch], stop: Event) -> Results:
     results: Results = []
-    for batch in batches:
-        if stop.is_set():
-            return results
-        results.append(matcher.process(batch))
-    return [*results, matcher.finish()]
+    with suppress(Stopped), stopping_with(stop):
+        for batch in batches:
+            if stop.is_set():
+                return results
+            results.append(matcher.process(batch))
+        results.append(matcher.finish())
+    return results

@@ -114,11 +114,12 @@ def mapped(
         same = None in (installed, expected) or installed == expected
         fault = "" if same else f"has cepheid {installed}, not {expected}"
         try:
-            worker = None if fault else import_module(module)
+            modules = [] if fault else [*map(import_module, (module, "cepheid.hosts.spark.collection"))]
         except ImportError as error:
-            worker, fault = None, f"cannot import cepheid ({error})"
-        if worker is not None:
-            import_module("cepheid.hosts.spark.collection").freeze_what_stays()
+            modules, fault = [], f"cannot import cepheid ({error})"
+        if modules:
+            worker, collection = modules
+            collection.freeze_what_stays()
             yield from getattr(worker, name)(batches, task)
             return
         wanted = f"cepheid=={expected}" if expected else "cepheid"

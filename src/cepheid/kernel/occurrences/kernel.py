@@ -46,6 +46,7 @@ from cepheid.kernel.occurrences.results import (
 )
 from cepheid.kernel.occurrences.step import forget_keys, visit_keys
 from cepheid.kernel.scripts.reasons import FAILURES
+from cepheid.kernel.stopping import stop_if_asked
 from cepheid.lang.occurrences.pattern import Policy
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.constants import Kind
@@ -116,6 +117,7 @@ class OccurrenceKernel:
         cursor.visit = cursor.questions = cursor.considered = 0
         self._answers.slots.fill(NONE)
         while True:
+            stop_if_asked()
             given = self.tables, events, self.forest, self._variables, self._answers, cursor, visits
             status = visit_keys(*given) if answering is None else visit_knowing(*given, answering.knowing)
             match OccurrenceStatus(status):

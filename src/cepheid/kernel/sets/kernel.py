@@ -21,6 +21,7 @@ from cepheid.kernel.stages.emitted import NOTHING, Emitted
 from cepheid.kernel.stages.layout import MATCHED
 from cepheid.kernel.stages.node_kernel import NodeKernel
 from cepheid.kernel.stages.state import check_sets
+from cepheid.kernel.stopping import stop_if_asked
 
 MOST_NODES = 10_000_000
 """The limit on a key's nodes if the number of partial matches has no limit."""
@@ -49,6 +50,7 @@ class SetKernel(NodeKernel):
         self.make_keys(int(visits.key.max(initial=-1)) + 1)
         self.cursor["visit"] = 0
         while True:
+            stop_if_asked()
             status = run(self.tables, events.time, events.mask, visits, self.sets, self.graph, self.output, self.cursor)
             match status:
                 case Status.DONE:

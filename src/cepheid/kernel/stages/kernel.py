@@ -36,6 +36,7 @@ from cepheid.kernel.stages.release import NOTHING_TO_SKIP_TO, SKIPS_TO_START, TO
 from cepheid.kernel.stages.state import checked_state
 from cepheid.kernel.stages.step import Status, run
 from cepheid.kernel.stages.withheld import count_withheld
+from cepheid.kernel.stopping import stop_if_asked
 
 _SKIP_FAILURES = {
     NOTHING_TO_SKIP_TO: "a match has no event of the stage to skip to",
@@ -69,6 +70,7 @@ class CompiledKernel(NodeKernel):
         """
         self.cursor.visit = 0
         while True:
+            stop_if_asked()
             status = run(self.tables, events, visits, self.partials, self.output, self.cursor, self.stack, self.starts)
             match status:
                 case Status.DONE:

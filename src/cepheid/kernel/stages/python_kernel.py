@@ -27,6 +27,7 @@ from cepheid.kernel.stages.layout import MATCHED, NEGATED, TIMED_OUT
 from cepheid.kernel.stages.python_events import events_of
 from cepheid.kernel.stages.python_state import arrays_of, earlier_of, matchers_of, restore_earlier
 from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, order_of, positions_of
+from cepheid.plan.conditions.script import calls_function, can_fail
 from cepheid.plan.limits import Limits
 
 
@@ -185,15 +186,20 @@ class KeyMatcher(ReferenceMatcher):
         self, before: PartialMatch, moved: list[PartialMatch], completed: list[PartialMatch], event: Event
     ) -> bool:
         """Whether the event changes nothing. The partial match then stays where it is, as in the compiled kernel, and
-        stands for those that the reference would make of it.
+        stands for those that the reference would make of it. For this no function is called, and nothing evaluated
+        that may fail.
         """
         demands = self._pattern.demands[before.state]
         if demands is None or completed or any(len(after.taken) > len(before.taken) for after in moved):
             return False
-        try:
-            return not any(self._is_met(condition, before.taken, event) for condition in sorted(demands))
-        except ConditionFailed:
-            return False  # matching did not need this condition, so it may fail
+        return not any(self._may_be_met(condition, before.taken, event) for condition in sorted(demands))
+
+    def _may_be_met(self, number: int, taken: TakenEvents, event: Event) -> bool:
+        """Whether a condition is true, or matching did not need it and it is a function or may fail."""
+        script = self.conditions[number].script
+        if number not in self._truths and script is not None and (calls_function(script) or can_fail(script)):
+            return self._has_bit(number, event)
+        return self._is_met(number, taken, event)
 
     def _is_met(self, number: int, taken: TakenEvents, event: Event) -> bool:
         """Evaluates a condition once for a partial match and an event, though several edges may need it."""

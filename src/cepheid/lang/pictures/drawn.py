@@ -23,6 +23,8 @@ class Drawn(ABC):
 
         def __getattr__(self, name: str) -> NoReturn:
             """Names the method that is meant, for example by FlinkCEP's name."""
+            if hasattr(type(self), name):
+                object.__getattribute__(self, name)  # a property, whose own error this raises again
             advice = "" if name.startswith("_") else _advice(name, dir(type(self)))
             raise AttributeError(f"{type(self).__name__} has no {name!r}{advice}", name=name, obj=self)
 

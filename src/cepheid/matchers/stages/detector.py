@@ -285,9 +285,9 @@ def _timeout_log(detector: Detector) -> TimeoutLog:
 
 
 def places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
-    """`events` has positions in a working set of this length. Returns positions, ascending, and for each event the
-    index of its position among them. They are those of the events; if these are most of the positions from the first
-    to the last one, they are all from the first to the last, as events side by side need not be copied.
+    """`events` has positions in a working set of this length. Returns these positions, or all from the first to the
+    last one if they are most of these, as events side by side need not be copied; ascending. Also returns, for each
+    event, the index of its position among them.
     """
     if len(events) < length // 8:  # few of many, as in a call of a live matcher
         distinct, place = np.unique(events, return_inverse=True)

@@ -242,6 +242,13 @@ def conjuncts(script: Script | None) -> Iterator[Script]:
         yield script
 
 
+def calls_function(script: Script) -> bool:
+    """Whether evaluating the script may call a function of the user."""
+    if isinstance(script, Operation):
+        return any(map(calls_function, script.operands))
+    return isinstance(script, FunctionValue)
+
+
 def can_fail(script: Script) -> bool:
     """Whether evaluating the script may raise ConditionError."""
     exact = not (pa.types.is_floating(script.type) or pa.types.is_boolean(script.type))

@@ -147,7 +147,7 @@ class LookingBackKernel(CompiledKernel):
     def _make_room_for_earlier(self, visits: Visits) -> None:
         """Makes room for what `look_back` stores. At least half is then free, so the cost of packing is amortized."""
         entries = self.earlier.keys[visits.key]
-        more = _stored_anew(visits, int(self.cursor.event)) + int((entries["end"] - entries["first"]).sum())
+        more = _most_stored(visits, int(self.cursor.event), entries["end"] - entries["first"])
         if self._used + more <= len(self.earlier.events):
             return
         self._pack_earlier()
@@ -155,16 +155,19 @@ class LookingBackKernel(CompiledKernel):
             self.earlier = self.earlier._replace(events=grown(self.earlier.events, 4 * (self._used + more)))
 
 
-def _stored_anew(visits: Visits, first: int) -> int:
-    """How many events of the visits are stored at most, of which the first is at `first`: each visit of a key stores
-    those of the visits before again.
+def _most_stored(visits: Visits, first: int, stored: Ints) -> int:
+    """How many events `look_back` stores at most. The visits' events begin at `first`; `stored` has, for each visit,
+    how many are stored for its key before. A visit stores all that the visits before it have left of its key again; one
+    that closes the key leaves nothing.
     """
     order = np.argsort(visits.key, kind="stable")
-    counts = np.diff(visits.end, prepend=first)[order]
-    begins = np.flatnonzero(np.diff(visits.key[order], prepend=-1))
+    keys, counts = visits.key[order], np.diff(visits.end, prepend=first)[order]
+    is_first, after_close = np.diff(keys, prepend=-1) != 0, np.zeros(len(keys), np.bool_)
+    after_close[1:] = visits.closes[order][:-1]
+    begins = np.flatnonzero(is_first | after_close)
     so_far = np.cumsum(counts)
-    of_others = np.repeat((so_far - counts)[begins], np.diff(begins, append=len(order)))
-    return int((so_far - of_others).sum())
+    left = np.where(is_first[begins], stored[order][begins], 0) - (so_far - counts)[begins]
+    return int((so_far + np.repeat(left, np.diff(begins, append=len(keys)))).sum())
 
 
 def _new_earlier(keys: int, events: npt.ArrayLike = ()) -> Earlier:
