@@ -43,6 +43,7 @@ ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"key": ["k", None]}, "key: names of columns are expected, got ['k', None]"),
     ({"key": ["k", "x", "k"]}, "key: 'k' is named twice"),
     ({"columns": ["x", "x"]}, "columns: 'x' is named twice"),
+    ({"key": pd.Series(["a", "b"])}, "key: names of columns are expected, got a pandas.Series of shape (2,)"),
     ({"columns": 5}, "columns: names of columns are expected, got 5"),
     ({"time": 1}, "time: the name of a column is expected, got 1"),
     ({"sequence": ["x", "x"]}, "sequence: 'x' is named twice"),

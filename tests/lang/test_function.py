@@ -68,7 +68,7 @@ def test_functions_of_groups_are_found() -> None:
 
 
 NAMELESS = "a function needs a name, which identifies it when patterns are compared; got {} (stage 'a', {})\n"
-GIVE = 'Give it one: where(f, name="dearer").'
+GIVE = 'Define it with def, or write where(f, name="dearer").'
 UNCALLABLE = (
     "function {} must take the event alone, or the event and what has matched so far (stage 'a', where)\n"
     "Write def f(event) or def f(event, matched); give other parameters a default."

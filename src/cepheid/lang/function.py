@@ -33,7 +33,9 @@ def make_function(call: Callable[..., object], name: str | None, where: str) -> 
     if not isinstance(known, str) or not known.strip():
         message = "a function needs a name, which identifies it when patterns are compared"
         given = f"got {_shown(call)}" if name is None else f"got name={name!r}"
-        raise PatternError(Problem(f"{message}; {given}", where, hint='Give it one: where(f, name="dearer").'))
+        raise PatternError(
+            Problem(f"{message}; {given}", where, hint='Define it with def, or write where(f, name="dearer").')
+        )
     count = _arguments(call)
     if count not in (1, 2):
         message = f"function {known} must take the event alone, or the event and what has matched so far"

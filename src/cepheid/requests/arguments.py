@@ -49,7 +49,8 @@ def checked_name(argument: str, given: object, faults: list[str]) -> str:
 def checked_names(argument: str, given: object, faults: list[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
-    names = tuple(given) if isinstance(given, Iterable) else (given,)
+    is_column = type(given).__name__ == "Series"  # of pandas or polars: its values are no names
+    names = tuple(given) if isinstance(given, Iterable) and not is_column else (given,)
     if not all(isinstance(name, str) for name in names):
         faults.append(f"{argument}: names of columns are expected, got {brief(given)}")
         return ()
