@@ -33,20 +33,21 @@ def events(rows: list[tuple[int, int, int]]) -> pa.Table:
     rows=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 2)), min_size=1, max_size=30),
     ordered=st.booleans(),
     pattern=st.sampled_from([STAGES, OCCURRENCES]),
+    workers=st.sampled_from([1, 2]),
 )
 def test_the_rows_are_those_of_one_thread(
-    *, rows: list[tuple[int, int, int]], ordered: bool, pattern: Pattern | OccurrencePattern
+    *, rows: list[tuple[int, int, int]], ordered: bool, pattern: Pattern | OccurrencePattern, workers: int
 ) -> None:
-    """Rows, their order and the counts do not depend on the number of threads, whether the events are in order or
-    not.
+    """Rows, their order and the counts do not depend on the number of threads, whether the events are in order or not;
+    threads do what two workers would.
     """
     table = events(sorted(rows) if ordered else rows)
     found = []
-    for least in (len(rows) + 1, 1):
+    for least, of in ((len(rows) + 1, 1), (1, workers)):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(threads, "LEAST", least)
             report = Report()
-            rows_found = detect(table, pattern, key="k", time="at", sequence="n", report=report)
+            rows_found = detect(table, pattern, key="k", time="at", sequence="n", report=report, workers=of)
         found.append((rows_found.to_pylist(), report.counts))
     assert found[0] == found[1]
 

@@ -185,32 +185,40 @@ def _found(ready: Prepared, workers: int) -> Found:
         meanwhile = found_meanwhile(family, ready.compiled, ready.until, ready.batches(ordered=in_order))
         if meanwhile is not None:
             return meanwhile
-        if (at_once := _found_by_threads(ready)) is not None:
-            return at_once
+    if _may_use_threads(ready, workers):
+        relevant = relevant_to_any(ready.compiled.relevant_to)
+        ordered = ordered_events(ready.events, ready.plans, relevant, ready.engine, ready.held)
+        ends = threads.divided(ordered.keys, ordered.rows, ordered.length, threads.THREADS)
+        if len(ends) > 1:
+            return _found_by_threads(ready, ordered, ends)
+        batches = prefetched(ordered.batches(0, ordered.length, ready.engine))
+    else:
+        batches = ready.batches(ordered=in_order)
     division = Division(workers, ready.until, memory=ready.request.worker_memory)
-    size, batches = ready.events.events.nbytes, ready.batches(ordered=in_order)
+    size = ready.events.events.nbytes
     with matcher_for(family, ready.plans, ready.compiled, size=size, division=division) as matcher:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
         return Found(results, matcher.counts)
 
 
-def _found_by_threads(ready: Prepared) -> Found | None:
-    """What several threads find; None if one thread is to find it: there are few events, or threads would share what
-    runs in Python.
+def _may_use_threads(ready: Prepared, workers: int) -> bool:
+    """Whether threads may do what one worker would, or as many workers as there are threads: there are many events, and
+    threads would not share what runs in Python.
     """
-    family, plans, events = ready.request.family, ready.plans, ready.events
+    family, plans = ready.request.family, ready.plans
     shares_python = plans.functions or any(plan.pattern.knowledge is not None for plan in plans.each)
-    if not family.in_order or not plans.schema.key or shares_python or len(events) < threads.LEAST or cores() == 1:
-        return None
-    relevant = relevant_to_any(ready.compiled.relevant_to)
-    ordered = ordered_events(events, plans, relevant, ready.engine, ready.held)
-    ends = threads.divided(ordered.keys, ordered.rows, ordered.length, threads.THREADS)
+    enough = len(ready.events) >= threads.LEAST and min(cores(), threads.THREADS) > 1
+    few = workers <= threads.THREADS and ready.request.worker_memory is None
+    return bool(few and enough and family.in_order and plans.schema.key and not shares_python)
+
+
+def _found_by_threads(ready: Prepared, ordered: OrderedEvents, ends: Sequence[int]) -> Found:
+    """What threads find, each in the events up to one of the `ends`."""
     engines = [ready.engine, *(DuckDbEngine(time_zone=ready.engine.time_zone) for _ in ends[1:])]
     parts = [ordered.batches(*part) for part in zip([0, *ends], ends, engines, strict=False)]
-    if len(parts) == 1:
-        parts = [prefetched(parts[0])]
-    return threads.found_by_threads([family.finite(ready.compiled, ready.until) for _ in parts], parts)
+    matchers = [ready.request.family.finite(ready.compiled, ready.until) for _ in parts]
+    return threads.found_by_threads(matchers, parts)
 
 
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
