@@ -54,7 +54,7 @@ class _Commands(CommandGroup):
 
 
 def _meant(args: list[str]) -> str | None:
-    """The command that is meant by two words that are none; None if the words are no misspelled command."""
+    """The command that two misspelled words mean; None if no command is like them."""
     if args[:2] == ["demo", "stream"]:
         return "demo-stream"
     is_near = len(args) > 1 and args[0] == "stream" and closest(args[1], [_REBALANCE.split()[1]])

@@ -132,7 +132,7 @@ def _iso_fault(texts: pa.ChunkedArray) -> str:
 
 
 def _first_other(texts: pa.ChunkedArray, kind: pa.DataType) -> int | None:
-    """The row of the first text that is none of this type; None if there is none."""
+    """The row of the first text that cannot be read as this type; None if all can."""
     start, stop = 0, len(texts)
     if _are(texts, kind):
         return None

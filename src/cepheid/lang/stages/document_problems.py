@@ -46,8 +46,8 @@ def value_problems(marked: MarkedText) -> Iterator[Problem]:
 
 
 def condition_problems(marked: MarkedText) -> Iterator[Problem]:
-    """The problems of the conditions as SQL. They are found again where a pattern meets its events, so they are wanted
-    only if the document has other problems, because of which there is no pattern.
+    """The problems of the conditions as SQL. A pattern reports them itself once it meets its events. So this is asked
+    only if the document has other problems and gives no pattern.
     """
     document = marked.value
     for path, stage in stages_in(document.get("stages") if isinstance(document, dict) else None, ("stages",)):

@@ -1,4 +1,4 @@
-"""Times of a column as instants. A time that is none is named with its row."""
+"""Times of a column as instants. An error names the value that is no time, and its row."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def row_text(row: int) -> str:
 
 
 def mixes_zones(with_zone: str, without: str) -> str:
-    """What is wrong with a column of times, of which these are two, each with its row."""
+    """What is wrong with a column that mixes times with a zone and without one; both examples have their row."""
     return (
         f"holds times with a zone and times without one, as {with_zone} and {without}: which instants these are is not "
         "known. Give all of them a zone, or none"
