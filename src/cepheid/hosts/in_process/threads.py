@@ -76,8 +76,8 @@ def found_by_threads(matchers: Sequence[FiniteMatcher], parts: Sequence[Iterable
     """
     stop = Event()
     with ThreadPoolExecutor(len(parts), thread_name_prefix="cepheid-part") as pool:
-        each = [_begun(partial(_found_in, *one, stop), pool) for one in zip(matchers, parts, strict=True)]
         try:
+            each = [_begun(partial(_found_in, *one, stop), pool) for one in zip(matchers, parts, strict=True)]
             results = [tables for found in each for tables in found()]
         finally:
             stop.set()
