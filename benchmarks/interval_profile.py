@@ -22,9 +22,9 @@ PARTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "order": (("matcher.py", "in_order_of_content"),),
     "working set": (("matcher.py", "_add"), ("matcher.py", "forget")),
     "kernel": (("step.py", "arrive"),),
-    "emitted, in order": (("kernel.py", "_all_emitted"),),
+    "emitted, in order": (("kernel.py", "_take"),),
     "rows": (("matcher.py", "_placed_rows"),),
-    "ids": (("intervals.py", "_match_ids"), ("ids.py", "identified")),
+    "ids": (("rows.py", "_hashes"), ("ids.py", "identified")),
 }
 """Part → the file and name of its functions. Ids are a part of rows."""
 

@@ -16,7 +16,7 @@ from cepheid.kernel.scripts.python_values import script_values
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.snapshot import restored
-from cepheid.output.intervals import END
+from cepheid.output.intervals.rows import END
 from cepheid.plan.intervals.plan import IntervalPlan
 
 ENGINE = DuckDbEngine()

@@ -176,7 +176,7 @@ def test_numbers_of_closed_keys_are_reused(monkeypatch: pytest.MonkeyPatch) -> N
     for at in range(0, len(after), 1000):
         events = batch_of(plan, table(after[at : at + 1000]))
         assert shown(crowded.process(events)) == shown(alone.process(events))
-    assert len(crowded.keys.name_of) < 1000
+    assert len(crowded.key_names) < 1000
     assert len(crowded.kernel.stores.lists) < 2000
 
 

@@ -136,7 +136,7 @@ class Intervals(Family):
         return CompiledIntervalPlans(plans)
 
     def row_schemas(self, plans: IntervalPlans) -> list[pa.Schema]:
-        from cepheid.output.intervals import finite_schema
+        from cepheid.output.intervals.finite import finite_schema
 
         return [finite_schema(plan, named=plans.named) for plan in plans.each]
 

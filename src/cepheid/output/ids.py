@@ -34,25 +34,21 @@ import pyarrow as pa
 from cepheid.compile.arrays import Ints
 from cepheid.events.identity import (
     DIGEST_SIZE,
-    canonical_columns,
     canonical_parts,
     digests,
-    in_parts,
     joined,
     raw_bytes,
-    values_and_bounds,
 )
 from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.hexadecimal import hexadecimal
-from cepheid.kernel.siphash import Rows, Words, siphash_records, siphash_rows
+from cepheid.kernel.row_hashes import row_hashes
+from cepheid.kernel.siphash import Words, siphash_records
 
 Hashes: TypeAlias = npt.NDArray[np.uint8]
 """(n, 16) one hash per row."""
 
 EVENT_KEY = b"cepheid event id"
 """The key of the hashes of events."""
-
-_NO_BYTES, _NO_BOUNDS = np.empty(0, np.uint8), np.empty(0, np.int64)
 
 
 class Ids(IntEnum):
@@ -97,20 +93,7 @@ def identified(ids: Ids, events: Identifying) -> Identities:
     """The identities of events, ready for ids of this kind. They are the canonical bytes of the columns."""
     if ids is Ids.BLAKE2B:
         return _Bytes(pa.concat_arrays([pa.array([], pa.large_binary()), *canonical_parts(*events)]))
-    hashes = [siphash_rows(_rows(*part), EVENT_KEY) for part in in_parts(*events)]
-    return _Hashed(_joined(hashes or [np.zeros((0, 2), np.uint64)]))
-
-
-def _rows(columns: Sequence[pa.Array], length: int) -> Rows:
-    """The canonical bytes of the events, for their hashes."""
-    flags, fixed, variable = canonical_columns(columns, length)
-    widths = np.array([values.itemsize // 8 for values in fixed], np.int64)
-    words = np.empty((int(widths.sum()), length), np.uint64)
-    for place, values in zip(np.cumsum(widths) - widths, fixed, strict=True):
-        words[place : place + values.itemsize // 8] = values.view(np.uint64).reshape(length, -1).T
-    rest = joined(*variable) if len(variable) > 1 else variable[0] if variable else None
-    data, bounds = (_NO_BYTES, _NO_BOUNDS) if rest is None else values_and_bounds(rest)
-    return Rows(np.array(flags, np.uint8).reshape(-1, length), words, widths, data, bounds)
+    return _Hashed(row_hashes(*events, EVENT_KEY))
 
 
 class _Identities(ABC):

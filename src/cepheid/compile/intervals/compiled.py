@@ -26,10 +26,15 @@ from cepheid.lang.intervals.values import Comparison, Endpoint, Window
 from cepheid.plan.intervals.bounds import bounds_of, comparison_differences
 from cepheid.plan.intervals.constants import FREE
 from cepheid.plan.intervals.growth import Purge, guard_of, purge_of
-from cepheid.plan.intervals.join_order import join_order, rates_of
+from cepheid.plan.intervals.join_order import costs_of, join_order, rates_of
 from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import Words
+
+_WORTH = 1.1
+"""The order of joins is changed if it costs more than so many times the cheapest: counted rates are never the same, and
+to make the tables takes as long as some thousand events.
+"""
 
 
 @dataclass(frozen=True)
@@ -113,13 +118,14 @@ def compile_intervals(
 
 
 def reordered(pattern: CompiledIntervals, rates: Sequence[float]) -> CompiledIntervals:
-    """The pattern with the order of joins that these rates of events, one per event of a match, make the cheapest. Its
-    constants and settings are those of the given one.
+    """The pattern with the order of joins that these rates of events, one per event of a match, make the cheapest; the
+    same pattern if that is not much cheaper. Its constants and settings are those of the given one.
     """
-    orders = join_order(pattern.plan, rates).orders
-    if np.array_equal(pattern.tables.order, orders):
+    best = join_order(pattern.plan, rates)
+    now = costs_of(pattern.plan, pattern.tables.order.tolist(), rates)
+    if all(cost <= _WORTH * least for cost, least in zip(now, best.costs, strict=True)):
         return pattern
-    tables = join_tables(pattern.plan, orders, orders_texts=pattern.orders_texts)
+    tables = join_tables(pattern.plan, best.orders, orders_texts=pattern.orders_texts)
     return replace(pattern, tables=pattern.tables._replace(**tables))
 
 

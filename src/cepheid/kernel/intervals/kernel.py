@@ -27,6 +27,7 @@ from cepheid.kernel.intervals.layout import (
 )
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, lay_out
 from cepheid.kernel.intervals.negation import set_all_scopes
+from cepheid.kernel.intervals.sorting import order_of
 from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release_until
 from cepheid.kernel.intervals.values import fill_buckets, store_all_values
 from cepheid.kernel.scripts.reasons import FAILURES
@@ -37,14 +38,16 @@ from cepheid.plan.intervals.growth import Purge
 from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 10
-_FEW = 2
+_FEW = 16
 """Up to so many times the first room, finished matches are not removed."""
 
 
 class IntervalKernel:
     """Runs the kernel over the working set, and stores the accepted events and the open matches."""
 
-    def __init__(self, pattern: CompiledIntervals, consistency: Consistency) -> None:
+    def __init__(self, pattern: CompiledIntervals, consistency: Consistency, *, in_order: bool = True) -> None:
+        """`in_order`: whether what is emitted of one arrival is in the order of EmittedIntervals, or in any."""
+        self._in_order = in_order
         tables = pattern.tables
         self.pattern = pattern
         self.cursor = new_join_cursor()
@@ -177,9 +180,9 @@ class IntervalKernel:
         rows = self.open.rows[: self.cursor.matches]
         chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
         rows["out"][chosen] = 1
-        event, sign, clock = (np.full(len(chosen), one) for one in (self.cursor.event, INSERTION, self.cursor.clock))
-        starts, ends = rows["start"][chosen], rows["end"][chosen]
-        self._taken.append(EmittedIntervals(event, sign, clock, starts, ends, self.open.events[chosen]))
+        fields = self.cursor.event, INSERTION, rows["end"][chosen], rows["start"][chosen], self.cursor.clock
+        words = np.stack(np.broadcast_arrays(*fields), axis=1)
+        self._take(words, self.open.events[chosen])
         return self._all_emitted()
 
     def _make_room_to_emit(self) -> None:
@@ -192,17 +195,20 @@ class IntervalKernel:
 
     def _take_rows(self) -> None:
         count = int(self.cursor.emitted)
-        columns = {name: self._rows.rows[name][:count].copy() for name in EMITTED.names or ()}
-        self._taken.append(EmittedIntervals(**columns, match=self._rows.match[:count].copy()))
+        words = self._rows.rows[:count].view(np.int64).reshape(count, len(EMITTED.names or ()))
+        self._take(words, self._rows.match[:count])
         self.cursor.emitted = 0
+
+    def _take(self, words: Ints, match: Int32s) -> None:
+        """Takes what was emitted: the fields of EMITTED, and the events of the matches."""
+        order: Int32s | slice = order_of(words, match) if self._in_order else slice(None)
+        event, sign, end, start, clock = words[order].T.copy()
+        self._taken.append(EmittedIntervals(event, sign, clock, start, end, match[order].copy()))
 
     def _all_emitted(self) -> EmittedIntervals:
         self._take_rows()
-        parts = [*zip(*self._taken, strict=True)]
-        event, sign, clock, start, end, match = (np.concatenate(part) for part in parts)
-        self._taken = []
-        order = np.lexsort((*match.T[::-1], start, end, sign, event))
-        return EmittedIntervals(event[order], sign[order], clock[order], start[order], end[order], match[order])
+        parts, self._taken = self._taken, []
+        return parts[0] if len(parts) == 1 else EmittedIntervals(*map(np.concatenate, zip(*parts, strict=True)))
 
     # Memory
 

@@ -133,11 +133,12 @@ EMITTED = np.dtype(
     [
         ("event", np.int64),  # position of the arrival
         ("sign", np.int64),  # LATE, INSERTION or RETRACTION
+        ("end", np.int64),  # of the match; without meaning for a late event
+        ("start", np.int64),
         ("clock", np.int64),  # the clock at that time
-        ("start", np.int64),  # of the match; without meaning for a late event
-        ("end", np.int64),
     ]
 )
+"""The fields are in the order in which they sort rows, and all rows of an arrival have one clock."""
 
 
 class Emitted(NamedTuple):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,18 +14,22 @@ from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.time import TIME_TYPE
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import Found
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
+from cepheid.matchers.intervals.matcher import (
+    LiveIntervalMatcher,
+    RowMaker,
+    in_order_of_content,
+    in_order_of_ends,
+)
 from cepheid.matchers.intervals.rates import rates_in
 from cepheid.matchers.parts import GatheredPart, GatheredRows
 from cepheid.matchers.pattern_events import OwnEvents, events_of_each
 from cepheid.matchers.working_set import mask_of
-from cepheid.output.intervals import finite_rows
+from cepheid.output.intervals.finite import finite_rows, finite_schema, merged_by_end
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.intervals.constants import FREE, Guard
 from cepheid.plan.intervals.growth import guard_of
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.intervals.slices import slices_of
-from cepheid.plan.reserved import BY_END
 from cepheid.plan.undivided import Undivided
 
 
@@ -55,11 +58,13 @@ def _rows_in(
     may_start: int,
     until: int | None,
 ) -> GatheredRows:
-    """As GatheredPart.find. The rows are in the order of match_end, match_start and match_id."""
-    result = all_matches(plan, events, may_start)
-    certain = result.rows if until is None else certain_rows(plan, result.rows, until)
-    rows = finite_rows(plan, certain, named=named).sort_by([(name, "ascending") for name in BY_END])
-    return GatheredRows(rows, Found(matches=len(certain), dropped_matches=result.dropped))
+    """As GatheredPart.find. The rows are in the order of BY_END."""
+    result = all_matches(plan, events, may_start, named=named)
+    rows = result.rows if until is None else certain_rows(plan, result.rows, until)
+    found = Found(matches=len(rows), dropped_matches=result.dropped)
+    if plan.outputs is not None and "matches" not in plan.outputs:
+        rows = rows.slice(0, 0)
+    return GatheredRows(rows, found)
 
 
 def certain_rows(plan: IntervalPlan, rows: pa.Table, until: int) -> pa.Table:
@@ -89,14 +94,14 @@ def _waits_for_the_window(plan: IntervalPlan) -> bool:
 
 class AllMatches(NamedTuple):
     rows: pa.Table
-    """Columns as in `row_schema`; all rows are insertions."""
+    """Columns as in `finite_schema`, in the order of BY_END."""
     dropped: int
     """The number of matches dropped because of a limit."""
 
 
-def all_matches(plan: IntervalPlan, batch: Batch, may_start: int = 0) -> AllMatches:
+def all_matches(plan: IntervalPlan, batch: Batch, may_start: int = 0, *, named: bool = False) -> AllMatches:
     """All matches in the events of a batch, which may be in any order. If a bit is given, only those whose first event
-    has it.
+    has it. If `named`, the rows have kind and pattern.
 
     Raises:
         ConditionError, LimitExceeded: as LiveIntervalMatcher.
@@ -104,11 +109,12 @@ def all_matches(plan: IntervalPlan, batch: Batch, may_start: int = 0) -> AllMatc
     starts, ends = (batch.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
     # In the order of their ends and with the longest duration as the delay, no event is late, and old events are
     # forgotten soon. Events that are equal in times and sequence are numbered in the order of their content.
-    batch = in_order_of_content(batch) if batch.sequence else batch.take(pa.array(np.lexsort((starts, ends))))
+    batch = in_order_of_content(batch) if batch.sequence else in_order_of_ends(batch)
     longest = min(int((ends - starts).max(initial=0)), FREE)
     rates = rates_in(plan.variable_bits[: plan.positives], mask_of(batch))
     pattern = compile_intervals(plan, delay=longest, lateness=End.START, rates=rates, may_start=may_start)
-    matcher = LiveIntervalMatcher(pattern)
+    rows = RowMaker(finite_schema(plan, named=named), partial(finite_rows, plan, named=named), sorts=True)
+    matcher = LiveIntervalMatcher(pattern, rows)
     matcher.kernel.consistency = Consistency.EARLIEST
-    rows = pa.concat_tables([matcher.process(batch), matcher.finish()])
-    return AllMatches(rows, matcher.dropped)
+    found = pa.concat_tables([matcher.process(batch), matcher.finish()])
+    return AllMatches(merged_by_end(found), matcher.dropped)

@@ -47,7 +47,7 @@ class LiveIntervals(LiveDefaults, ABC):
 
     @property
     def open_keys(self) -> Collection[bytes]:
-        return self.live.keys.number_of.keys()
+        return self.live.key_names
 
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)

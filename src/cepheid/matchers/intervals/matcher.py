@@ -5,9 +5,11 @@ is certain or, in real time, what holds for now. No I/O, no clock, no threads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from secrets import token_bytes
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,18 +28,32 @@ from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.layout import LATE, RETRACTION, EmittedIntervals, IntervalEvents
 from cepheid.kernel.intervals.state import kernel_state, restore_kernel
+from cepheid.kernel.key_table import KeyTable
+from cepheid.kernel.row_hashes import row_hashes
+from cepheid.kernel.siphash import KEY_SIZE
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.intervals.rates import Rates
-from cepheid.matchers.key_numbers import KeyNumbers
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import WorkingSet, joint_error, mask_of
 from cepheid.output.ids import Ids
-from cepheid.output.intervals import identity, row_schema, rows_of
+from cepheid.output.intervals.rows import identity, row_schema, rows_of
 
 _PIECE = 1 << 14
 """Events processed at once; between pieces, events that are not needed may be forgotten."""
 _LEAST_HELD = 1 << 15
 """Up to this many held events, no search is made for those that are not needed."""
+_DENSE = 1.5
+"""Events are sliced if at most so many lie between the first and the last for each that is wanted."""
+
+
+class RowMaker(NamedTuple):
+    """Makes rows of what is emitted."""
+
+    schema: pa.Schema
+    of: Callable[[EmittedIntervals, Batch, Int32s, Ids], pa.Table]
+    """The arguments are those of `rows_of` after the plan."""
+    sorts: bool = False
+    """Whether it puts what one arrival emits in an order of its own."""
 
 
 class LiveIntervalMatcher:
@@ -45,14 +61,17 @@ class LiveIntervalMatcher:
     `_end`.
     """
 
-    def __init__(self, pattern: CompiledIntervals) -> None:
+    def __init__(self, pattern: CompiledIntervals, rows: RowMaker | None = None) -> None:
+        """Without `rows`, its rows are those of `rows_of`."""
         siphash.warm_up()  # now, as later events would have to wait for it
         tables = pattern.tables
         constants = tables.constants.copy()  # the codes of strings change with every working set
         self.pattern = replace(pattern, tables=tables._replace(constants=constants, settings=tables.settings.copy()))
-        self.kernel = IntervalKernel(self.pattern, pattern.plan.pattern.consistency)
+        plan = pattern.plan
+        self._maker = rows or RowMaker(row_schema(plan), partial(rows_of, plan))
+        self.kernel = IntervalKernel(self.pattern, plan.pattern.consistency, in_order=not self._maker.sorts)
         self.working_set = WorkingSet(self.pattern)
-        self.keys = KeyNumbers()
+        self._keys, self._secret = KeyTable(), token_bytes(KEY_SIZE)
         self.ids = Ids.SIPHASH
         """How ids are made; a restored matcher continues as the writer of its snapshot did."""
         self._end = np.zeros(0, np.int64)
@@ -67,12 +86,12 @@ class LiveIntervalMatcher:
         self._most_held = _LEAST_HELD
 
     def process(self, batch: Batch) -> pa.Table:
-        """The rows (`row_schema`) that these events make.
+        """The rows that these events make.
 
         Raises:
             ConditionError, LimitExceeded: the matcher cannot be used afterwards.
         """
-        rows = [row_schema(self.pattern.plan).empty_table()]
+        rows = [self._maker.schema.empty_table()]
         for start in range(0, len(batch), _PIECE):
             piece = batch.slice(start, min(start + _PIECE, len(batch)))
             self._add(piece)
@@ -144,7 +163,8 @@ class LiveIntervalMatcher:
         """Forgets all keys but those with these names (canonical bytes), with their events and open matches."""
         if self.working_set.all is None:
             return
-        others = np.array([number for name, number in self.keys.number_of.items() if name not in names], np.int32)
+        named = zip(self.key_names, range(len(self._keys)), strict=True)
+        others = np.array([number for name, number in named if name not in names], np.int32)
         self.kernel.drop(others, self._events)
         needed = self.kernel.needed(self._events)
         self._keep(needed[~np.isin(self._key[needed], others)])
@@ -160,13 +180,25 @@ class LiveIntervalMatcher:
 
     def _free_keys(self) -> None:
         """Frees the numbers of keys without events, before the kernel sorts the events by key number."""
-        used = np.unique(self._key)
-        self.keys.free(np.setdiff1d(np.array([*self.keys.number_of.values()], np.int32), used).astype(np.int32))
-        if self.keys.is_sparse:
-            number = np.zeros(len(self.keys.name_of), np.int64)
-            before = self.keys.renumbered()
-            number[before] = np.arange(len(before))
+        if count := len(self._keys):
+            used = distinct(self._key, count)
+            number = np.zeros(count, np.int64)
+            number[used] = np.arange(len(used))
             self._key = number[self._key]
+            self._keys.keep(used)
+
+    @property
+    def key_names(self) -> list[bytes]:
+        """The name (canonical bytes) of each key that has events in memory, by its number; none without a key."""
+        if not len(self._keys):
+            return []
+        _, first = np.unique(self._key, return_index=True)
+        places = np.argsort(first)
+        events = self.working_set.take(first[places].astype(np.int32))
+        names = np.empty(len(first), object)
+        names[places] = canonical_bytes([*events.keys, *events.sub_keys], len(first)).to_pylist()
+        named: list[bytes] = names.tolist()
+        return named
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """All held events and open matches; the arguments as in LiveMatcher.snapshot."""
@@ -188,12 +220,14 @@ class LiveIntervalMatcher:
         self.kernel.consistency = Consistency(snapshot.header["consistency"])
 
     def _add(self, batch: Batch) -> None:
-        is_keyed = batch.keys or batch.sub_keys
-        numbers = self.keys.numbers(batch) if is_keyed else np.zeros(len(batch), np.int64)
+        keys = [*batch.keys, *batch.sub_keys]
+        numbers = np.zeros(len(batch), np.int64)
+        if keys:
+            numbers = self._keys.numbers(row_hashes(keys, len(batch), self._secret))
         self.working_set.add(batch)
         self._rates.add(mask_of(batch))
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])
-        self._key = np.concatenate([self._key, numbers.astype(np.int64)])
+        self._key = np.concatenate([self._key, numbers])
         self._ordinal = np.concatenate([self._ordinal, np.zeros(len(batch), np.int32)])
         self._duplicate = np.concatenate([self._duplicate, np.zeros(len(batch), np.bool_)])
 
@@ -238,7 +272,7 @@ class LiveIntervalMatcher:
 
     def _rows(self, emitted: EmittedIntervals) -> pa.Table:
         if not len(emitted.event):
-            return row_schema(self.pattern.plan).empty_table()
+            return self._maker.schema.empty_table()
         if self.pattern.external_clock:
             emitted = emitted._replace(clock=self._made_at(emitted))
         return self._placed_rows(emitted)
@@ -247,11 +281,11 @@ class LiveIntervalMatcher:
         late, involved = emitted.sign == LATE, emitted.match.ravel()
         if late.any():
             involved = np.concatenate([emitted.event[late].astype(np.int32), emitted.match[~late].ravel()])
-        positions = distinct(involved, len(self.working_set))
+        positions = _or_all_between(distinct(involved, len(self.working_set)))
         place = np.full(len(self.working_set), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
         events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))
-        return rows_of(self.pattern.plan, emitted, events, place, self.ids)
+        return self._maker.of(emitted, events, place, self.ids)
 
     def _made_at(self, emitted: EmittedIntervals) -> Ints:
         """The times of rows with an external clock. For a match it is its end, or the end of the event that forbids it:
@@ -264,12 +298,20 @@ class LiveIntervalMatcher:
         return made_at
 
 
+def _or_all_between(positions: Int32s) -> Int32s:
+    """These positions, at least one, which ascend; or, if few are missing between them, all from the first to the last:
+    events that lie side by side need not be taken one by one.
+    """
+    first, end = int(positions[0]), int(positions[-1]) + 1
+    return np.arange(first, end, dtype=np.int32) if end - first <= _DENSE * len(positions) else positions
+
+
 def in_order_of_content(events: Batch) -> Batch:
     """The events sorted by end, start, then all other columns, so that the order in which they came matters only for
     events that are equal.
     """
-    starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
-    order = np.lexsort((starts, ends))
+    starts, ends = _spans(events)
+    order = _order_by_end(starts, ends)
     same = (np.diff(ends[order]) == 0) & (np.diff(starts[order]) == 0)
     if same.any():  # other columns are compared only where times are equal
         tied = np.union1d(order[1:][same], order[:-1][same])
@@ -278,4 +320,26 @@ def in_order_of_content(events: Batch) -> Batch:
         ranks = np.zeros(len(events), np.int64)
         ranks[tied[pc.sort_indices(content).to_numpy()]] = np.arange(len(tied))
         order = np.lexsort((ranks, starts, ends))
-    return events.take(pa.array(order))
+    return _taken(events, order)
+
+
+def in_order_of_ends(events: Batch) -> Batch:
+    """The events sorted by end, then start."""
+    return _taken(events, _order_by_end(*_spans(events)))
+
+
+def _spans(events: Batch) -> tuple[Ints, Ints]:
+    """The starts and the ends."""
+    starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
+    return starts, ends
+
+
+def _order_by_end(starts: Ints, ends: Ints) -> Ints:
+    later = np.diff(ends)
+    if ((later > 0) | (later == 0) & (np.diff(starts) >= 0)).all():
+        return np.arange(len(ends))
+    return np.lexsort((starts, ends))
+
+
+def _taken(events: Batch, order: Ints) -> Batch:
+    return events if (np.diff(order) > 0).all() else events.take(pa.array(order))

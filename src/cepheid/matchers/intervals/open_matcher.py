@@ -34,7 +34,7 @@ from cepheid.matchers.intervals.open_matching import OpenMatching
 from cepheid.matchers.intervals.rows import RowKind, Step
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import joint_error, mask_of
-from cepheid.output.intervals import row_schema
+from cepheid.output.intervals.rows import row_schema
 from cepheid.plan.intervals.ends import reads_end
 from cepheid.plan.intervals.growth import Purge, purge_of
 from cepheid.plan.intervals.plan import IntervalPlan

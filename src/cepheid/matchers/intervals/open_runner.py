@@ -24,7 +24,7 @@ from cepheid.matchers.snapshot import Snapshot, restored
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
-from cepheid.output.intervals import row_schema
+from cepheid.output.intervals.rows import row_schema
 from cepheid.plan.intervals.ends import values_of_ends
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import Limits

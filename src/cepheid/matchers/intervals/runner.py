@@ -24,7 +24,7 @@ from cepheid.matchers.snapshot import from_bytes, restored, to_bytes
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
-from cepheid.output.intervals import row_schema
+from cepheid.output.intervals.rows import row_schema
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import Limits
 

@@ -10,7 +10,7 @@ Processing Applications, PVLDB 11(11), 2018.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -51,6 +51,27 @@ def join_order(plan: IntervalPlan, rates: Sequence[float]) -> JoinOrder:
     return JoinOrder(tuple(order for order, _ in found), tuple(cost for _, cost in found))
 
 
+def costs_of(plan: IntervalPlan, orders: Sequence[Sequence[int]], rates: Sequence[float]) -> tuple[float, ...]:
+    """The expected costs of these orders, as those of a JoinOrder."""
+    selectivity = _selectivities(plan, bounds_of(plan.pattern))
+    return tuple(_cost(order, rates, selectivity) for order in orders)
+
+
+def _cost(order: Sequence[int], rates: Sequence[float], selectivity: Mapping[frozenset[int], float]) -> float:
+    size, cost = 1.0, 0.0
+    for there in range(1, len(order)):
+        size *= _growth(order[there], order[:there], rates, selectivity)
+        cost += size
+    return cost
+
+
+def _growth(
+    v: int, chosen: Iterable[int], rates: Sequence[float], selectivity: Mapping[frozenset[int], float]
+) -> float:
+    """How many partial results become of one when variable `v` is looked up."""
+    return rates[v] * prod(selectivity[frozenset((u, v))] for u in chosen)
+
+
 def _selectivities(plan: IntervalPlan, bounds: Bounds) -> dict[frozenset[int], float]:
     """For each pair of variables, the share of pairs of events that may match. A condition on more variables counts for
     each pair among them.
@@ -85,8 +106,7 @@ def _cheapest(
             for v in everyone - chosen:
                 larger = chosen | {v}
                 if larger not in sizes:
-                    shares = prod(selectivity[frozenset((u, v))] for u in chosen)
-                    sizes[larger] = sizes[chosen] * rates[v] * shares
+                    sizes[larger] = sizes[chosen] * _growth(v, chosen, rates, selectivity)
                 candidate = cost + sizes[larger], (*order, v)
                 if larger not in following or candidate < following[larger]:
                     following[larger] = candidate

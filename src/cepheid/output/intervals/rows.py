@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from cepheid.events.direction import SEQUENCE_PREFIX, Direction
 from cepheid.events.identity import DIGEST_SIZE
 from cepheid.events.order import ranked
 from cepheid.events.time import TIME_TYPE
-from cepheid.kernel.arrays import FOREVER, Int32s
+from cepheid.kernel.arrays import FOREVER, Flags, Int32s
 from cepheid.kernel.intervals.layout import (
     BEGINNING,
     COMPLETION,
@@ -25,14 +26,14 @@ from cepheid.kernel.intervals.layout import (
     EmittedIntervals,
 )
 from cepheid.output import common
-from cepheid.output.common import MATCH, event_structs, event_type
+from cepheid.output.common import event_structs, event_type
 from cepheid.output.events import Taken, events_column, events_field
 from cepheid.output.ids import Hashes, Identifying, Identities, Ids, Members, hex_ids, identified, purpose
 from cepheid.output.typed import as_typed
 from cepheid.plan.conditions.script import StageValue
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.lifted import Slot
-from cepheid.plan.reserved import LEADING, PATTERN
+from cepheid.plan.reserved import LEADING
 
 KINDS = {
     RETRACTION: common.RETRACTION,
@@ -61,60 +62,28 @@ def row_schema(plan: IntervalPlan) -> pa.Schema:
     )
 
 
-def finite_schema(plan: IntervalPlan, *, named: bool) -> pa.Schema:
-    """The columns of the matches in a finite input, which has no retractions and no late events. If `named`, they
-    include kind and pattern.
-    """
-    return pa.schema([row_schema(plan).field(i) for i in _finite_columns(plan, named=named)])
-
-
-def _finite_columns(plan: IntervalPlan, *, named: bool) -> range:
-    """Their numbers in `row_schema`. Names will not do: a key may have that of a column that is left out."""
-    count = len(row_schema(plan))
-    if plan.rows_per == "event":
-        return range(0 if named or plan.outputs is not None else LEADING.index(PATTERN), count)
-    return range(count) if plan.outputs is not None else range(0 if named else len(LEADING), count - 1)
-
-
-def finite_rows(plan: IntervalPlan, insertions: pa.Table, *, named: bool) -> pa.Table:
-    """Converts rows of `row_schema` to rows of `finite_schema`. detected_at is match_end: a match is certain when its
-    last event ends, because no later event can forbid it.
-    """
-    at = insertions.schema.names.index("detected_at")
-    known = insertions.set_column(at, insertions.schema.field(at), insertions.column("match_end"))
-    known = known.set_column(0, known.schema.field(0), pa.repeat(pa.scalar(MATCH, pa.string()), len(known)))
-    if plan.outputs is not None and "matches" not in plan.outputs:
-        known = known.slice(0, 0)
-    return known.select([*_finite_columns(plan, named=named)])
-
-
 def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s, ids: Ids) -> pa.Table:
     """Converts what was emitted to rows. `events` has the events of these rows, with ordinals. `place` maps a position
     in `emitted` to a row of `events`.
     """
     schema, count = row_schema(plan), len(emitted.event)
     late = emitted.sign == LATE
-    positions = emitted.match.T
+    positions = emitted.match
     if late.any():
-        positions = np.where(late, emitted.event, positions)
-    variables = [place[one] for one in positions]
-    first = variables[0]
-    known = identified(ids, Identifying([*identity(plan, events), events.column(ORDINAL)], len(events)))
+        positions = np.where(late[:, None], emitted.event[:, None], positions)
+    placed = Placed(plan, events, np.ascontiguousarray(place[positions].T), late if late.any() else None)
     columns = [
         _kinds(emitted.sign),
         pa.repeat(pa.scalar(plan.pattern.name, pa.string()), count),
-        _match_ids(plan, known, late, first, variables),
-        *(events.column(f"{KEY_PREFIX}{i}").take(pa.array(first)) for i in range(len(plan.schema.key))),
-        _times(emitted.start, late),
-        _times(emitted.end, late | (emitted.end == OPEN_END)),
-        _times(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
+        hex_ids(_ids(placed, placed.identities(ids))),
+        *placed.keys,
+        times_of(emitted.start, placed.late),
+        times_of(emitted.end, late | (emitted.end == OPEN_END)),
+        times_of(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
+        *placed.shown,
     ]
-    columns += [_slot(slot, variables, events, late) for slot in plan.slots.values()]
-    if plan.rows_per == "event":
-        columns.append(events_column(plan, _taken(plan, late, first, np.stack(variables), events), events, {}))
-    else:
-        shown = [] if plan.measures is not None else variables
-        columns += [*(_structs(plan, events, rows, late) for rows in shown), _structs(plan, events, first, ~late)]
+    if plan.rows_per != "event":
+        columns.append(_structs(plan, events, placed.first, ~late))
     typed = [as_typed(field.type, column) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_batches([pa.RecordBatch.from_arrays(typed, schema=schema)])
 
@@ -131,22 +100,65 @@ def _variables(plan: IntervalPlan) -> list[str]:
     return [positive.variable for positive in plan.pattern.positives]
 
 
-def _slot(slot: Slot, variables: Sequence[Int32s], events: Batch, absent: npt.NDArray[np.bool_]) -> pa.Array:
-    """The slot's value for each row: that of the one event of its variable."""
-    assert isinstance(slot, StageValue), "aggregates are refused: a variable is one event"
-    return events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(variables[slot.stage], mask=absent))
+@dataclass(frozen=True)
+class Placed:
+    """Matches, and late events, as rows of a batch of events."""
+
+    plan: IntervalPlan
+    events: Batch
+    """With ordinals."""
+    variables: npt.NDArray[np.int32]
+    """(n, rows) for each of the n events of a match, its row in `events`; of a late event always its own."""
+    late: Flags | None = None
+    """(rows,) which of them are late events; None: none."""
+
+    @property
+    def first(self) -> Int32s:
+        found: Int32s = self.variables[0]
+        return found
+
+    @property
+    def keys(self) -> Iterator[pa.Array]:
+        """The columns of the key."""
+        first = pa.array(self.first)
+        return (self.events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(self.plan.schema.key)))
+
+    @property
+    def shown(self) -> Iterator[pa.Array]:
+        """The columns of slots, then those of variables or, for rows of events, the list of events."""
+        yield from map(self._slot, self.plan.slots.values())
+        if self.plan.rows_per == "event":
+            yield events_column(self.plan, _taken(self), self.events, {})
+        elif self.plan.measures is None:
+            yield from (_structs(self.plan, self.events, rows, self.late) for rows in self.variables)
+
+    def identities(self, ids: Ids) -> Identities:
+        identifying = [*identity(self.plan, self.events), self.events.column(ORDINAL)]
+        return identified(ids, Identifying(identifying, len(self.events)))
+
+    def match_ids(self, known: Identities) -> Hashes:
+        """The ids of the matches: a hash of the pattern's name and each variable's event. An insertion and its
+        retraction have the same id.
+        """
+        return _hashes(self.plan, known, "interval", self.variables)
+
+    def _slot(self, slot: Slot) -> pa.Array:
+        """The slot's value for each row: that of the one event of its variable."""
+        assert isinstance(slot, StageValue), "aggregates are refused: a variable is one event"
+        rows = pa.array(self.variables[slot.stage], mask=self.late)
+        return self.events.column(f"{VALUE_PREFIX}{slot.column}").take(rows)
 
 
-def _taken(
-    plan: IntervalPlan, late: npt.NDArray[np.bool_], first: Int32s, variables: npt.NDArray[np.int32], events: Batch
-) -> Taken:
+def _taken(placed: Placed) -> Taken:
     """The events of the matches, in the order of their starts, their ends and the sequence; of a late event itself."""
+    events, variables = placed.events, placed.variables
+    late = np.zeros(variables.shape[1], np.bool_) if placed.late is None else placed.late
     times = [events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END)]
     order = np.lexsort([rank[variables] for rank in (*reversed(_ranks(events)), *reversed(times))], axis=0)
-    places = np.where(late, first, np.take_along_axis(variables, order, axis=0)).T
-    there = ~late[:, None] | (np.arange(plan.positives) == 0)
+    places = np.where(late, placed.first, np.take_along_axis(variables, order, axis=0)).T
+    there = ~late[:, None] | (np.arange(len(variables)) == 0)
     stage = pa.array(order.T[there], mask=np.broadcast_to(late[:, None], there.shape)[there])
-    names = pa.array(_variables(plan), pa.string()).take(stage)
+    names = pa.array(_variables(placed.plan), pa.string()).take(stage)
     only = pc.if_else(stage.is_valid(), 1, None)
     return Taken(np.cumsum(there.sum(axis=1)), places[there].astype(np.int32), names, only)
 
@@ -158,13 +170,13 @@ def _ranks(events: Batch) -> list[npt.NDArray[np.int64]]:
     return [pc.rank(leaf, tiebreaker="dense").to_numpy().astype(np.int64) for leaf in leaves]
 
 
-def _times(times: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_]) -> pa.Array:
+def times_of(times: npt.NDArray[np.int64], absent: Flags | None = None) -> pa.Array:
     return pa.array(times, pa.int64(), mask=absent).cast(TIME_TYPE)
 
 
-def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: npt.NDArray[np.bool_]) -> pa.Array:
+def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: Flags | None) -> pa.Array:
     type_ = event_type(plan)
-    if absent.all():
+    if absent is not None and absent.all():
         return pa.nulls(len(rows), type_)
     return event_structs(type_, plan.columns, events, rows, absent=absent)
 
@@ -180,22 +192,18 @@ def identity(plan: IntervalPlan, events: Batch) -> list[pa.Array]:
     return [*events.keys, events.column(TIME), events.column(END), *(events.sequence or chosen)]
 
 
-def _match_ids(
-    plan: IntervalPlan, known: Identities, late: npt.NDArray[np.bool_], first: Int32s, variables: list[Int32s]
-) -> pa.Array:
-    """The ids of matches and late events. That of a match is a hash of the pattern's name and each variable's event,
-    that of a late event a hash of the name and the event. An insertion and its retraction have the same id.
-    """
-    if not late.any():
-        return hex_ids(_hashes(plan, known, "interval", variables))
+def _ids(placed: Placed, known: Identities) -> Hashes:
+    """The ids of matches and late events. That of a late event is a hash of the pattern's name and the event."""
+    late = placed.late
+    if late is None:
+        return placed.match_ids(known)
     found = np.zeros((len(late), DIGEST_SIZE), np.uint8)
-    found[late] = _hashes(plan, known, "late interval", [first[late]])
-    found[~late] = _hashes(plan, known, "interval", [position[~late] for position in variables])
-    return hex_ids(found)
+    found[late] = _hashes(placed.plan, known, "late interval", placed.variables[:1, late])
+    found[~late] = _hashes(placed.plan, known, "interval", placed.variables[:, ~late])
+    return found
 
 
-def _hashes(plan: IntervalPlan, known: Identities, what: str, positions: list[Int32s]) -> Hashes:
-    """The ids of rows of a kind; `positions` has each row's first event, each row's second event, and so on."""
-    events = np.stack(positions, axis=1)
-    ends = np.arange(1, len(events) + 1) * events.shape[1]
-    return known.hashes(Members(events.ravel(), ends), purpose(plan.pattern.name, what))
+def _hashes(plan: IntervalPlan, known: Identities, what: str, rows: npt.NDArray[np.int32]) -> Hashes:
+    """The ids of rows of a kind; `rows` has each one's first event, each one's second event, and so on."""
+    ends = np.arange(1, rows.shape[1] + 1) * len(rows)
+    return known.hashes(Members(rows.T.ravel(), ends), purpose(plan.pattern.name, what))
