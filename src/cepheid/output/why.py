@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cepheid.errors import SchemaError
+from cepheid.lang.arguments import brief
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.pictures.html import text_html
 from cepheid.output.funnel import Funnel
 from cepheid.output.near_misses import NearMisses
@@ -62,7 +65,7 @@ class Why(ABC):
             LimitExceeded: without its skip strategy the pattern has more partial matches or matches than is possible.
         """
 
-    @abstractmethod
+    @known_arguments()
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
         """What each event of one key did to each partial match, step by step.
 
@@ -72,3 +75,12 @@ class Why(ABC):
         Raises:
             SchemaError: `key` does not name the key's columns, or no event has the values.
         """
+        if key is not None and not isinstance(key, Mapping):
+            raise SchemaError(
+                f"trace: {brief(key)} is no key; give a value for each of its columns, as in trace({{'column': value}})"
+            )
+        return self._trace(key or {})
+
+    @abstractmethod
+    def _trace(self, key: Mapping[str, Any]) -> Trace:
+        """The steps for the key, as `trace`."""
