@@ -51,8 +51,9 @@ class Why(ABC):
         """The starts that do not match, and would match with one change of the pattern. It is a table of the events'
         kind, with a row for each such start and change, the nearest first.
 
-        A change leaves out one condition or a NOT, makes a window or a gap up to ten times as long, or lets other
-        events lie between. Windows of the calendar are not changed; `changes.failed` says so.
+        A change leaves out one condition, a NOT, an `until` or `begin_without`, makes a window or a gap up to ten times
+        as long, lets other events lie between, or lets a loop take fewer or more events. Windows of the calendar are
+        not changed; `changes.failed` says so.
 
         The columns are row_number (the start's row in the events; in pandas the index; not on Spark), the key,
         match_start, rank (the place among the changes of the start, from 1), reached (the last stage that is reached
