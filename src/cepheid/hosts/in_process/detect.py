@@ -15,7 +15,6 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
-from cepheid.hosts.in_process.meanwhile import Found, found_meanwhile
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
 from cepheid.hosts.in_process.pandas_index import refuse_index
 from cepheid.hosts.in_process.prefetch import prefetched
@@ -46,6 +45,7 @@ from cepheid.hosts.in_process.source_rows import by_number, with_ends, with_numb
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.hosts.in_process.workers.division import Division
+from cepheid.hosts.meanwhile import Found, found_meanwhile
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
@@ -196,7 +196,8 @@ def _found(ready: Prepared, workers: int) -> Found:
         meanwhile = found_meanwhile(family, ready.compiled, ready.until, ready.batches(ordered=in_order))
         if meanwhile is not None:
             return meanwhile
-    if _may_use_threads(ready, workers):
+    in_threads = _may_use_threads(ready, workers)
+    if in_threads and family.in_order and ready.plans.schema.key:
         relevant = relevant_to_any(ready.compiled.relevant_to)
         ordered = ordered_events(ready.events, ready.plans, relevant, ready.engine, ready.held)
         ends = threads.divided(ordered.keys, ordered.rows, ordered.length, threads.THREADS)
@@ -207,21 +208,22 @@ def _found(ready: Prepared, workers: int) -> Found:
         batches = ready.batches(ordered=in_order)
     division = Division(workers, ready.until, memory=ready.request.worker_memory)
     size = ready.events.events.nbytes
-    with matcher_for(family, ready.plans, ready.compiled, size=size, division=division) as matcher:
+    choice = matcher_for(family, ready.plans, ready.compiled, size=size, division=division, in_threads=in_threads)
+    with choice as matcher:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
         return Found(results, matcher.counts)
 
 
 def _may_use_threads(ready: Prepared, workers: int) -> bool:
-    """Whether threads may do what one worker would, or as many workers as there are threads: there are many events, and
-    threads would not share what runs in Python.
+    """Whether so many workers may be threads: there are many events, and threads would not share what runs in Python.
+    One worker may be two threads, too.
     """
-    family, plans = ready.request.family, ready.plans
+    plans = ready.plans
     shares_python = plans.functions or any(plan.pattern.knowledge is not None for plan in plans.each)
     enough = len(ready.events) >= threads.LEAST and min(cores(), threads.THREADS) > 1
     few = workers <= threads.THREADS and ready.request.worker_memory is None
-    return bool(few and enough and family.in_order and plans.schema.key and not shares_python)
+    return bool(few and enough and not shares_python)
 
 
 def _found_by_threads(ready: Prepared, ordered: OrderedEvents, ends: Sequence[int]) -> Found:
