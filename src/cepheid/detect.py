@@ -130,8 +130,9 @@ def detect(
         standbys: For a stream: the number of further shards that may hold copies of hot keys, which divide the partial
             matches of such a key by their first events. It is fixed in the checkpoint, which must be named. Finite
             input ignores it.
-        workers: For tables in process: the number of processes that find matches. They divide the keys, and a key with
-            many events by time where the pattern allows it. "auto": all cores if there are enough events to pay.
+        workers: For tables in process: the number of workers that find matches, processes or two threads. They divide
+            the keys, and a key with many events by time where the pattern allows it. "auto": all cores if there are
+            enough events to pay.
         worker_memory: The memory that each of several workers may use for its part, as in "2 GB" or a number of bytes.
             None: as much as there is.
         slices: For batches on Spark: whether the events of each key are divided by time, for a few keys that have most

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid import LimitExceeded, Limits, Pattern, Skip, detect
+from cepheid.events.batch import Batch
+from cepheid.families.family import Family
+from cepheid.hosts import meanwhile
 from cepheid.hosts.in_process.detect import prepared
-from cepheid.hosts.in_process.meanwhile import found_meanwhile
+from cepheid.hosts.meanwhile import PatientMatcher, found_meanwhile
 from cepheid.kernel.stages.warm_up import KINDS, is_compiled
+from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.requests.request_of import request_of
 
 T = datetime(2026, 1, 1, tzinfo=UTC)
@@ -63,6 +68,48 @@ def test_the_same_rows_in_the_same_order(name: str, rows: list[tuple[int, int, i
     found = detect(table, PATTERNS[name], key="k", time="at", sequence="n")
     plain = pa.concat_tables([found.slice(0, 0), *plainly(table, PATTERNS[name])])
     assert plain.to_pylist() == found.to_pylist()
+
+
+class Compiling:
+    """A family whose kernel is compiled once a host has looked for it so many times."""
+
+    def __init__(self, family: Family, looks: int) -> None:
+        self._family, self._looks = family, looks
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._family, name)
+
+    def uncompiled(self, compiled: Any) -> list[str]:  # noqa: ARG002
+        self._looks -= 1
+        return ["a kernel"] if self._looks >= 0 else []
+
+    def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
+        """This would wait for the kernel."""
+        assert self._looks < 0
+        return self._family.finite(compiled, until)
+
+
+@given(
+    name=st.sampled_from([*PATTERNS]),
+    rows=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 1), st.integers(0, 3)), min_size=20, max_size=80),
+    looks=st.sampled_from([0, 1, 2, 4, 6, 1000]),
+)
+def test_a_kernel_that_is_compiled_meanwhile(name: str, rows: list[tuple[int, int, int]], looks: int) -> None:
+    """Rows, their order and counts do not depend on when it is compiled, if it ever is before the events end."""
+    ready = prepared(events(sorted(rows)), request_of(PATTERNS[name], key="k", time="at", sequence="n"))
+    family, compiled = ready.request.family, ready.compiled
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(meanwhile, "_compile", lambda *_: True)
+        matchers = [family.finite(compiled, None), PatientMatcher(Compiling(family, looks), compiled, None)]
+        found = [rows_and_counts(matcher, ready.batches(ordered=True)) for matcher in matchers]
+    assert found[0] == found[1]
+
+
+def rows_and_counts(matcher: FiniteMatcher, batches: Iterable[Batch]) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """What the matcher finds in the batches, of which it has 15 events at a time."""
+    parts = [batch.slice(at, min(at + 15, len(batch))) for batch in batches for at in range(0, len(batch), 15)]
+    results = [*map(matcher.process, parts), matcher.finish()]
+    return [row for tables in results for table in tables for row in table.to_pylist()], matcher.counts
 
 
 def test_a_compiled_kernel_has_no_plain_step() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from signal import SIGINT
 from subprocess import PIPE, Popen
@@ -11,17 +12,20 @@ from time import sleep
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid import ConditionError, OccurrencePattern, Pattern, Report, detect
+from cepheid import ConditionError, IntervalPattern, OccurrencePattern, Pattern, Report, detect
 from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.threads import divided
+from cepheid.hosts.in_process.workers import crews
 
 ROOT = Path(__file__).parents[2]
 T = datetime(2026, 3, 2, 8, tzinfo=UTC)
 STAGES = Pattern.begin("a").where("x = 0").followed_by("b").where("x = 1 AND n > a.n")
+INTERVALS = IntervalPattern.of("EVENT PAL(A overlap B) WITHIN 5 seconds").taxonomy("t")
 OCCURRENCES = OccurrencePattern.of("A; C").taxonomy("t")
 
 
@@ -54,6 +58,23 @@ def test_the_rows_are_those_of_one_thread(
             rows_found = detect(table, pattern, key="k", time="at", sequence="n", report=report, workers=of)
         found.append((rows_found.to_pylist(), report.counts))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("key", [[], ["k"]], ids=["without a key", "one hot key"])
+@pytest.mark.parametrize("pattern", [STAGES.within("5 seconds"), INTERVALS], ids=["stages", "intervals"])
+def test_two_workers_are_threads(
+    key: list[str], pattern: Pattern | IntervalPattern, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Time slices of many events are divided among two threads, and no process is started."""
+    monkeypatch.setattr(threads, "LEAST", 1)
+    monkeypatch.setattr(crews, "take_workers", None)
+    table = events([(int(i % 50 == 0), i // 8, i % 3) for i in range(40_000)])
+    table = table.append_column("end", pc.add(table["at"], pa.scalar(timedelta(seconds=2))))
+    interval = isinstance(pattern, IntervalPattern)
+    find = partial(detect, table, pattern, key=key, time=("at", "end") if interval else "at")
+    one, two = (find(sequence=None if interval else "n", workers=workers) for workers in (1, 2))
+    assert len(one) > 1000
+    assert two.equals(one)
 
 
 def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

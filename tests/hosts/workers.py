@@ -1,13 +1,15 @@
-"""Runs patterns with one process and with several, at the border of matchers: the events in order, and tiny tasks."""
+"""Runs patterns with one worker and with two, at the border of matchers: the events in order, and tiny tasks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from cepheid.events.batch import Batch
 from cepheid.families.family import Family
@@ -15,9 +17,11 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches, plans_in_process
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import in_order_of_arrival, timed, usable
+from cepheid.hosts.in_process.workers.crews import Processes, Threads
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
 from cepheid.hosts.in_process.workers.packing import packed
+from cepheid.hosts.in_process.workers.task import EXPECTED
 from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import relevant_to_any
@@ -41,7 +45,7 @@ def found_by_one_and_by_two(
 def one_and_two(
     events: pa.Table, pattern: object, *, least: int, until: int | None = None, sliced: bool = True, **arguments: Any
 ) -> Iterator[tuple[Find, Find]]:
-    """The same as two functions, each of which may raise."""
+    """The same as two functions, each of which may raise. Two threads and two processes must do the same."""
     events, request = in_order_of_arrival(events, request_of(pattern, **arguments))
     engine = DuckDbEngine()
     plans = plans_in_process(events.schema, request, engine)
@@ -53,8 +57,23 @@ def one_and_two(
     assert not sliced or isinstance(slices, TimeSlices), slices
     division = Division(2, until, least, repeated=100)
     one = family.finite(compiled, until)
-    with closing(DividedMatcher(family, plans, compiled, packed=packed(plans), division=division, size=0)) as two:
-        yield partial(_found, one, batches), partial(_found, two, batches)
+    threads = Threads(family.parts(compiled), count=2)
+    processes = Processes(family.kind, packed(plans), count=2, memory=None, size=0)
+    matcher = partial(DividedMatcher, family, plans, compiled, division=division)
+    with closing(threads), closing(processes):
+        two = partial(_found_by_both, matcher(crew=threads), matcher(crew=processes), batches)
+        yield partial(_found, one, batches), two
+
+
+def _found_by_both(threads: FiniteMatcher, processes: FiniteMatcher, batches: list[Batch]) -> Found:
+    try:
+        found = _found(threads, batches)
+    except EXPECTED as error:
+        with pytest.raises(type(error), match=re.escape(str(error))):
+            _found(processes, batches)
+        raise
+    assert _found(processes, batches) == found
+    return found
 
 
 def _found(matcher: FiniteMatcher, batches: list[Batch]) -> Found:

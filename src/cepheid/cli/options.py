@@ -166,7 +166,7 @@ TimeResolution = Annotated[
     Resolution | None,
     typer.Option(help="us: times in nanoseconds are cut to microseconds, and ordered by the rest.", show_default=False),
 ]
-Workers = Annotated[str, typer.Option(metavar="N", help="How many processes do the work; auto: as many as pay.")]
+Workers = Annotated[str, typer.Option(metavar="N", help="How many workers divide the work; auto: as many as pay.")]
 On = Annotated[Host, typer.Option(help="In this process, or on a local Spark.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 MOST_MATCHES = Limits().max_matches_per_event

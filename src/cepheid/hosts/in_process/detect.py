@@ -15,8 +15,8 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine, Evaluated
 from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
-from cepheid.hosts.in_process.meanwhile import Found, found_meanwhile
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
+from cepheid.hosts.in_process.pandas_index import refuse_index
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
     Deferred,
@@ -32,12 +32,20 @@ from cepheid.hosts.in_process.prepare import (
     with_batch_columns,
     with_sequence,
 )
-from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
+from cepheid.hosts.in_process.read_warnings import (
+    ByEnd,
+    certain_by_end,
+    empty_sequences,
+    none_by_then,
+    unheld,
+    unheld_warning,
+)
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_ends, with_numbers, with_source_columns, with_unmatched
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.hosts.in_process.workers.division import Division
+from cepheid.hosts.meanwhile import Found, found_meanwhile
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any
@@ -110,6 +118,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
     Raises:
         PatternError, SchemaError, EventError: as `detect_in_process`.
     """
+    refuse_index(events.schema, request)
     events, request = in_order_of_arrival(events, request)
     request = by_number(events.schema, request)
     family, zone = request.family, request.time_zone or "UTC"
@@ -127,6 +136,8 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
             warn(warning)
     given = with_numbers(events) if request.numbered else events
     joined = joined_by_id(timed(given, request), plans.schema, request.nulls, until)
+    for warning in none_by_then(joined.events, request, until) if warns else ():
+        warn(warning)
     usable_events, read = usable(joined.events, plans.schema, request.nulls, until)
     read |= joined.read
     if request.numbered and request.event_id is not None:
@@ -185,7 +196,8 @@ def _found(ready: Prepared, workers: int) -> Found:
         meanwhile = found_meanwhile(family, ready.compiled, ready.until, ready.batches(ordered=in_order))
         if meanwhile is not None:
             return meanwhile
-    if _may_use_threads(ready, workers):
+    in_threads = _may_use_threads(ready, workers)
+    if in_threads and family.in_order and ready.plans.schema.key:
         relevant = relevant_to_any(ready.compiled.relevant_to)
         ordered = ordered_events(ready.events, ready.plans, relevant, ready.engine, ready.held)
         ends = threads.divided(ordered.keys, ordered.rows, ordered.length, threads.THREADS)
@@ -196,21 +208,22 @@ def _found(ready: Prepared, workers: int) -> Found:
         batches = ready.batches(ordered=in_order)
     division = Division(workers, ready.until, memory=ready.request.worker_memory)
     size = ready.events.events.nbytes
-    with matcher_for(family, ready.plans, ready.compiled, size=size, division=division) as matcher:
+    choice = matcher_for(family, ready.plans, ready.compiled, size=size, division=division, in_threads=in_threads)
+    with choice as matcher:
         results = [matcher.process(batch) for batch in batches]
         results.append(matcher.finish())
         return Found(results, matcher.counts)
 
 
 def _may_use_threads(ready: Prepared, workers: int) -> bool:
-    """Whether threads may do what one worker would, or as many workers as there are threads: there are many events, and
-    threads would not share what runs in Python.
+    """Whether so many workers may be threads: there are many events, and threads would not share what runs in Python.
+    One worker may be two threads, too.
     """
-    family, plans = ready.request.family, ready.plans
+    plans = ready.plans
     shares_python = plans.functions or any(plan.pattern.knowledge is not None for plan in plans.each)
     enough = len(ready.events) >= threads.LEAST and min(cores(), threads.THREADS) > 1
     few = workers <= threads.THREADS and ready.request.worker_memory is None
-    return bool(few and enough and family.in_order and plans.schema.key and not shares_python)
+    return bool(few and enough and not shares_python)
 
 
 def _found_by_threads(ready: Prepared, ordered: OrderedEvents, ends: Sequence[int]) -> Found:
@@ -224,6 +237,7 @@ def _found_by_threads(ready: Prepared, ordered: OrderedEvents, ends: Sequence[in
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
     """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_in_process`."""
     refuse_arrival(arrival=request.arrival)
+    refuse_index(columns, request)
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     plain = plain_schema(with_sequence(events, request.sequence, engine).schema)
     check_columns(plain, request)

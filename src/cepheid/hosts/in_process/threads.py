@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.events.identity import key_names
-from cepheid.hosts.in_process.meanwhile import Found
+from cepheid.hosts.meanwhile import Found
 from cepheid.kernel.stopping import Stopped, stopping_with
 from cepheid.matchers.protocols import FiniteMatcher
 

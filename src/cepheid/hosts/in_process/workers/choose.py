@@ -1,4 +1,4 @@
-"""Whether one process finds the matches or several do."""
+"""Whether one worker finds the matches or several do, which are threads or processes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from cepheid.errors import PatternError
 from cepheid.families.family import CompiledSet, Family
+from cepheid.hosts.in_process.workers.crews import Crew, Processes, Threads
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
 from cepheid.hosts.in_process.workers.packing import packed
@@ -24,10 +25,10 @@ one process finds the matches in about so many events of P8, a pattern in docs/p
 
 @contextmanager
 def matcher_for(
-    family: Family, plans: PlanSet[Any], compiled: CompiledSet, *, size: int, division: Division
+    family: Family, plans: PlanSet[Any], compiled: CompiledSet, *, size: int, division: Division, in_threads: bool
 ) -> Iterator[FiniteMatcher]:
-    """The matcher for events of about `size` bytes. Several processes take the events in order, whatever
-    the kind of pattern is.
+    """The matcher for events of about `size` bytes. Several workers take the events in order, whatever the kind of
+    pattern is.
 
     Raises:
         PatternError: the pattern cannot be sent to other processes.
@@ -35,9 +36,13 @@ def matcher_for(
     if division.workers == 1:
         yield family.finite(compiled, division.until)
         return
-    divided = DividedMatcher(family, plans, compiled, packed=packed(plans), division=division, size=size)
-    with closing(divided):
-        yield divided
+    crew: Crew
+    if in_threads:
+        crew = Threads(family.parts(compiled), count=division.workers)
+    else:
+        crew = Processes(family.kind, packed(plans), count=division.workers, memory=division.memory, size=size)
+    with closing(crew):
+        yield DividedMatcher(family, plans, compiled, division=division, crew=crew)
 
 
 def number_of_workers(family: Family, plans: PlanSet[Any], *, events: int, asked: Workers) -> int:

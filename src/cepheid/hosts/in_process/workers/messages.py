@@ -1,4 +1,4 @@
-"""What a call and its worker processes send each other, pickled, through the workers' standard input and output."""
+"""What a call and its workers tell each other. To processes it travels pickled, through standard input and output."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from cepheid.hosts.in_process.workers.division import Rows, Task
-from cepheid.hosts.in_process.workers.spool import Spooled
+from cepheid.hosts.in_process.workers.stores import StoredInFile
 
 
 class Job(NamedTuple):
-    """What all tasks of a call have in common."""
+    """What all tasks of a call have in common that processes do."""
 
     kind: str
     """The kind of the patterns."""
     plans: bytes
     """The plans, pickled."""
-    events: Sequence[Spooled]
+    events: Sequence[StoredInFile]
     """Those of each part."""
     folder: Path
     """Where files of rows are written."""
@@ -26,7 +28,7 @@ class Job(NamedTuple):
 
 
 class NamedTask(NamedTuple):
-    """A task; its rows are written to files whose names begin with `name`."""
+    """A task for a process, which writes its rows to files whose names begin with `name`."""
 
     task: Task
     name: str
@@ -39,14 +41,29 @@ class Open(NamedTuple):
     after: Rows
 
 
-class Done(NamedTuple):
-    """A task's result."""
+class Counted(NamedTuple):
+    """What comes of a task besides rows."""
 
-    rows: Sequence[Path | None]
-    """For each pattern of the part, the file with its rows; None if the pattern has no rows."""
     counts: Mapping[str, int]
     open: Open | None = None
     """Which starts are open, if the slice hands them over."""
+
+
+class Written(NamedTuple):
+    """A task's result, as a process gives it."""
+
+    files: Sequence[Path | None]
+    """For each pattern of the part, the file with its rows; None if the pattern has no rows."""
+    counted: Counted
+
+
+class Done(NamedTuple):
+    """A task's result."""
+
+    rows: Sequence[Sequence[pa.Table]]
+    """For each pattern of the part, its rows. There may be fewer patterns if the last ones have no rows."""
+    counts: Mapping[str, int]
+    open: Open | None = None
 
 
 class Failed(NamedTuple):

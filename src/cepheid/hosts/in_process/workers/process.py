@@ -9,20 +9,16 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
 
-from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, in_pattern
+from cepheid.errors import LimitExceeded
 from cepheid.families import family_named
-from cepheid.hosts.in_process.workers.gathered import find_gathered
-from cepheid.hosts.in_process.workers.messages import Done, Failed, Forget, Job, NamedTask
-from cepheid.hosts.in_process.workers.one_slice import find_in_slice
+from cepheid.hosts.in_process.workers.messages import Failed, Forget, Job, NamedTask, Written
+from cepheid.hosts.in_process.workers.task import EXPECTED, do_task
 from cepheid.hosts.worker_memory import bound_memory, exceeded
-from cepheid.matchers.finite import OrderedMatcher
-from cepheid.matchers.parts import GatheredPart, Part
 
 
 def main() -> None:
@@ -48,7 +44,7 @@ def main() -> None:
                 case Forget():
                     bound_memory(None)
                     job = None
-        except (ConditionError, EventError, LimitExceeded, SkipError) as error:
+        except EXPECTED as error:
             reply = Failed(type(error).__name__, str(error))
         except MemoryError:
             reply = Failed(LimitExceeded.__name__, exceeded(job.memory if job else None))
@@ -67,35 +63,19 @@ class _Job:
         self._job = job
         self.memory = job.memory
 
-    def do(self, asked: NamedTask) -> Done:
-        """Runs a task.
+    def do(self, asked: NamedTask) -> Written:
+        """Does a task.
 
         Raises:
-            ConditionError, LimitExceeded, SkipError: as a detector, with the pattern's name in the message.
+            ConditionError, LimitExceeded, SkipError: as `do_task`.
         """
-        part = self._parts[asked.task.part]
-        with in_pattern(part.pattern or "", named=part.pattern is not None):
-            return self._run(part, asked)
-
-    def _run(self, part: Part, asked: NamedTask) -> Done:
-        task, spooled = asked.task, self._job.events[asked.task.part]
-        with _Rows(self._job.folder / asked.name) as rows:
-            if isinstance(part, GatheredPart):
-                gathered = find_gathered(part, task, spooled)
-                rows.add([gathered.rows])
-                return Done(rows.paths, asdict(gathered.found))
-            if task.slice is not None:
-                counts, open_ = find_in_slice(part, task, spooled, rows.add)
-                return Done(rows.paths, counts, open_)
-            detector = part.detector()
-            matcher = OrderedMatcher(detector, until=task.until)
-            for ordered in spooled.read(task.first, task.end):
-                rows.add(matcher.run([ordered]))
-            rows.add(matcher.end())
-            return Done(rows.paths, asdict(detector.found))
+        part = asked.task.part
+        with _Files(self._job.folder / asked.name) as files:
+            counted = do_task(self._parts[part], asked.task, self._job.events[part], files.add)
+        return Written(files.paths, counted)
 
 
-class _Rows:
+class _Files:
     """Writes rows to files, one for each pattern that has some, as they are found: none stay in memory."""
 
     def __init__(self, path: Path) -> None:

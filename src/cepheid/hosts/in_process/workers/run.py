@@ -1,4 +1,4 @@
-"""Runs tasks in worker processes, the largest first."""
+"""Has the members of a crew do tasks, the largest first."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from cepheid import errors
-from cepheid.errors import WorkerFailed
 from cepheid.hosts.in_process.workers.agreement import checked
+from cepheid.hosts.in_process.workers.crews import Member, error_of
 from cepheid.hosts.in_process.workers.division import Task
-from cepheid.hosts.in_process.workers.messages import Done, Failed, Forget, Job, NamedTask
-from cepheid.hosts.in_process.workers.pool import Worker
+from cepheid.hosts.in_process.workers.messages import Done, Failed
 
 
-def run_tasks(job: Job, tasks: Sequence[Task], workers: Sequence[Worker]) -> list[Done]:
+def run_tasks(tasks: Sequence[Task], members: Sequence[Member]) -> list[Done]:
     """The results of the tasks. Slices that assumed wrongly what is open at their begin are repeated.
 
     Raises:
@@ -23,26 +21,26 @@ def run_tasks(job: Job, tasks: Sequence[Task], workers: Sequence[Worker]) -> lis
     """
     results, again = dict[int, Done | Failed](), [*range(len(tasks))]
     while again:
-        results |= _results(job, {number: tasks[number] for number in again}, workers)
+        results |= _results({number: tasks[number] for number in again}, members)
         tasks, again = checked(tasks, results)
     for _, result in sorted(results.items()):
         if isinstance(result, Failed):
-            raise _error(result)
+            raise error_of(result)
     return [result for _, result in sorted(results.items()) if isinstance(result, Done)]
 
 
-def _results(job: Job, tasks: Mapping[int, Task], workers: Sequence[Worker]) -> dict[int, Done | Failed]:
+def _results(tasks: Mapping[int, Task], members: Sequence[Member]) -> dict[int, Done | Failed]:
     """The results of these tasks by their numbers, except of some that come after one that certainly failed."""
-    workers = workers[: len(tasks)]
+    members = members[: len(tasks)]
     queue = _Queue(tasks)
-    with ThreadPoolExecutor(max(1, len(workers)), thread_name_prefix="cepheid-worker") as threads:
+    with ThreadPoolExecutor(max(1, len(members)), thread_name_prefix="cepheid-worker") as threads:
         try:
-            for running in [threads.submit(_work, worker, job, queue) for worker in workers]:
+            for running in [threads.submit(_work, member, queue) for member in members]:
                 running.result()
-        except BaseException:  # also of an interrupted call: the workers may be in the middle of a task
+        except BaseException:  # also of an interrupted call: members may be in the middle of a task
             queue.stop()
-            for worker in workers:
-                worker.end(now=True)
+            for member in members:
+                member.stop()
             raise
     return queue.results
 
@@ -61,8 +59,8 @@ class _Queue:
         with self._lock:
             return self._waiting.pop() if self._waiting else None
 
-    def asked(self, number: int) -> NamedTask:
-        return NamedTask(self._tasks[number], f"rows.{number}")
+    def task(self, number: int) -> Task:
+        return self._tasks[number]
 
     def put(self, number: int, result: Done | Failed) -> None:
         with self._lock:
@@ -76,20 +74,9 @@ class _Queue:
             self._waiting = []
 
 
-def _work(worker: Worker, job: Job, queue: _Queue) -> None:
-    """Has the worker do tasks until none is left."""
-    worker.memory = job.memory
-    refused = worker.ask(job)
-    if isinstance(refused, Failed):
-        raise _error(refused)
+def _work(member: Member, queue: _Queue) -> None:
+    """Has the member do tasks until none is left."""
+    member.begin()
     while (number := queue.next()) is not None:
-        queue.put(number, worker.ask(queue.asked(number)))
-    worker.ask(Forget())
-
-
-def _error(failed: Failed) -> Exception:
-    """The error of a worker as one of this process."""
-    if failed.error:
-        error: Exception = getattr(errors, failed.error)(failed.message)
-        return error
-    return WorkerFailed(f"a worker process failed unexpectedly:\n{failed.message}")
+        queue.put(number, member.do(number, queue.task(number)))
+    member.finish()

@@ -16,6 +16,7 @@ from cepheid.compile.arrays import Ints
 from cepheid.events.batch import EVENT_PREFIX, KEY_PREFIX, NUMBER, Batch
 from cepheid.families import family_named
 from cepheid.families.family import Family
+from cepheid.hosts.meanwhile import PatientMatcher
 from cepheid.hosts.spark.batch.worker import (
     Task,
     batches_of_layout,
@@ -43,7 +44,7 @@ def find_with_unmatched(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...
     plans, compiled = compiled_plans(task.kind, task.plans)
     schema, events = output_schema(rows_of_events(family, plans)), PartitionEvents(plans)
     relevant, as_given = relevant_to_any(compiled.relevant_to), given_to_user(plans, task.zone)
-    matcher = _Numbering(family.finite(compiled, task.until), events, relevant)
+    matcher = _Numbering(PatientMatcher(family, compiled, task.until), events, relevant)
     yield from found_in(
         batches_of_layout(batches, task.layout),
         matcher,

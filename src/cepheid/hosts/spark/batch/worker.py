@@ -18,6 +18,7 @@ from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.time import TIME_TYPE
 from cepheid.families import family_named
 from cepheid.families.family import CompiledSet, Family
+from cepheid.hosts.meanwhile import PatientMatcher
 from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.matchers.counts import MATCHER_COUNTS
 from cepheid.matchers.protocols import FiniteMatcher
@@ -63,8 +64,9 @@ def found_by(task: Task, batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
     """The matches in the batches, which are in order, and the worker's messages."""
     family = family_named(task.kind)
     plans, compiled = compiled_plans(task.kind, task.plans)
+    matcher: FiniteMatcher
     if task.width is None:
-        matcher = family.finite(compiled, task.until)
+        matcher = PatientMatcher(family, compiled, task.until)
     else:
         matcher = family.sliced(compiled, task.width, task.until)
     yield from found_in(batches, matcher, output_schema(rows_of_all(family, plans)), given_to_user(plans, task.zone))
