@@ -51,7 +51,8 @@ def stages() -> None:
 def others() -> None:
     detect(EVENTS, OccurrencePattern.of("A; B").taxonomy("type"), key=(), time="at")
     detect(EVENTS, in_sessions(), key=(), time="at")
-    detect(EVENTS, interval_pattern("EVENT PAL(A before B)").taxonomy("type"), key=(), time=("at", "until"))
+    for key in ("x", ()):
+        detect(EVENTS, interval_pattern("EVENT PAL(A before B)").taxonomy("type"), key=key, time=("at", "until"))
 
 
 PARTS: Mapping[str, Callable[[], None]] = {"stages": stages, "others": others}

@@ -84,7 +84,8 @@ def merged_by_end(rows: pa.Table) -> pa.Table:
 
 def _merged(chunks: list[pa.Table]) -> Iterator[pa.Table]:
     first_ends = [int(_ends(chunk)[0]) for chunk in chunks]
-    later = [*accumulate(reversed([*first_ends[1:], FOREVER]), min)][::-1]
+    # For each chunk the first end of all later ones.
+    later = [*accumulate(reversed(first_ends), min, initial=FOREVER)][-2::-1]
     waiting: pa.Table | None = None
     """The rows so far that end when a row of a later chunk does, or afterwards."""
     for chunk, least in zip(chunks, later, strict=True):
