@@ -16,6 +16,13 @@ STORES = ("file", "sqlite", "duckdb", "postgresql")
 _NUMBERS = count()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Of the databases `make test` kills PostgreSQL only, the one with a server; `make test-long` the others."""
+    callspec = getattr(item, "callspec", None)
+    if item.path.name == "test_kill.py" and callspec is not None and callspec.id in ("sqlite", "duckdb"):
+        item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server. On a machine without one its tests are skipped, but never in CI."""
