@@ -17,9 +17,11 @@ _NUMBERS = count()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Of the databases `make test` kills PostgreSQL only, the one with a server; `make test-long` the others."""
+    """`make test` has a file, SQLite and a database with a server; `make test-long` DuckDB, and kills with SQLite."""
     callspec = getattr(item, "callspec", None)
-    if item.path.name == "test_kill.py" and callspec is not None and callspec.id in ("sqlite", "duckdb"):
+    if callspec is not None and (
+        "duckdb" in callspec.params.values() or (item.path.name == "test_kill.py" and callspec.id == "sqlite")
+    ):
         item.add_marker(pytest.mark.long)
 
 

@@ -14,7 +14,7 @@ from tests.durable.routing.receiver import running_receiver
 from tests.durable.test_commands import PATTERN, ROWS, cepheid, declare, running, said, until
 
 
-@pytest.fixture(params=["sqlite", pytest.param("duckdb", marks=pytest.mark.long)])
+@pytest.fixture(params=["sqlite", "duckdb"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     url = f"{request.param}:///{tmp_path}/alerts"
     pattern = tmp_path / "pairs.json"
