@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, Report, SchemaError, Skip, detect
+from cepheid.requests.request import MEMORY_CAN_BE_BOUND
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -201,3 +204,27 @@ def test_spark_drops_and_counts(spark: SparkSession) -> None:
     assert pairs(found.toArrow()) == expected == [(3, 4)]
     assert there.counts == here.counts
     assert (here.counts.dropped_partial_matches, here.counts.dropped_matches) == (2, 1)
+
+
+_TOO_MANY_ROWS = """
+import pyarrow as pa
+from cepheid import LimitExceeded, Pattern, detect
+from cepheid.hosts.worker_memory import bound_memory
+
+events = pa.table({"at": pa.array(range(4000), pa.int64()).cast(pa.timestamp("us")), "text": ["x" * 200] * 4000})
+pattern = Pattern.begin("a").followed_by_any("b")
+detect(events.slice(0, 10), pattern, time="at")
+bound_memory(300_000_000)
+try:
+    detect(events, pattern, time="at")
+except LimitExceeded as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not MEMORY_CAN_BE_BOUND, reason="memory can be bounded on Linux")
+def test_rows_that_do_not_fit_into_memory() -> None:
+    """Where an allocation fails, the error says what makes the rows fewer or smaller."""
+    command = [sys.executable, "-W", "ignore", "-c", _TOO_MANY_ROWS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("this process cannot allocate the memory for what is found. "), done.stderr
