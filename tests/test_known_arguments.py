@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from inspect import isclass, isfunction, signature
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import cepheid
@@ -100,6 +102,45 @@ def test_too_many_arguments_are_refused(name: str) -> None:
     assert str(error.value).endswith(", ".join(one.name for one in named))
 
 
+def test_missing_arguments_are_named() -> None:
+    """All public calls name the arguments that they need, if these are not given."""
+    for name, call in CALLS.items():
+        parameters = [one for one in signature(call).parameters.values() if one.name != "self"]
+        needed = [one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_POSITIONAL]
+        if not needed:
+            continue
+        with pytest.raises(SchemaError) as error:
+            call(*[None] * ("self" in signature(call).parameters))
+        verb = "is" if len(needed) == 1 else "are"
+        assert str(error.value).startswith(f"{name} needs {', '.join(needed)}, which {verb} missing. It has ")
+
+
+def test_an_argument_that_is_given_twice() -> None:
+    """An argument that is given with its name and without is named."""
+    with pytest.raises(SchemaError, match=r"^stage: Pattern\.begin was given it twice, with its name and without$"):
+        cepheid.Pattern.begin("a", stage="b")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda one: one.trace(k="x"),
+            r"k: Why.trace has no such argument. Name the columns of the key in one argument: trace\(\{'k': 'x'\}\)",
+        ),
+        (
+            lambda one: one.trace(1),
+            r"trace: 1 is no key; give a value for each of its columns, as in trace\(\{'column': ",
+        ),
+    ],
+)
+def test_the_key_of_a_trace(call: Callable[[Any], Any], message: str) -> None:
+    """A key that is given by the names of its columns, or that is none, is refused with what to write."""
+    events = pa.table({"k": ["x"], "at": pa.array([0], pa.timestamp("us"))})
+    with pytest.raises(SchemaError, match=message):
+        call(why(events, cepheid.Pattern.begin("a"), key="k", time="at"))
+
+
 @pytest.mark.parametrize(
     ("call", "arguments", "message"),
     [
@@ -150,6 +191,23 @@ def test_names_of_flinkcep(name: str, message: str) -> None:
     with pytest.raises(AttributeError) as error:
         getattr(cepheid.Pattern.begin("a"), name)
     assert str(error.value) == message
+
+
+def test_names_of_skip_strategies() -> None:
+    """A strategy by the name that it has in Java is an AttributeError that names it; one that is not called, too."""
+    for name, meant in (
+        ("pastLastEvent", "past_last_event"),
+        ("skipPastLastEvent", "past_last_event"),
+        ("noSkip", "no_skip"),
+    ):
+        with pytest.raises(AttributeError, match=f"^Skip has no '{name}'. Did you mean {meant}\\?$"):
+            getattr(cepheid.Skip, name)
+    for strategy, written in (
+        (cepheid.Skip.past_last_event, "past_last_event()"),
+        (cepheid.Skip.to_last, "to_last('stage')"),
+    ):
+        with pytest.raises(PatternError, match=re.escape(f"was not called: write Skip.{written}")):
+            cepheid.Pattern.begin("a").skip(strategy)  # type: ignore[arg-type]
 
 
 def test_the_error_of_a_property_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

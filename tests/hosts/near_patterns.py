@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import assume
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.kernel.strategies import named
 from tests.kernel.strategies import patterns as shapes
 
+from cepheid import why
 from cepheid.lang.stages.conditions import Condition
 from cepheid.lang.stages.pattern import BeginWithout, Contiguity, Pattern, Quantifier, Skip, Stage, Times
 from cepheid.plan.stages.build import check_pattern
@@ -108,6 +110,8 @@ QUANTIFIERS = [
     replace(TWICE, window=timedelta(microseconds=4)),
     Quantifier(Times(2, 3), consecutive=True),
     MANY,
+    Quantifier(Times(2, None)),
+    Quantifier(Times(3, None), consecutive=True),
     replace(MANY, greedy=True),
     replace(MANY, combinations=True),
     Quantifier(optional=True),
@@ -134,7 +138,8 @@ def _plain_stages(draw: st.DrawFn, *, most: int, is_group: bool = False) -> tupl
         quantifier = draw(st.sampled_from(QUANTIFIERS))
         group = () if is_group or draw(st.integers(0, 7)) else draw(_plain_stages(most=2, is_group=True))
         window = draw(some_lengths(3, 5, of=16)) if i else None
-        stages.append(Stage("", contiguity, quantifier=quantifier, window=window, group=group))
+        until = Condition("x") if quantifier.maximum is None and draw(st.booleans()) else None
+        stages.append(Stage("", contiguity, quantifier=quantifier, until=until, window=window, group=group))
     return tuple(stages)
 
 
@@ -147,7 +152,7 @@ def plain_shapes(draw: st.DrawFn) -> Pattern:
         stages = (*stages[:-1], replace(last, quantifier=replace(last.quantifier, longest=True)))
     needs_window = last.contiguity is Contiguity.NOT_FOLLOWED_BY
     window = draw(some_lengths(8, 14, 20, of=3 if needs_window else 8))
-    before = draw(some_lengths(3, of=10))
+    before = draw(some_lengths(3, 6, of=10))
     without = None if before is None else BeginWithout("before", Condition("x"), before)
     names = [stage.name for stage in stages if not stage.contiguity.negated and not stage.group]
     skips = [Skip(), Skip.to_next(), Skip.past_last_event()]
@@ -170,11 +175,17 @@ EVERY = [(kind, v) for kind in "abcd" for v in (None, 0, 1, 2, 3)]
 @st.composite
 def _flow(draw: st.DrawFn, pattern: Pattern) -> list[Event]:
     """Events for the stages in turn. At one place there is a fault: an event that does not meet the conditions, one
-    that is in the way, or a long time before the event.
+    that is in the way or ends the loop, or a long time before the event. Instead, loops may have an event too few or
+    too many, or an event comes before that `begin_without` may forbid.
     """
     events, s0 = list[Event](), list[Value]()
-    leaves = [leaf for stage in pattern.stages for leaf in draw(_in_turn(stage))]
+    wrong = draw(st.sampled_from(["event", "event", "event", "event", "fewer", "more", "before"]))
+    leaves = [leaf for stage in pattern.stages for leaf in draw(_in_turn(stage, wrong))]
     faulty = draw(st.integers(max(min(1, len(leaves) - 1), 0), max(len(leaves) - 1, 1)))
+    if wrong != "event":
+        faulty = len(leaves)
+    if wrong == "before":
+        events.append((1, "d", 1))
     fault = draw(st.sampled_from(_faults_at(leaves[faulty], pattern))) if faulty < len(leaves) else ""
     for place, leaf in enumerate(leaves):
         after = draw(st.sampled_from([1, 1, 1, 2]))
@@ -186,6 +197,8 @@ def _flow(draw: st.DrawFn, pattern: Pattern) -> list[Event]:
             continue
         if place == faulty and fault == "in the way":
             events.append((1, *draw(_other_event(leaf, s0))))
+        if place == faulty and fault == "until":
+            events.append((1, "d", 1))
         is_wrong = place == faulty and fault == "value"
         before = leaves[place - 1] if place else None
         kind, v = draw(_other_event(leaf, s0) if is_wrong else _event(leaf, s0, after=before))
@@ -196,22 +209,27 @@ def _flow(draw: st.DrawFn, pattern: Pattern) -> list[Event]:
 
 
 @st.composite
-def _in_turn(draw: st.DrawFn, stage: Stage) -> list[Stage]:
-    """The leaves of the stage, as often as it may take events."""
+def _in_turn(draw: st.DrawFn, stage: Stage, wrong: str) -> list[Stage]:
+    """The leaves of the stage, as often as it may take events; if that is `wrong`, once less or more often."""
     if stage.contiguity.negated:
         return [stage]
     quantifier = stage.quantifier
     most = quantifier.minimum + 1 if quantifier.maximum is None else min(quantifier.maximum, quantifier.minimum + 1)
     least = 0 if quantifier.optional and draw(st.integers(0, 3)) == 0 else quantifier.minimum
     turns_ = draw(st.integers(least, most)) if draw(st.booleans()) else max(least, 1)
-    leaves = [stage] if not stage.group else [leaf for inner in stage.group for leaf in draw(_in_turn(inner))]
+    if wrong == "fewer" and quantifier.minimum > 1:
+        turns_ = quantifier.minimum - 1
+    if wrong == "more" and quantifier.maximum not in (None, 1):
+        turns_ = quantifier.maximum + 1
+    leaves = [stage] if not stage.group else [leaf for inner in stage.group for leaf in draw(_in_turn(inner, wrong))]
     return leaves * turns_
 
 
 def _faults_at(leaf: Stage, pattern: Pattern) -> list[str]:
     """What may keep an event from its stage."""
     is_strict = leaf.contiguity is Contiguity.STRICT or leaf.quantifier.consecutive
-    return ["value", *["in the way"] * is_strict, *["late"] * len(_lengths_at(leaf, pattern))]
+    ends_loop = leaf.until is not None
+    return ["value", *["in the way"] * is_strict, *["until"] * ends_loop, *["late"] * len(_lengths_at(leaf, pattern))]
 
 
 def _lengths_at(leaf: Stage, pattern: Pattern) -> list[int]:
@@ -260,3 +278,16 @@ def events_of(rows: Sequence[Row], *, tied: bool = False) -> pa.Table:
 
 def without_skip(pattern: Pattern) -> Pattern:
     return pattern.skip(Skip.no_skip())
+
+
+def starts_of_partial_matches(table: pa.Table, pattern: Pattern, options: Mapping[str, Any]) -> set[int]:
+    """The rows of the events that a partial match of the pattern takes first, or would without `begin_without`. Each
+    event is offered to the first stage once, in order.
+    """
+    found = set[int]()
+    asked = why(table, replace(without_skip(pattern), without=None), **options)
+    for key in set(table["k"].to_pylist()):
+        offered = [one for one in asked.trace({"k": key}).steps if one.event is not None and not one.partial_match]
+        own = [row for row, of in enumerate(table["k"].to_pylist()) if of == key]
+        found |= {row for row, step in zip(own, offered, strict=False) if step.outcome.startswith("taken by")}
+    return found

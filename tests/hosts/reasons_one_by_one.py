@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cepheid.errors import with_noun
 from cepheid.events.batch import python_values
 from cepheid.kernel.reference_events import TakenEvents
 from cepheid.lang.duration import format_duration, microseconds
 from cepheid.lang.stages.pattern import Contiguity
 from cepheid.output.stages.conditions import evaluated
 from cepheid.output.stages.near.found import NearMatches
-from cepheid.output.stages.near.reasons import Known
+from cepheid.output.stages.near.reasons import BEFORE_FIRST, Known
 from cepheid.output.stages.near.starts import starting_stage
 from cepheid.output.values import plain_text
 from cepheid.plan.stages.near.changes import Change, Kind
@@ -47,6 +48,10 @@ class OneByOne:
             Kind.GAP: self.of_gap,
             Kind.NOT: self.of_negation,
             Kind.CONTIGUITY: self.of_contiguity,
+            Kind.BEFORE: self.of_begin_without,
+            Kind.UNTIL: self.of_until,
+            Kind.FEWER: self.of_fewer,
+            Kind.MORE: self.of_more,
         }[near.change.kind]
         reasons = (found(near.change, match) for match in matches(near))
         return [(number, reason) for number, reason in enumerate(reasons) if reason is not None]
@@ -124,6 +129,72 @@ class OneByOne:
                 text = ", ".join([f"{name} {self.at(number)}", *values])
                 return Reason(match[before][0], number, text, None, 0.5, is_null=False)
         return somehow(match)
+
+    def of_begin_without(self, _: Change, match: Match) -> Reason:
+        without, order = self.known.plan.pattern.without, self.known.order
+        assert without is not None
+        start, probes = self.place[match[0][1]], self.known.events.probes.each[-1]
+        bit = self.known.plan.conditions[-1].bit
+        (_, first), *_ = self.taken(match[:1])
+        begin = max((end for end in order.key_end.tolist() if end <= start), default=0)
+        for place in range(start - 1, begin - 1, -1):
+            number = int(order.number[place])
+            if self.time_of(match[0][1]) - self.time_of(number) > microseconds(without.window):
+                break
+            if bit is not None and not order.mask[place] >> bit & 1:
+                continue
+            (event,) = self.known.events.events(np.array([number]))
+            found = [evaluated(probe, ((0, first),), event) for probe in probes]
+            if all(one is None or one.result is True for one in found):
+                values = [one.values_text for one in found if one is not None and one.values_text]
+                text = ", ".join([f"{without.name} {self.at(number)}", *values])
+                return Reason(BEFORE_FIRST, number, text, None, 0.5, is_null=False)
+        return somehow(match)
+
+    def of_until(self, change: Change, match: Match) -> Reason | None:
+        order, condition = self.known.order, len(self.known.plan.pattern.leaves) + (change.until or 0)
+        bit, probes = self.known.plan.conditions[condition].bit, self.known.events.probes.each[condition]
+        of_loop = [self.place[number] for stage, number in match if stage in change.stages]
+        for place in range(min(of_loop), max(of_loop) + 1) if of_loop else ():
+            if bit is not None and not order.mask[place] >> bit & 1:
+                continue
+            number = int(order.number[place])
+            before = [one for one in match if self.place[one[1]] < place]
+            (event,) = self.known.events.events(np.array([number]))
+            found = [evaluated(probe, self.taken(before), event) for probe in probes]
+            if all(one is None or one.result is True for one in found):
+                values = [one.values_text for one in found if one is not None and one.values_text]
+                reached = before[-1][0] if before else self.starting_stage(number)
+                text = ", ".join([f"until {self.at(number)}", *values])
+                return None if reached is None else Reason(reached, number, text, None, 0.5, is_null=False)
+        return somehow(match)
+
+    def of_fewer(self, change: Change, match: Match) -> Reason:
+        assert change.count is not None
+        stage, leaves = change.stages.start, self.known.plan.pattern.leaves
+        places = [place for place, (taking, _) in enumerate(match) if taking == stage]
+        if not self.is_alone(change) or not 0 < len(places) < change.count:
+            return somehow(match)
+        at = match[min(places[-1] + 1, len(match) - 1)][1]
+        if stage == len(leaves) - 1:
+            return Reason(stage, at, "fewer came", None, 0.5, is_null=False)
+        off = change.count - len(places)
+        text = f"{with_noun(len(places), 'event')}, {off} too few"
+        return Reason(stage, at, text, float(off), off / change.count, is_null=False)
+
+    def of_more(self, change: Change, match: Match) -> Reason:
+        assert change.count is not None
+        numbers = [number for taking, number in match if taking == change.stages.start]
+        if not self.is_alone(change) or len(numbers) <= change.count:
+            return somehow(match)
+        off = len(numbers) - change.count
+        text = f"{with_noun(len(numbers), 'event')}, {off} too many"
+        at = numbers[change.count]
+        return Reason(change.stages.start, at, text, float(off), off / len(numbers), is_null=False)
+
+    def is_alone(self, change: Change) -> bool:
+        stages, leaves = self.known.plan.pattern.stages, self.known.plan.pattern.leaves
+        return len(change.stages) == 1 and leaves[change.stages.start] in stages
 
     def may_be_forbidden(self, stage: int, before: int, match: Match) -> Iterator[int]:
         order, bit = self.known.order, self.known.plan.conditions[stage].bit

@@ -83,8 +83,9 @@ def test_fields_of_structs_are_columns() -> None:
 def test_columns_that_differ_in_case_only_are_ambiguous() -> None:
     """Names are compared without case, as Spark does, and never picked by chance."""
     events = pa.table({"x": [1], "X": [2]})
-    with pytest.raises(PatternError, match="ambiguous column 'x'"):
+    with pytest.raises(PatternError, match="ambiguous column 'x'") as error:
         DuckDbEngine().type_of(parse_expression("x = 1"), events.schema)
+    assert error.value.problems[0].hint == "'x' and 'X' differ only in case, which SQL ignores: rename one."
 
 
 def test_a_failure_names_its_condition() -> None:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.hosts.near_patterns import Row, cases_with_faults, events_of, without_skip
+from tests.hosts.near_patterns import Row, cases_with_faults, events_of, starts_of_partial_matches, without_skip
 from tests.searching import cases
 
 from cepheid import ROW_ORDER, Pattern, SchemaError, Skip, detect, why
@@ -115,19 +115,6 @@ def test_every_suggestion_is_true(case: tuple[Pattern, list[Row]], end: str, tie
         assert set(own) == (expected[name] - expected["unchanged"]) & started, change
         assert {start for start, lost in own.items() if lost} == set(own) - skipping[name], change
     assert found.starts == len({row["row_number"] for row in rows_})
-
-
-def starts_of_partial_matches(table: pa.Table, pattern: Pattern, options: Mapping[str, Any]) -> set[int]:
-    """The rows of the events that a partial match of the pattern takes first. Each event is offered to the first stage
-    once, in order.
-    """
-    found = set[int]()
-    asked = why(table, without_skip(pattern), **options)
-    for key in set(table["k"].to_pylist()):
-        offered = [one for one in asked.trace({"k": key}).steps if one.event is not None and not one.partial_match]
-        own = [row for row, of in enumerate(table["k"].to_pylist()) if of == key]
-        found |= {row for row, step in zip(own, offered, strict=False) if step.outcome.startswith("taken by")}
-    return found
 
 
 # Reasons

@@ -1,5 +1,5 @@
-"""Warnings that need all events: parts of conditions that held for none, types that none has, a sequence of NULLs, and
-matches that are certain only because the input ended.
+"""Warnings that need all events: parts of conditions that held for none, types that none has, a sequence of NULLs, a
+time before all events, and matches that are certain only because the input ended.
 """
 
 from __future__ import annotations
@@ -245,3 +245,16 @@ def test_arguments_for_streams_are_named_by_explain_alone() -> None:
     text = explain(LOGIN, events=EVENTS, key="user", time="at", lateness="1 hour", shards=4).text
     assert "Warning: lateness and shards: for streams; these events are finite" in text
     assert "for streams" not in explain(LOGIN, events=EVENTS, key="user", time="at").text
+
+
+def test_as_of_before_all_events() -> None:
+    """A time before all events is warned of, as none of them counts; for intervals, before the first one ends. The time
+    of the first event is not, nor is any time where there are no events.
+    """
+    early = "as_of: 2026-03-02 07:59:59 is before all events, so none counts; the first is at 2026-03-02 08:00:00"
+    assert warned(LOGIN, as_of="2026-03-02T07:59:59") == [early]
+    assert warned(LOGIN, as_of="2026-03-02T08:00:00") == []
+    assert warned(LOGIN, EVENTS.slice(0, 0), as_of="2026-03-02T07:59:59") == []
+    pattern = interval_pattern("EVENT SEQ(login x, pay y) WITHIN 1 hour").taxonomy("kind")
+    (ends,) = warned(pattern, time=("at", "until"), as_of="2026-03-02T08:00:00")
+    assert ends.endswith("is before all events, so none counts; the first ends at 2026-03-02 08:30:00")

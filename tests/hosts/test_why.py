@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pandas as pd
@@ -11,11 +12,15 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.hosts.near_patterns import Row, events_of, patterns, rows, starts_of_partial_matches
 from tests.searching import share
 
 import cepheid
 from cepheid import ConditionError, IntervalPattern, LimitExceeded, Limits, Pattern, SchemaError, Skip, detect, why
+from cepheid.lang.stages.conditions import Condition
+from cepheid.lang.stages.pattern import BeginWithout
 from cepheid.matchers.stages import observed
+from cepheid.output.funnel import BEGIN_WITHOUT
 
 A = Pattern.begin("a").where("kind = 'a'")
 START = datetime(2026, 1, 1)  # noqa: DTZ001 the times have no zone
@@ -33,6 +38,7 @@ FOLLOWED = A.followed_by("b").where("kind = 'b'")
 NOT = A.not_followed_by("n").where("kind = 'n'").followed_by("b").where("kind = 'b'")
 LOOP = A.followed_by("b").where("kind = 'b'").times(2, 4).greedy().followed_by("c").where("kind = 'c'")
 UNTIL = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 'u'")
+KEPT_OUT = FOLLOWED.begin_without("n", within="2 minutes", where="kind = 'n'")
 COUNTED = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 'u' AND count(b) >= 1")
 
 
@@ -50,6 +56,8 @@ COUNTED = A.followed_by("b").where("kind = 'b'").times_or_more(3).until("kind = 
         (FOLLOWED.within_previous("5 minutes").within("1 day"), "ab", [0, 5], [("gap", "a", None, 1)]),
         (FOLLOWED.within("1 day").skip(Skip.past_last_event()), "aab", None, [("skipped", "b", None, 1)]),
         (FOLLOWED, "axx", None, [("still open", "a", None, 1)]),
+        (KEPT_OUT, "naxab", None, [(BEGIN_WITHOUT, None, "n", 1)]),
+        (KEPT_OUT.where("at > a.at"), "nanaxax", None, [("still open", "a", None, 1), (BEGIN_WITHOUT, None, "n", 2)]),
         (LOOP, "aabbxa", None, [("still open", "b", None, 2), ("still open", "a", None, 1)]),
     ],
     ids=str,
@@ -60,7 +68,7 @@ def test_the_fate_of_each_start(
     pattern: Pattern,
     kinds: str,
     minutes: list[int] | None,
-    expected: list[tuple[str, str, str | None, int]],
+    expected: list[tuple[str, str | None, str | None, int]],
     few: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -71,6 +79,34 @@ def test_the_fate_of_each_start(
     funnel = why(events(kinds, minutes=minutes), pattern, **OPTIONS).funnel
     assert [(one.fate, one.reached, one.by, one.starts) for one in funnel.stopped] == expected
     assert funnel.starts == kinds.count("a") == funnel.matched + sum(funnel.fates.values())
+
+
+@share(20)
+@given(patterns(), rows, st.sampled_from(["kind = 'd'", "v > 1", None]), st.integers(1, 4))
+def test_events_that_may_not_start_are_accounted_for(
+    shape: Pattern, given_rows: list[Row], where: str | None, within: int
+) -> None:
+    """All events that start a partial match without `begin_without` are starts with it: those that may not start have
+    its fate, and the others are matched or have another. So it is for patterns of all shapes, in both ways to count.
+    """
+    condition, window = None if where is None else Condition(where), timedelta(microseconds=within)
+    pattern, table = replace(shape, without=BeginWithout("before", condition, window)), events_of(given_rows)
+    expected = len(starts_of_partial_matches(table, pattern, OPTIONS))
+    for few in (100, 0):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(observed, "FEW_EVENTS", few)
+            funnel = why(table, pattern, **OPTIONS).funnel
+        assert funnel.starts == funnel.matched + sum(funnel.fates.values()) == expected
+
+
+def test_the_text_of_begin_without() -> None:
+    """The funnel names what has forbidden starts, and so does the trace at each of these events."""
+    found = why(events("naxab"), KEPT_OUT, **OPTIONS)
+    assert str(found).splitlines()[-1].split() == ["begin_without", "by", "n", "1", "50.0%"]
+    assert "    - → starts nothing: begin_without by n  (a: kind = 'a': true; begin_without: true)" in str(
+        found.trace({"k": "x"})
+    )
+    assert found.to_dict()["stopped"] == [{"fate": BEGIN_WITHOUT, "reached": None, "by": "n", "starts": 1}]
 
 
 PATTERNS = [NEXT, FOLLOWED, NOT, LOOP, UNTIL, FOLLOWED.within("3 minutes").skip(Skip.past_last_event())]

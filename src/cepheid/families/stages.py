@@ -173,7 +173,7 @@ class Stages(Family):
         from cepheid.kernel.stages.observed.tally import Tally
         from cepheid.output.stages.funnel import funnel_of
 
-        return funnel_of(pattern, Tally(), relevant=0, read=read)
+        return funnel_of(pattern, Tally(), kept_out=0, relevant=0, read=read)
 
     def traced(self, compiled: CompiledPlans, until: int | None) -> TracedMatcher:
         from cepheid.matchers.stages.observed import TracedMatcher

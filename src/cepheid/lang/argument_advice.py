@@ -32,6 +32,8 @@ def advice_for(name: str, given: Mapping[str, Any], call: str, known: Sequence[s
         return f"Write limits=Limits({name}={given[name]!r})"
     if name in _OF_PATTERNS and "pattern" in known:
         return f"It belongs to the pattern: write pattern.{_OF_PATTERNS[name]}(…)"
+    if call == "Why.trace":
+        return f"Name the columns of the key in one argument: trace({given!r})"
     if (synonym := _SYNONYMS.get(name)) in known:
         return f"Did you mean {synonym}?"
     if close := closest(name, known):

@@ -37,8 +37,8 @@ _HEAVY = "host", "testing"
 
 
 def known_arguments(former: Mapping[str, Advice] | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator: the function raises SchemaError if it is given an argument that it does not have, or too many
-    without names. `former` has the advice for arguments of earlier versions.
+    """A decorator: the function raises SchemaError if it is given an argument that it does not have, one twice, or too
+    many without names, or if one that it needs is missing. `former` has the advice for arguments of earlier versions.
     """
 
     def refusing(function: Callable[P, R]) -> Callable[P, R]:
@@ -49,14 +49,17 @@ def known_arguments(former: Mapping[str, Advice] | None = None) -> Callable[[Cal
         has_self = bool(owner) and names[:1] == ("self",)
         call = _Call(inner.__qualname__.removesuffix(".__init__"), names[has_self:], code.co_argcount - has_self)
         _CALLS.setdefault(inner.__module__, []).append(call)
-        known, most = frozenset(names), code.co_argcount
+        known, most, needed = frozenset(names), code.co_argcount, _needed(inner) & {*call.arguments}
         any_name, any_number = bool(code.co_flags & CO_VARKEYWORDS), bool(code.co_flags & CO_VARARGS)
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            by_position = names[: len(args)]
             if (len(args) > most and not any_number) or not (any_name or kwargs.keys() <= known):
                 count = len(args) - has_self
                 raise SchemaError("\n".join(dict.fromkeys(_faults(call, former or {}, count, kwargs))))
+            if not needed <= kwargs.keys() | set(by_position) or not kwargs.keys().isdisjoint(by_position[:most]):
+                raise SchemaError("\n".join(_miscounted(call, needed, by_position[:most], kwargs)))
             return function(*args, **kwargs)
 
         return checked
@@ -80,6 +83,26 @@ def known_calls(made: type[T]) -> type[T]:
         elif isinstance(member, FunctionType) and not hasattr(member, "__wrapped__"):
             setattr(made, name, known_arguments()(member))
     return made
+
+
+def _needed(function: FunctionType) -> frozenset[str]:
+    """The arguments without a default."""
+    code, defaults = function.__code__, function.__defaults__ or ()
+    by_position, end = code.co_varnames[: code.co_argcount - len(defaults)], code.co_argcount + code.co_kwonlyargcount
+    named = set(code.co_varnames[code.co_argcount : end]) - {*(function.__kwdefaults__ or ())}
+    return frozenset((*by_position, *named))
+
+
+def _miscounted(
+    call: _Call, needed: frozenset[str], by_position: Sequence[str], given: Mapping[str, Any]
+) -> Iterator[str]:
+    """What is wrong with the number of values of each argument."""
+    for name in by_position:
+        if name in given:
+            yield f"{name}: {call.name} was given it twice, with its name and without"
+    if missing := [name for name in call.arguments if name in needed and name not in {*given, *by_position}]:
+        verb = "is" if len(missing) == 1 else "are"
+        yield f"{call.name} needs {', '.join(missing)}, which {verb} missing. It has {', '.join(call.arguments)}"
 
 
 def _faults(call: _Call, former: Mapping[str, Advice], count: int, given: Mapping[str, Any]) -> Iterator[str]:

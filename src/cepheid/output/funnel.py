@@ -7,17 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+BEGIN_WITHOUT = "begin_without"
+"""The fate of an event that the first stage would have taken, had an event before it not forbidden that."""
+
 
 @dataclass(frozen=True)
 class Stopped:
     """The number of starts without a match that have the same fate."""
 
     fate: str
-    """"broken", "forbidden", "until", "out of time", "gap", "skipped", "over a limit" or "still open"."""
-    reached: str
-    """The last stage of the pattern that has taken an event."""
+    """"broken", "forbidden", "until", "out of time", "gap", "skipped", "over a limit", "still open" or
+    BEGIN_WITHOUT.
+    """
+    reached: str | None
+    """The last stage of the pattern that has taken an event; None: BEGIN_WITHOUT kept all stages from taking one."""
     by: str | None
-    """The negated stage that forbade, or the stage whose `until` ended; None for other fates."""
+    """The negated stage or the `begin_without` that forbade, or the stage whose `until` ended; None for other fates."""
     starts: int
 
 
@@ -36,7 +41,7 @@ class Funnel:
     relevant: int
     """Events that can matter to the pattern, by what it asks of each event alone."""
     starts: int
-    """Events that a partial match has taken first."""
+    """Events that a partial match has taken first, and those that `begin_without` kept from being taken."""
     reached: Mapping[str, int]
     """For each stage, the number of starts with a partial match in which the stage has taken an event."""
     matched: int
@@ -85,18 +90,19 @@ class Funnel:
             yield _line("did not match", self.starts - self.matched, of=self.starts)
         for one in self.stopped:
             by = "" if one.by is None else f" by {one.by}"
-            yield _line(f"  {one.fate}{by}, after {one.reached}", one.starts, of=self.starts)
+            after = "" if one.reached is None else f", after {one.reached}"
+            yield _line(f"  {one.fate}{by}{after}", one.starts, of=self.starts)
 
 
 def in_order(stopped: Iterable[Stopped], stages: Iterable[str]) -> tuple[Stopped, ...]:
     """The furthest first, then those with the most starts; `stages` are in the order of the pattern."""
-    numbers = {stage: number for number, stage in enumerate(stages)}
+    numbers: dict[str | None, int] = {None: -1} | {stage: number for number, stage in enumerate(stages)}
     return tuple(sorted(stopped, key=lambda one: (-numbers[one.reached], -one.starts, one.fate, one.by or "")))
 
 
 def total(funnels: Sequence[Funnel]) -> Funnel:
     """The funnel of all events of one pattern, from those of its parts, of which there is at least one."""
-    stopped = Counter[tuple[str, str, str | None]]()
+    stopped = Counter[tuple[str, str | None, str | None]]()
     for one in (one for funnel in funnels for one in funnel.stopped):
         stopped[one.fate, one.reached, one.by] += one.starts
     numbers = ("events", "null_keys", "null_times", "relevant", "starts", "matched")

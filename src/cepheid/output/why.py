@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cepheid.errors import SchemaError
+from cepheid.lang.arguments import brief
+from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.pictures.html import text_html
 from cepheid.output.funnel import Funnel
 from cepheid.output.near_misses import NearMisses
@@ -48,8 +51,9 @@ class Why(ABC):
         """The starts that do not match, and would match with one change of the pattern. It is a table of the events'
         kind, with a row for each such start and change, the nearest first.
 
-        A change leaves out one condition or a NOT, makes a window or a gap up to ten times as long, or lets other
-        events lie between. Windows of the calendar are not changed; `changes.failed` says so.
+        A change leaves out one condition, a NOT, an `until` or `begin_without`, makes a window or a gap up to ten times
+        as long, lets other events lie between, or lets a loop take fewer or more events. Windows of the calendar are
+        not changed; `changes.failed` says so.
 
         The columns are row_number (the start's row in the events; in pandas the index; not on Spark), the key,
         match_start, rank (the place among the changes of the start, from 1), reached (the last stage that is reached
@@ -62,7 +66,7 @@ class Why(ABC):
             LimitExceeded: without its skip strategy the pattern has more partial matches or matches than is possible.
         """
 
-    @abstractmethod
+    @known_arguments()
     def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
         """What each event of one key did to each partial match, step by step.
 
@@ -72,3 +76,12 @@ class Why(ABC):
         Raises:
             SchemaError: `key` does not name the key's columns, or no event has the values.
         """
+        if key is not None and not isinstance(key, Mapping):
+            raise SchemaError(
+                f"trace: {brief(key)} is no key; give a value for each of its columns, as in trace({{'column': value}})"
+            )
+        return self._trace(key or {})
+
+    @abstractmethod
+    def _trace(self, key: Mapping[str, Any]) -> Trace:
+        """The steps for the key, as `trace`."""

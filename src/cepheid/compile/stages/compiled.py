@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -16,6 +16,7 @@ from cepheid.compile.stages.automaton import Automaton, Without, build_automaton
 from cepheid.compile.stages.flatten import FlatAutomaton, FlatEdge, TruthBits, flatten, reachable, union
 from cepheid.compile.stages.lookups import StateLookup, choose_lookups
 from cepheid.compile.stages.specialised import PatternScripts, Specialised, specialise, unspecialised
+from cepheid.compile.stages.starts import starts_of
 from cepheid.compile.stages.tables import (
     ALWAYS,
     EDGE,
@@ -30,6 +31,7 @@ from cepheid.compile.stages.tables import (
     Tables,
 )
 from cepheid.compile.stages.untils import Untils, untils_of
+from cepheid.lang.stages.pattern import Skip
 from cepheid.plan.calendar import Deadlines
 from cepheid.plan.condition_bits import MAX_CONDITIONS
 from cepheid.plan.conditions.script import Operator
@@ -83,7 +85,18 @@ class CompiledPattern:
 
 def compile_plan(plan: Plan) -> CompiledPattern:
     """The automaton, tables and scripts of `plan`."""
-    automaton = build_automaton(plan.pattern)
+    return _compiled(plan, build_automaton(plan.pattern))
+
+
+def compile_starts(plan: Plan) -> CompiledPattern:
+    """Finds the events that start a partial match of `plan`, also those that `begin_without` forbids: each is a match
+    of its own. No skip strategy and no limit applies.
+    """
+    plan = replace(plan, pattern=plan.pattern.skip(Skip.no_skip()), limits=Limits(), outputs=("matches",))
+    return _compiled(plan, starts_of(build_automaton(plan.pattern)))
+
+
+def _compiled(plan: Plan, automaton: Automaton) -> CompiledPattern:
     bits = TruthBits(plan)
     flat = flatten(automaton, bits)
     values = [] if plan.runs_in_python else bits.script_values

@@ -98,7 +98,7 @@ class FlatAutomaton:
 
 def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
     numbers = range(len(automaton.states))
-    followed = [[*_followed(automaton, number, HOLDS)] for number in numbers]
+    followed = [[*followed_edges(automaton, number, HOLDS)] for number in numbers]
     edges = [
         [
             flat
@@ -116,12 +116,12 @@ def flatten(automaton: Automaton, bits: TruthBits) -> FlatAutomaton:
     return FlatAutomaton(automaton, edges, wake, demands, changing)
 
 
-def _followed(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
+def followed_edges(automaton: Automaton, number: int, guard: Guard) -> Iterator[Edge]:
     """The edges, except PROCEED, of a state and of the states it proceeds to; each also demands `guard`."""
     for edge in automaton.states[number].edges:
         both = guard & edge.guard
         if edge.action is Action.PROCEED:
-            yield from _followed(automaton, edge.target, both)
+            yield from followed_edges(automaton, edge.target, both)
         else:
             yield replace(edge, guard=both)
 
@@ -130,7 +130,7 @@ def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
     """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to). Each
     comes with the time after which it is followed, because other events end it once the window of an edge has passed.
     """
-    windows = {edge.window for edge in _followed(automaton, number, HOLDS)}
+    windows = {edge.window for edge in followed_edges(automaton, number, HOLDS)}
     deadline = gap(automaton, number)
     steps = sorted(w for w in windows if w is not None and (deadline is None or w < deadline))
     for after, before in zip([NONE, *steps], [*steps, None], strict=True):
@@ -144,7 +144,7 @@ def _breaks(automaton: Automaton, number: int, guard: Guard, after: int) -> Iter
     followed once `after` microseconds have passed.
     """
     if automaton.states[number].complete:
-        edges = _followed(automaton, number, HOLDS)
+        edges = followed_edges(automaton, number, HOLDS)
         yield guard & ~any_of(edge.guard for edge in edges if edge.window is None or edge.window > after)
     for edge in automaton.states[number].edges:
         if edge.action is Action.PROCEED:
@@ -157,7 +157,9 @@ def _flat_edges(automaton: Automaton, edge: Edge, after: int, bits: TruthBits) -
     if edge.action is Action.STOP:
         target = stage = STOPPED
     leaves = bool(automaton.loop) and not _stays(automaton, edge)
-    completing = HOLDS if target == FINAL else _completing(automaton, edge.target) if edge.stage is not None else NEVER
+    completing = (
+        HOLDS if target == FINAL else completing_guard(automaton, edge.target) if edge.stage is not None else NEVER
+    )
     for guard, completes in ((edge.guard & completing, True), (edge.guard & ~completing, False)):
         for require, forbid in filter(None, map(bits.masks, guard.terms)):
             window = NONE if edge.window is None else edge.window
@@ -170,12 +172,12 @@ def _stays(automaton: Automaton, edge: Edge) -> bool:
     return waits_in_loop(automaton, edge.target) if edge.stage is None else edge.stage in automaton.loop
 
 
-def _completing(automaton: Automaton, number: int) -> Guard:
+def completing_guard(automaton: Automaton, number: int) -> Guard:
     """The guard that a state proceeds to the final state."""
     if number == automaton.final:
         return HOLDS
     proceeding = (edge for edge in automaton.states[number].edges if edge.action is Action.PROCEED)
-    return any_of(edge.guard & _completing(automaton, edge.target) for edge in proceeding)
+    return any_of(edge.guard & completing_guard(automaton, edge.target) for edge in proceeding)
 
 
 def _demands(

@@ -45,7 +45,7 @@ class EventColumns:
             if len(same) != 1:
                 what = "ambiguous" if same else "unknown"
                 message = f"{what} {'field' if i else 'column'} {part!r}"
-                raise _problem(name, message, did_you_mean(part, [field.name for field in fields]), i)
+                raise _problem(name, message, _advice(part, [field.name for field in fields], same), i)
             path.append(same[0])
             type_ = fields[same[0]].type
             fields = list(type_) if arrow.is_struct(type_) else []
@@ -56,6 +56,13 @@ class EventColumns:
         if not self._names:
             return pa.table({"none": pa.nulls(events.num_rows, pa.bool_())})
         return pa.table({name: _as_held(_at(events, path)) for path, name in self._names.items()})
+
+
+def _advice(name: str, known: Sequence[str], same: Sequence[int]) -> str:
+    """What to do about a name that none of the `known` ones is, or several of them, by number."""
+    if not same:
+        return did_you_mean(name, known)
+    return f"{' and '.join(repr(known[number]) for number in same)} differ only in case, which SQL ignores: rename one."
 
 
 def _at(events: pa.Table, path: Path) -> pa.ChunkedArray:

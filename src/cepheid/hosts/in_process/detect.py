@@ -16,6 +16,7 @@ from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
+from cepheid.hosts.in_process.pandas_index import refuse_index
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
     Deferred,
@@ -31,7 +32,14 @@ from cepheid.hosts.in_process.prepare import (
     with_batch_columns,
     with_sequence,
 )
-from cepheid.hosts.in_process.read_warnings import ByEnd, certain_by_end, empty_sequences, unheld, unheld_warning
+from cepheid.hosts.in_process.read_warnings import (
+    ByEnd,
+    certain_by_end,
+    empty_sequences,
+    none_by_then,
+    unheld,
+    unheld_warning,
+)
 from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_ends, with_numbers, with_source_columns, with_unmatched
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
@@ -110,6 +118,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
     Raises:
         PatternError, SchemaError, EventError: as `detect_in_process`.
     """
+    refuse_index(events.schema, request)
     events, request = in_order_of_arrival(events, request)
     request = by_number(events.schema, request)
     family, zone = request.family, request.time_zone or "UTC"
@@ -127,6 +136,8 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
             warn(warning)
     given = with_numbers(events) if request.numbered else events
     joined = joined_by_id(timed(given, request), plans.schema, request.nulls, until)
+    for warning in none_by_then(joined.events, request, until) if warns else ():
+        warn(warning)
     usable_events, read = usable(joined.events, plans.schema, request.nulls, until)
     read |= joined.read
     if request.numbered and request.event_id is not None:
@@ -226,6 +237,7 @@ def _found_by_threads(ready: Prepared, ordered: OrderedEvents, ends: Sequence[in
 def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine) -> PlanSet[Any]:
     """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_in_process`."""
     refuse_arrival(arrival=request.arrival)
+    refuse_index(columns, request)
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     plain = plain_schema(with_sequence(events, request.sequence, engine).schema)
     check_columns(plain, request)

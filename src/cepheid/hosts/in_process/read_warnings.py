@@ -1,5 +1,5 @@
-"""Warnings that need all events: of columns without values, of parts of conditions that held for no event, and of
-matches that are certain only because the input ended.
+"""Warnings that need all events: of columns without values, of an `as_of` before all events, of parts of conditions
+that held for no event, and of matches that are certain only because the input ended.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from cepheid.families.family import Family
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import TimedEvents
 from cepheid.output.common import MATCH
+from cepheid.output.values import plain_text
 from cepheid.plan.needed import NeededBit, unheld_parts
 from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.report import certain_by_end_text
+from cepheid.requests.request import Request
 
 _MOST_LISTED = 3
 
@@ -32,6 +34,17 @@ def empty_sequences(events: pa.Table, schema: Schema) -> Iterator[str]:
                 f"sequence: {text!r} is NULL for every event, so it orders nothing: the content of events with equal "
                 "times orders them. Name a column with values, or leave it out"
             )
+
+
+def none_by_then(events: TimedEvents, request: Request, until: int | None) -> Iterator[str]:
+    """A warning if `as_of` (`until`, in microseconds) is before all events."""
+    if until is None or request.time is None or request.as_of is None:
+        return
+    first = pc.min(events.times[-1].cast(pa.int64())).as_py()
+    if first is not None and first > until:
+        does, name = ("is at", request.time) if request.end is None else ("ends at", request.end)
+        given = plain_text(pc.min(events.events.column(name)).as_py())
+        yield f"as_of: {plain_text(request.as_of)} is before all events, so none counts; the first {does} {given}"
 
 
 def unheld(plans: PlanSet[Any], family: Family, events: pa.Table, held: HeldBits, warned: Collection[str]) -> list[str]:

@@ -16,6 +16,7 @@ from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.event_times.instants import mixes_zones, row_text
 from cepheid.hosts.in_process.given_types import in_types_of
 from cepheid.hosts.in_process.nanoseconds import has_nanoseconds
+from cepheid.hosts.in_process.pandas_index import with_index
 from cepheid.hosts.in_process.relations import from_relation, to_relation
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import repeated_names
@@ -124,6 +125,7 @@ def _from_pandas(frame: Any) -> pa.Table:
     Raises:
         SchemaError: columns have the same name.
     """
+    frame = _with_periods_as_texts(frame)
     names = [str(name) for name in frame.columns]
     if repeated := repeated_names(names):
         raise SchemaError("\n".join(repeated))
@@ -137,10 +139,23 @@ def _from_pandas(frame: Any) -> pa.Table:
     else:
         found = [_times_fault(column, type_) for column, type_ in zip(columns, table.schema.types, strict=True)]
         if not any(found):
-            return table
+            return with_index(table, frame.index)
     faults = {name: fault for name, fault in zip(names, found, strict=True) if fault}
     sound = frame.loc[:, [name not in faults for name in names]]
-    return _with_faulty(pa.Table.from_pandas(sound, preserve_index=False), names, faults)
+    table = _with_faulty(pa.Table.from_pandas(sound, preserve_index=False), names, faults)
+    return with_index(table, frame.index)
+
+
+def _with_periods_as_texts(frame: Any) -> Any:
+    """The table, with periods such as 2026-03 as texts. Arrow would have them as numbers."""
+    periods = [number for number, type_ in enumerate(frame.dtypes) if str(type_).startswith("period[")]
+    if not periods:
+        return frame
+    frame = frame.copy(deep=False)
+    for number in periods:
+        column = frame.iloc[:, number]
+        frame.isetitem(number, column.astype("string").where(column.notna()))
+    return frame
 
 
 def _from_polars(frame: Any) -> pa.Table:

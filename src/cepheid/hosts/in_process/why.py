@@ -37,8 +37,8 @@ class WhyInProcess(Why):
     def near_misses(self) -> Any:
         return self._from_arrow(self.changes.table, sources_of(self._request))
 
-    def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
-        return trace_in_process(_events_of(self._events, self._request, key or {}), self._request)
+    def _trace(self, key: Mapping[str, Any]) -> Trace:
+        return trace_in_process(_events_of(self._events, self._request, key), self._request)
 
 
 def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) -> WhyInProcess:

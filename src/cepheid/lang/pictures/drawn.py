@@ -25,7 +25,7 @@ class Drawn(ABC):
             """Names the method that is meant, for example by FlinkCEP's name."""
             if hasattr(type(self), name):
                 object.__getattribute__(self, name)  # a property, whose own error this raises again
-            advice = "" if name.startswith("_") else _advice(name, dir(type(self)))
+            advice = "" if name.startswith("_") else name_advice(name, dir(type(self)))
             raise AttributeError(f"{type(self).__name__} has no {name!r}{advice}", name=name, obj=self)
 
     @property
@@ -41,7 +41,7 @@ class Drawn(ABC):
         return {"text/plain": repr(self), "text/html": self._repr_html_(), MERMAID: mermaid_of(self.picture)}
 
 
-def _advice(name: str, known: Sequence[str]) -> str:
+def name_advice(name: str, known: Sequence[str]) -> str:
     """Names what is meant by `name`, which may have Java's form."""
     public = [one for one in known if not one.startswith("_")]
     in_python = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.arguments import pattern_name, shown, stage_name, version_text
@@ -21,7 +21,7 @@ from cepheid.lang.function import Function
 from cepheid.lang.known_arguments import known_calls
 from cepheid.lang.parameters import GivenValue, Parameter, with_values
 from cepheid.lang.pictures.box import Box
-from cepheid.lang.pictures.drawn import Drawn
+from cepheid.lang.pictures.drawn import Drawn, name_advice
 from cepheid.lang.semantic import check_knowledge
 from cepheid.lang.stages.conditions import Condition, GivenCondition, Subtype, condition_of
 from cepheid.lang.stages.parametric import (
@@ -73,9 +73,19 @@ class SkipTo(Enum):
     LAST = "to_last"
 
 
+class _WithAdvice(type):
+    """A class that names the member which is meant, for example by FlinkCEP's name."""
+
+    if not TYPE_CHECKING:  # a type checker reports these names itself
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            advice = "" if name.startswith("_") else name_advice(name, dir(cls))
+            raise AttributeError(f"{cls.__name__} has no {name!r}{advice}", name=name, obj=cls)
+
+
 @known_calls
 @dataclass(frozen=True)
-class Skip:
+class Skip(metaclass=_WithAdvice):
     """What happens to other partial matches once a match is emitted."""
 
     to: SkipTo = SkipTo.NO_SKIP
@@ -460,6 +470,10 @@ class Pattern(Drawn):
     def skip(self, strategy: Skip) -> Pattern:
         """Sets what happens to other partial matches once a match is emitted."""
         if not isinstance(strategy, Skip):
+            name = getattr(strategy, "__name__", "")
+            if name and getattr(Skip, name, None) is strategy:
+                stage = "'stage'" if name in ("to_first", "to_last") else ""
+                raise PatternError(f"skip: Skip.{name} was not called: write Skip.{name}({stage})")
             allowed = ", ".join(f"Skip.{to.value}()" for to in SkipTo)
             raise PatternError(f"unknown skip strategy {strategy!r}; allowed: {allowed}")
         return replace(self, skip_strategy=strategy)

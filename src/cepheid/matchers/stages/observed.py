@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.compile.arrays import Ints
-from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.compile.stages.compiled import CompiledPattern, compile_starts
 from cepheid.compile.stages.compiled_plans import CompiledPlans
 from cepheid.compile.stages.representation import choose_representation
 from cepheid.events.batch import NUMBER, TIME, Batch, Schema
 from cepheid.events.order import ordering_of
 from cepheid.kernel.arrays import Visits
 from cepheid.kernel.stages.emitted import NOTHING, Emitted
+from cepheid.kernel.stages.kernel import CompiledKernel
 from cepheid.kernel.stages.observed.classes.kernel import ClassKernel
 from cepheid.kernel.stages.observed.compiled import CountingKernel, CountingLookingBackKernel
 from cepheid.kernel.stages.observed.kernel import ObservedKernel, TracedKernel
@@ -24,7 +25,7 @@ from cepheid.matchers.counts import Found
 from cepheid.matchers.finite import SortedMatcher
 from cepheid.matchers.protocols import Stepping
 from cepheid.matchers.reported_timeouts import NoTimeouts, TimeoutLog
-from cepheid.matchers.stages.detector import Detector
+from cepheid.matchers.stages.detector import Detector, plain_kernel
 from cepheid.matchers.working_set import mask_of
 from cepheid.output.funnel import Funnel
 from cepheid.output.stages.funnel import funnel_of
@@ -34,6 +35,7 @@ from cepheid.output.trace import Trace
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.near.probes import Probes, probes_of
+from cepheid.plan.stages.plan import Plan
 
 FEW_EVENTS = 20_000
 """With fewer events than this the reference step takes up to a second. To compile the counting kernel for the first
@@ -75,8 +77,8 @@ class ObservedMatcher(_MatcherOn):
 
     def funnel(self, read: Mapping[str, int]) -> Funnel:
         """What became of the starts; `read` has the counts of the events read."""
-        pattern, tally = self._pattern.plan.pattern, self._detector.tally()
-        return funnel_of(pattern, tally, relevant=self.relevant, read=read)
+        pattern, tally, kept_out = self._pattern.plan.pattern, self._detector.tally(), self._detector.kept_out
+        return funnel_of(pattern, tally, kept_out=kept_out, relevant=self.relevant, read=read)
 
 
 class TracedMatcher(_MatcherOn):
@@ -106,7 +108,7 @@ class TracedMatcher(_MatcherOn):
 def _counting(pattern: CompiledPattern, *, few: bool) -> _StepByStep | _ByClass:
     """The quickest way to count the starts. Counted by class, few starts may have any number of partial matches."""
     if not choose_representation(pattern).sets:
-        return _StepByStep(pattern, few=few)
+        return (_StepByStep if pattern.plan.pattern.without is None else _BeginWithout)(pattern, few=few)
     return _ByClass(pattern) if pattern.plan.limits == Limits() else _ByClassWithLimits(pattern)
 
 
@@ -120,6 +122,9 @@ class _WithoutRows(Detector):
 class _StepByStep(_WithoutRows):
     """A detector that counts starts."""
 
+    kept_out = 0
+    """The number of starts that `begin_without` has forbidden."""
+
     def __init__(self, pattern: CompiledPattern, *, few: bool) -> None:
         super().__init__(pattern, kernel_of=_observed if few or pattern.plan.runs_in_python else _compiled)
 
@@ -127,6 +132,37 @@ class _StepByStep(_WithoutRows):
         """The counts of all starts, once the last key is closed."""
         assert isinstance(self.kernel, CountingKernel | ObservedKernel)
         return self.kernel.tally()
+
+
+class _BeginWithout(_StepByStep):
+    """The same for patterns with `begin_without`: it also counts the starts that this has forbidden."""
+
+    def __init__(self, pattern: CompiledPattern, *, few: bool) -> None:
+        super().__init__(pattern, few=few)
+        self._starting = _Starting(pattern.plan, few=few)
+
+    def step(self, batch: Batch, visits: Visits) -> list[pa.Table]:
+        """No rows; raises as a Detector."""
+        self._starting.step(batch, visits)
+        return super().step(batch, visits)
+
+    @property
+    def kept_out(self) -> int:  # type: ignore[override]  # here it is computed
+        return self._starting.count - self.tally().starts
+
+
+class _Starting(Detector):
+    """Counts the events that start a partial match, also those that `begin_without` has forbidden."""
+
+    def __init__(self, plan: Plan, *, few: bool) -> None:
+        super().__init__(
+            compile_starts(plan), kernel_of=plain_kernel if few or plan.runs_in_python else _plainly_compiled
+        )
+        self.count = 0
+
+    def _own(self, emitted: Emitted) -> Emitted:
+        self.count += len(emitted.end)
+        return NOTHING
 
 
 def _observed(pattern: CompiledPattern) -> ObservedKernel:
@@ -139,8 +175,15 @@ def _compiled(pattern: CompiledPattern) -> CountingKernel:
     return kind(pattern.tables, pattern.untils)
 
 
+def _plainly_compiled(pattern: CompiledPattern) -> CompiledKernel:
+    warm_up(CompiledKernel)
+    return CompiledKernel(pattern.tables)
+
+
 class _ByClass:
     """Counts starts by class. Of a detector it has what a matcher for finite input needs."""
+
+    kept_out = 0
 
     def __init__(self, pattern: CompiledPattern) -> None:
         self.schemas = [row_schema(pattern.plan)]

@@ -16,6 +16,7 @@ from cepheid.kernel.stages.observed.fates import End
 from cepheid.kernel.stages.observed.trace import Ended, Moved, Step, Taken
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.output.conditions import StageCondition
+from cepheid.output.funnel import BEGIN_WITHOUT
 from cepheid.output.stages.conditions import probed_events, whole_condition
 from cepheid.output.trace import Trace, TraceStep
 from cepheid.output.values import time_text
@@ -84,11 +85,12 @@ class _Words:
         self._probes = probes
         self._probed = probed
         loops = pattern.loops_until
+        self._without = pattern.without
         self._names = [*(leaf.name for leaf in pattern.leaves), *(loop.name or loop.label for loop in loops)]
         self._conditions = [
             *(leaf.name for leaf in pattern.leaves),
             *(f"until of {loop.name or loop.label}" for loop in loops),
-            "begin_without",
+            BEGIN_WITHOUT,
         ]
 
     def step(self, step: Step) -> TraceStep:
@@ -111,7 +113,7 @@ class _Words:
         taken = tuple((stage, self._probed[position]) for stage, position in step.before)
         for number, holds in step.truths:
             of = self._conditions[number]
-            probes = () if of == "begin_without" else self._probes.each[number]
+            probes = () if of == BEGIN_WITHOUT else self._probes.each[number]
             yield whole_condition(of, probes, taken, self._probed[step.event], holds=holds)
 
     def _taken(self, taken: Taken) -> tuple[str, ...]:
@@ -125,7 +127,13 @@ class _Words:
         parts = [f"taken by {', '.join(self._names[stage] for stage in step.takes)}"] if step.takes else []
         parts += ["ignored"] * step.ignores + ["complete"] * step.completes
         parts += [self._end(step.end)] if step.end else []
-        return ", ".join(parts) or ("goes on" if step.before else "starts nothing")
+        return ", ".join(parts) or ("goes on" if step.before else self._no_start(step))
+
+    def _no_start(self, step: Moved) -> str:
+        """What is said of an event that starts nothing."""
+        without = self._without
+        kept_out = without is not None and (len(self._conditions) - 1, True) in step.truths
+        return f"starts nothing: {BEGIN_WITHOUT} by {without.name}" if without and kept_out else "starts nothing"
 
     def _end(self, end: End) -> str:
         return f"ends: {end.fate.value}{'' if end.by is None else f' by {self._names[end.by]}'}"

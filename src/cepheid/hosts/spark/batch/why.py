@@ -80,14 +80,13 @@ class WhyOnSpark(Why):
         """The request, with the zone of the session."""
         return replace(self._request, time_zone=self._request.time_zone or session_zone(self._events))
 
-    def trace(self, key: Mapping[str, Any] | None = None) -> Trace:
+    def _trace(self, key: Mapping[str, Any]) -> Trace:
         """As in Why. The key's events are collected, and the definition of matching runs in process.
 
         Raises:
             SchemaError: as in Why; or more than MOST_TRACED events have the key.
             PatternError: a condition has a function that is available on Spark only.
         """
-        key = key or {}
         check_key(self._request, key)
         chosen = reduce(lambda events, part: events.where(_has(events, *part)), key.items(), self._events)
         table = chosen.limit(MOST_TRACED + 1).toArrow()

@@ -91,11 +91,11 @@ def _reached(taken: Taken, places: Ints, known: Known) -> Int32s:
     """
     reached = taken.stage[places - 1]
     starts = taken.is_first[places]
-    reached[starts] = _starting_stages(taken.event[places[starts]], known)
+    reached[starts] = starting_stages(taken.event[places[starts]], known)
     return reached
 
 
-def _starting_stages(numbers: Ints, known: Known) -> Int32s:
+def starting_stages(numbers: Ints, known: Known) -> Int32s:
     """The stages of the unchanged pattern that take these events as starts."""
     stages = [starting_stage(known.automaton, _met_by(event, known)) for event in known.events.events(numbers)]
     return np.array([NONE if stage is None else stage for stage in stages], np.int32)

@@ -11,7 +11,8 @@ from cepheid.compile.arrays import NONE
 from cepheid.output.stages.near.conditions import of_condition
 from cepheid.output.stages.near.found import NearMatches, Taken
 from cepheid.output.stages.near.lengths import of_contiguity, of_gap, of_window
-from cepheid.output.stages.near.negation import of_negation
+from cepheid.output.stages.near.loops import of_fewer, of_more, of_until
+from cepheid.output.stages.near.negation import of_begin_without, of_negation
 from cepheid.output.stages.near.reasons import Known, Reasons, all_of
 from cepheid.plan.stages.near.changes import Kind
 
@@ -20,6 +21,10 @@ _OF: Mapping[Kind, Callable[[NearMatches, Known], Reasons]] = {
     Kind.WITHIN: of_window,
     Kind.GAP: of_gap,
     Kind.NOT: of_negation,
+    Kind.BEFORE: of_begin_without,
+    Kind.UNTIL: of_until,
+    Kind.FEWER: of_fewer,
+    Kind.MORE: of_more,
     Kind.CONTIGUITY: of_contiguity,
 }
 

@@ -109,6 +109,11 @@ class EventOrder:
         ends: Ints = self.key_end[np.searchsorted(self.key_end, places, side="right")]
         return ends
 
+    def begins_of_key(self, places: Ints) -> Ints:
+        """For each place, the place of the first event of the same key."""
+        begins: Ints = np.append(0, self.key_end)[np.searchsorted(self.key_end, places, side="right")]
+        return begins
+
     def with_bit(self, bit: int | None) -> Ints:
         """The places of the events whose mask has the bit, ascending; None: of all events."""
         if bit is None:

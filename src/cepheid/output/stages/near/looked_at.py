@@ -13,7 +13,7 @@ from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.reference_events import Event, TakenEvents
 from cepheid.kernel.scripts.columns import Column, column_of
 from cepheid.output.stages.conditions import probed_events
-from cepheid.output.stages.near.candidates import may_be_forbidden
+from cepheid.output.stages.near.candidates import may_be_forbidden, may_end_loop, may_keep_out
 from cepheid.output.stages.near.found import EventOrder, NearMatches, Taken
 from cepheid.plan.stages.near.changes import Kind
 from cepheid.plan.stages.near.probes import Probe, Probes
@@ -76,10 +76,14 @@ def looked_at(plan: Plan, found: Sequence[NearMatches], order: EventOrder) -> In
     """The numbers of the events whose values the reasons need, ascending."""
     numbers = [np.empty(0, np.int64)]
     for near in found:
-        if near.change.kind in (Kind.CONDITION, Kind.NOT):
+        if near.change.kind in (Kind.CONDITION, Kind.NOT, Kind.UNTIL):
             numbers.append(near.taken.event)
         if near.change.kind is Kind.NOT:
             numbers.append(may_be_forbidden(plan, near, order).number)
+        if near.change.kind is Kind.UNTIL:
+            numbers.append(may_end_loop(plan, near, order).number)
+        if near.change.kind is Kind.BEFORE:
+            numbers += [near.taken.starts, may_keep_out(plan, near, order).number]
     every = np.concatenate(numbers)
     is_looked_at = np.zeros(int(every.max(initial=-1)) + 1, np.bool_)  # twice as fast as to sort the numbers
     is_looked_at[every] = True

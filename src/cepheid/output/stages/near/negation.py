@@ -1,79 +1,56 @@
-"""Reasons in an event that a NOT forbids."""
+"""Reasons in an event that a NOT forbids, or with which `begin_without` forbids a start."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.arrays import NONE, Ints
-from cepheid.kernel.reference_events import Event, TakenEvents
-from cepheid.output.stages.conditions import evaluated
-from cepheid.output.stages.near.candidates import Candidates, last_before, may_be_forbidden
-from cepheid.output.stages.near.found import NearMatches, first_of_each
-from cepheid.output.stages.near.reasons import Known, Reasons
-from cepheid.output.stages.near.texts import joined, times_text
-from cepheid.plan.stages.near.probes import Probe
+from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import Int32s
+from cepheid.kernel.reference_events import TakenEvents
+from cepheid.output.stages.near.candidates import Candidates, last_before, may_be_forbidden, may_keep_out
+from cepheid.output.stages.near.forbidden import first_forbidden
+from cepheid.output.stages.near.found import NearMatches
+from cepheid.output.stages.near.reasons import BEFORE_FIRST, Known, Reasons
 
 
 def of_negation(near: NearMatches, known: Known) -> Reasons:
     """The first event that the NOT forbids."""
     (stage,) = near.change.stages
-    taken, probes = near.taken, known.events.probes.each[stage]
+    taken = near.taken
+    before = last_before(stage, taken)
+    begins, ends = taken.begin.tolist(), (before + 1).tolist()
+    with_stages = cache(lambda: known.events.with_stages(taken))
     candidates = may_be_forbidden(known.plan, near, known.order)
-    look = _of_groups if all(one.is_of_one_event for one in probes) else _one_by_one
-    rows, values = look(probes, near, candidates, known)
-    match, at = candidates.match[rows], candidates.number[rows]
-    event: pa.Array | str = known.plan.pattern.leaves[stage].name
-    if known.times is not None:
-        event = joined([event, "at", times_text(known.times.take(pa.array(at)))])
-    text = joined([event, values], "")
-    count = len(rows)
-    reached = taken.stage[last_before(stage, taken)[match]]
-    return Reasons(text, match, reached, at, np.full(count, np.nan), np.full(count, 0.5), np.zeros(count, np.bool_))
+
+    def taken_before(row: int) -> TakenEvents:
+        match = candidates.match[row]
+        return with_stages()[begins[match] : ends[match]]
+
+    name = known.plan.pattern.leaves[stage].name
+    rows, text = first_forbidden(known.events.probes.each[stage], candidates, taken_before, known, name)
+    return _reasons(text, candidates, rows, taken.stage[before])
 
 
-def _of_groups(probes: Sequence[Probe], _: NearMatches, candidates: Candidates, known: Known) -> tuple[Ints, pa.Array]:
-    """The row of the first forbidden candidate of each match, and what follows it in words. The probes are evaluated
-    once for all events that are alike to them.
-    """
-    group, alike = known.events.alike(probes, candidates.number)
-    found = [_forbidden(probes, (), event) for event in alike]
-    rows = np.flatnonzero(np.array([one is not None for one in found], np.bool_)[group])
-    rows = rows[first_of_each(candidates.match[rows])]
-    return rows, pa.array([one or "" for one in found], pa.string()).take(pa.array(group[rows]))
+def of_begin_without(near: NearMatches, known: Known) -> Reasons:
+    """The last event before that forbids the start. No stage is reached without the change."""
+    without = known.plan.pattern.without
+    assert without is not None
+    starts = near.taken.starts
+
+    def taken_before(row: int) -> TakenEvents:
+        (start,) = known.events.events(starts[candidates.match[row : row + 1]])
+        return ((0, start),)
+
+    candidates = may_keep_out(known.plan, near, known.order)
+    rows, text = first_forbidden(known.events.probes.each[-1], candidates, taken_before, known, without.name)
+    return _reasons(text, candidates, rows, np.full(len(starts), BEFORE_FIRST, np.int32))
 
 
-def _one_by_one(
-    probes: Sequence[Probe], near: NearMatches, candidates: Candidates, known: Known
-) -> tuple[Ints, pa.Array]:
-    """The same for probes that read the events that the match has taken before."""
-    (stage,) = near.change.stages
-    taken, last_match = near.taken, NONE
-    events, begins, ends = (
-        known.events.with_stages(taken),
-        taken.begin.tolist(),
-        (last_before(stage, taken) + 1).tolist(),
-    )
-    rows, values = list[int](), list[str]()
-    each = zip(candidates.match.tolist(), known.events.events(candidates.number), strict=True)
-    for row, (match, event) in enumerate(each):
-        if match == last_match:
-            continue
-        found = _forbidden(probes, events[begins[match] : ends[match]], event)
-        if found is not None:
-            rows.append(row)
-            values.append(found)
-            last_match = match
-    return np.array(rows, np.int64), pa.array(values, pa.string())
-
-
-def _forbidden(probes: Sequence[Probe], taken: TakenEvents, event: Event) -> str | None:
-    """The values that the probes look at, in words, to be appended to the event; None if the event is not forbidden. A
-    probe that cannot be evaluated on its own counts as true.
-    """
-    found = [evaluated(probe, taken, event) for probe in probes]
-    if not all(one is None or one.result is True for one in found):
-        return None
-    return "".join(f", {one.values_text}" for one in found if one is not None and one.values_text)
+def _reasons(text: pa.Array, candidates: Candidates, rows: Ints, reached: Int32s) -> Reasons:
+    """The reasons in these rows; `reached` has the stage that each match has reached without the change."""
+    match, count = candidates.match[rows], len(rows)
+    unknown, far, is_null = np.full(count, np.nan), np.full(count, 0.5), np.zeros(count, np.bool_)
+    return Reasons(text, match, reached[match], candidates.number[rows], unknown, far, is_null)

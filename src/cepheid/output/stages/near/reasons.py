@@ -9,12 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from cepheid.compile.arrays import Ints
+from cepheid.compile.arrays import NONE, Ints
 from cepheid.compile.stages.automaton import Automaton
 from cepheid.kernel.arrays import Flags, Int32s
 from cepheid.output.stages.near.found import EventOrder
 from cepheid.output.stages.near.looked_at import LookedAt
 from cepheid.plan.stages.plan import Plan
+
+BEFORE_FIRST = NONE - 1
+"""In place of a stage: none is reached, as `begin_without` forbids the start."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,7 +44,9 @@ class Reasons:
     match: Ints
     """The number of the match with the change that has the start."""
     reached: Int32s
-    """The stage of the last event before the change is needed; NONE if the event is no start without the change."""
+    """The stage of the last event before the change is needed; NONE if the event is no start without the change;
+    BEFORE_FIRST.
+    """
     at: Ints
     """The number of the event that needs the change."""
     off_by: Floats

@@ -1,5 +1,6 @@
-"""Makes the patterns with one change, which leaves out a condition or a NOT, makes a window or a gap longer, or makes
-strict contiguity relaxed. A start that matches a changed pattern, but not the pattern itself, is a near miss.
+"""Makes the patterns with one change, which leaves out a condition, a NOT, an `until` or `begin_without`, makes a
+window or a gap longer, makes strict contiguity relaxed, or lets a loop take fewer or more events. A start that matches
+a changed pattern, but not the pattern itself, is a near miss.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from cepheid.errors import with_noun
 from cepheid.lang.duration import LONGEST, format_duration
 from cepheid.lang.numbered import with_numbers
 from cepheid.lang.parameters import NAME
 from cepheid.lang.stages.conditions import Condition
-from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage
+from cepheid.lang.stages.pattern import Contiguity, Pattern, Skip, SkipTo, Stage, Times
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.stages.build import check_pattern
 from cepheid.plan.stages.names import always_one, reached_without_events
@@ -35,7 +37,14 @@ class Kind(StrEnum):
     GAP = "gap"
     """The time from an event to the next: `max_gap`, `within_previous` or the window of a loop."""
     NOT = "not"
+    BEFORE = "before"
+    """`begin_without`."""
     CONTIGUITY = "contiguity"
+    UNTIL = "until"
+    FEWER = "fewer"
+    """A loop is complete with one event or turn."""
+    MORE = "more"
+    """A loop may take any number of events or turns."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,10 @@ class Change:
     """The number of the conjunct that is left out."""
     length: timedelta | None = None
     """The window or the gap without the change."""
+    count: int | None = None
+    """The least or the largest number of events or turns without the change."""
+    until: int | None = None
+    """The number of the `until` that is left out, in `Pattern.loops_until`."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +86,7 @@ class _Changed:
     in_loop: bool = False
     conjunct: int | None = None
     length: timedelta | None = None
+    count: int | None = None
 
 
 def changes_of(pattern: Pattern) -> tuple[Change, ...]:
@@ -147,27 +161,47 @@ def without_error(pattern: Pattern) -> Pattern:
 
 def _of_stages(pattern: Pattern) -> Iterator[Change]:
     only_first, at_start = next(always_one(pattern)), [*reached_without_events(pattern)]
+    may_forbid_start = any(at_start[n] and leaf.contiguity.negated for n, leaf in enumerate(pattern.leaves))
     for one in _in_sequence(pattern.stages, 0, pattern.window):
         if one.kind is Kind.CONDITION and one.first == 0 and only_first:
             continue  # without the condition, other events would be starts
         if one.kind is Kind.NOT and at_start[one.first]:
             continue  # without the NOT, too
+        if one.kind in (Kind.UNTIL, Kind.FEWER, Kind.MORE) and may_forbid_start:
+            continue  # an event that is forbidden is a start all the same if it completes a match at once
         changed, stages = replace(pattern, stages=one.becomes), range(one.first, one.first + len(one.changed.leaves))
-        yield Change(one.kind, one.text, changed, stages, one.in_loop, one.conjunct, one.length)
+        until = next((n for n, loop in enumerate(pattern.loops_until) if loop is one.changed), None)
+        yield Change(
+            one.kind,
+            one.text,
+            changed,
+            stages,
+            one.in_loop,
+            one.conjunct,
+            one.length,
+            one.count,
+            until if one.kind is Kind.UNTIL else None,
+        )
 
 
 def _does_nothing(change: Change, pattern: Pattern) -> bool:
-    """Whether the change cannot give a match: it is about later events of the last loop, which needs one event."""
+    """Whether the change cannot give a match: it is about later events of the last loop, which needs one event; or the
+    last loop, which is a match with fewer events, may take more.
+    """
     last = pattern.stages[-1]
     needs_one = last.quantifier.minimum == 1 and not last.group
-    return change.in_loop and needs_one and change.stages.stop == len(pattern.leaves)
+    is_last = change.stages.stop == len(pattern.leaves)
+    return is_last and ((change.in_loop and needs_one) or (change.kind is Kind.MORE and not last.group))
 
 
 def _of_whole(pattern: Pattern) -> Iterator[Change]:
-    """The changes with a longer window or gap of the whole pattern. There are none where a NOT ends the pattern, as it
-    would have to hold longer.
+    """The changes without `begin_without`, and with a longer window or gap of the whole pattern. The latter are not
+    made where a NOT ends the pattern, as it would have to hold longer.
     """
     every = range(len(pattern.leaves))
+    if pattern.without is not None:
+        changed = replace(pattern, without=None)
+        yield Change(Kind.BEFORE, f"without begin_without {pattern.without.name}", changed, every)
     if pattern.leaves[-1].contiguity.negated:
         return
     if pattern.window is not None:
@@ -197,6 +231,7 @@ def _of_stage(stage: Stage, number: int, window: timedelta | None, *, begins: bo
         yield _Changed(Kind.NOT, f"without {stage.contiguity.value} {stage.name}", number, stage, ())
         return
     yield from _of_conditions(stage, number)
+    yield from _of_loop(stage, number)
     if stage.contiguity is Contiguity.STRICT and not begins:
         changed = replace(stage, contiguity=Contiguity.RELAXED)
         text = f"{_named(stage)}: followed_by in place of next"
@@ -212,6 +247,23 @@ def _of_conditions(stage: Stage, number: int) -> Iterator[_Changed]:
         changed = replace(stage, conditions=without(stage.conditions, conjunct))
         text = f"{_named(stage)}: without {' '.join(conjunct.text.split())}"
         yield _Changed(Kind.CONDITION, text, number, stage, (changed,), conjunct=place)
+
+
+def _of_loop(stage: Stage, number: int) -> Iterator[_Changed]:
+    """The changes without `until`, and with fewer or more events or turns."""
+    quantifier, what = stage.quantifier, "turn" if stage.group else "event"
+    if stage.until is not None:
+        changed = replace(stage, until=None)
+        yield _Changed(Kind.UNTIL, f"{_named(stage)}: without until", number, stage, (changed,))
+    least, most = quantifier.minimum, quantifier.maximum
+    if least > 1:
+        changed = replace(stage, quantifier=replace(quantifier, times=Times(1, most)))
+        text = f"{_named(stage)}: fewer than {with_noun(least, what)}"
+        yield _Changed(Kind.FEWER, text, number, stage, (changed,), count=least)
+    if most is not None and most > 1:
+        changed = replace(stage, quantifier=replace(quantifier, times=Times(least, None)))
+        text = f"{_named(stage)}: more than {with_noun(most, what)}"
+        yield _Changed(Kind.MORE, text, number, stage, (changed,), count=most)
 
 
 def _of_gaps(stage: Stage, number: int, window: timedelta | None) -> Iterator[_Changed]:
