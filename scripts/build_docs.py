@@ -83,7 +83,7 @@ def _command(name: str, command: Any) -> str:
     arguments = " ".join(
         f"{p.name.upper()}{'…' * (p.nargs < 0)}" for p in command.params if isinstance(p, TyperArgument)
     )
-    rows = "".join(f"| {_called(p)} | {p.help} | {_default(p)} |\n" for p in command.params)
+    rows = "".join(f"| {_called(p)} | {p.help} | {_default(p)} |\n" for p in command.params if not p.hidden)
     synopsis = f"cepheid {name} [options] {arguments}".rstrip()
     return (
         f"## cepheid {name}\n\n```text\n{synopsis}\n```\n\n{command.help.strip()}\n\n"

@@ -10,7 +10,7 @@ from os import PathLike
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import LimitExceeded, PatternError, SchemaError
 from cepheid.families import family_of, known_family_of
 from cepheid.families.family import Explanation
 from cepheid.lang.argument_advice import FORMER
@@ -157,7 +157,7 @@ def detect(
         SkipError: a match has no event to skip to, where the skip strategy has error_on_miss.
         ConditionError: a condition fails on an event, as SQL fails in ANSI mode.
         LimitExceeded: a key has more open partial matches, or an event completes more matches, than `limits` allows; or
-            a worker needs more than `worker_memory`.
+            a worker needs more than `worker_memory`, or this process more memory than it can allocate.
         WorkerFailed: a worker process ended, also because a library could allocate no more within `worker_memory`.
     """
     if family_of(events) is not None:
@@ -494,11 +494,15 @@ def _run(events: object, request: Request) -> object:
     from cepheid.hosts.in_process.detect import detect_in_process
     from cepheid.hosts.in_process.lazy import detect_lazily, is_lazy
     from cepheid.hosts.in_process.tables import to_arrow
+    from cepheid.hosts.worker_memory import NO_MEMORY
 
     if is_lazy(events):
         return detect_lazily(events, request)
     table, from_arrow = to_arrow(events)
-    return from_arrow(*detect_in_process(table, request))
+    try:
+        return from_arrow(*detect_in_process(table, request))
+    except MemoryError as error:
+        raise LimitExceeded(NO_MEMORY) from error
 
 
 def _check_ids(events: DataFrame, request: Request) -> None:

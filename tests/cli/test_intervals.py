@@ -67,6 +67,22 @@ def test_rows_that_open_and_close_events(cepheid: Cepheid, folder: Path) -> None
         assert (wrong.returncode, "--event-id: no column named 'ids'" in wrong.stderr + wrong.stdout) == (1, True)
 
 
+def test_rows_with_wrong_ids_are_counted_from_one(cepheid: Cepheid, folder: Path) -> None:
+    """Messages about ids name rows as readers of files count them."""
+    (folder / "works.csv").write_text(
+        "id,kind,begin,end,machine\n"
+        "h,heat,2024-05-01T10:00:00Z,2024-05-01T10:40:00Z,m1\nh,spin,2024-05-01T10:30:00Z,2024-05-01T10:50:00Z,m1\n"
+        "h,spin,2024-05-01T10:32:00Z,2024-05-01T10:50:00Z,m1\nh,,,2024-05-01T10:55:00Z,\n,alarm,2024-05-01T11:00:00Z,2024-05-01T11:02:00Z,m1\n"
+    )
+    done = cepheid("detect", "chain.yaml", "works.csv", *TIMES, "--event-id", "id")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "1 row has no id (id is NULL): row 5; 2 rows have the id of an event that is there already (id): row 2 ('h'), "
+        "row 3 ('h'); 1 row has an end and no start, and no open event (id): row 4 ('h'). "
+        "Drop them before, or with --nulls drop, which counts them\n"
+    )
+
+
 def test_wrong_arguments(cepheid: Cepheid) -> None:
     """Messages name wrong arguments by their option."""
     done = cepheid("detect", "chain.yaml", "works.csv", *TIMES, "--type", "kind")

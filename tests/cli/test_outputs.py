@@ -108,12 +108,17 @@ def test_processing_order(folder: Path, cepheid: Cepheid) -> None:
         (
             ["detect", "rising.yaml", "events.csv", *OPTIONS, "--max-partial-matches", "0"],
             2,
-            "for '--max-partial-matches'",
+            "Invalid value for '--max-partial-matches': expected is at least 1",
         ),
         (
             ["detect", "rising.yaml", "events.csv", *OPTIONS, "--max-matches-per-event", str(2**63)],
             2,
-            "than or equal to 9223372036854775807",
+            "expected is at most 9223372036854775807",
+        ),
+        (
+            ["detect", "rising.yaml", "events.csv", *OPTIONS, "--max-matches-per-event", "many"],
+            2,
+            "Invalid value for '--max-matches-per-event': expected is a whole number",
         ),
         (
             ["detect", "rising.yaml", "events.csv", *OPTIONS, "--on-limit", "stop"],

@@ -40,7 +40,7 @@ def test_many_keys_are_an_overview(folder: Path, cepheid: Cepheid) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--plot", "found.gif"], 3, "a picture is written as .html, .png, .svg; 'found.gif' is none of these"),
+        (["--plot", "found.gif"], 2, "a picture is written as .html, .png, .svg; 'found.gif' is none of these"),
         (["--plot", "no/found.svg"], 3, "the folder no does not exist: make it first, or choose another --plot"),
         (["--plot-y", "price"], 2, "give --plot FILE, too"),
         (["--plot", "f.svg", "--plot-only", "b"], 2, "'b' is not COLUMN=VALUE, as in symbol=IBM"),

@@ -285,7 +285,7 @@ def test_sql_beside_a_function_fails_as_sql_does() -> None:
 def test_limits_and_misses_are_reported() -> None:
     """Limits and misses of a skip strategy give the same errors as for other patterns."""
     pattern = Pattern.begin("a").where(is_a).followed_by("b").where("kind = 'c'")
-    with pytest.raises(LimitExceeded, match=r"more than 1 partial matches are open .* that of the event \{'i': 2,"):
+    with pytest.raises(LimitExceeded, match=r"more than 1 partial matches are open .* that of the event with i = 2,"):
         detect(prices(1, 2, 3), pattern, time="at", limits=Limits(max_partial_matches=1))
     miss = Pattern.begin("a").where(is_a).optional().next("b").skip(Skip.to_first("a", error_on_miss=True))
     with pytest.raises(SkipError, match="a match has no event of the stage to skip to"):

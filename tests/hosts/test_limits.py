@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, Report, SchemaError, Skip, detect
+from cepheid.requests.request import MEMORY_CAN_BE_BOUND
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +48,8 @@ def test_too_many_partial_matches() -> None:
     with pytest.raises(LimitExceeded) as caught:
         detect(events("aaab"), PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS)
     assert str(caught.value) == (
-        "more than 2 partial matches are open for one key (max_partial_matches), that of the event {'id': 0}. " + ADVICE
+        "more than 2 partial matches are open for one key (max_partial_matches), that of the event with id = 0. "
+        + ADVICE
     )
 
 
@@ -82,7 +86,7 @@ def test_too_many_matches() -> None:
         detect(events("aaab"), PAIRS, limits=limits, **OPTIONS)
     assert str(caught.value) == (
         "more than 2 matches are completed at once for one key (max_matches_per_event), "
-        f"that of the event {{'id': 3}}. {ADVICE}"
+        f"that of the event with id = 3. {ADVICE}"
     )
 
 
@@ -112,7 +116,7 @@ def test_matches_of_a_deadline_and_of_the_end() -> None:
     assert len(detect(table, absent, limits=dropping(max_matches_per_event=1), report=report, **OPTIONS)) == 1
     assert report.counts.dropped_matches == 2
     keys = pa.concat_tables([table.slice(0, 1).set_column(1, "k", pa.array(["o"])), table])
-    with pytest.raises(LimitExceeded, match=r"max_matches_per_event.*that of the event {'id': 0, 'k': 'p'}"):
+    with pytest.raises(LimitExceeded, match=r"max_matches_per_event.*that of the event with id = 0, k = 'p'"):
         detect(keys, absent, limits=Limits(max_matches_per_event=2), **{**OPTIONS, "columns": ["id", "k"]})
 
 
@@ -186,7 +190,7 @@ def test_spark_reports_the_limit(spark: SparkSession) -> None:
     frame = spark.createDataFrame(events("aaab"))
     with pytest.raises(PySparkException) as caught:
         detect(frame, PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS).collect()
-    message = "more than 2 partial matches are open for one key (max_partial_matches), that of the event {'id': 0}. "
+    message = "more than 2 partial matches are open for one key (max_partial_matches), that of the event with id = 0. "
     assert str(caught.value).startswith(f"[USER_RAISED_EXCEPTION] {message}{ADVICE}")
 
 
@@ -200,3 +204,27 @@ def test_spark_drops_and_counts(spark: SparkSession) -> None:
     assert pairs(found.toArrow()) == expected == [(3, 4)]
     assert there.counts == here.counts
     assert (here.counts.dropped_partial_matches, here.counts.dropped_matches) == (2, 1)
+
+
+_TOO_MANY_ROWS = """
+import pyarrow as pa
+from cepheid import LimitExceeded, Pattern, detect
+from cepheid.hosts.worker_memory import bound_memory
+
+events = pa.table({"at": pa.array(range(4000), pa.int64()).cast(pa.timestamp("us")), "text": ["x" * 200] * 4000})
+pattern = Pattern.begin("a").followed_by_any("b")
+detect(events.slice(0, 10), pattern, time="at")
+bound_memory(300_000_000)
+try:
+    detect(events, pattern, time="at")
+except LimitExceeded as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not MEMORY_CAN_BE_BOUND, reason="memory can be bounded on Linux")
+def test_rows_that_do_not_fit_into_memory() -> None:
+    """Where an allocation fails, the error says what makes the rows fewer or smaller."""
+    command = [sys.executable, "-W", "ignore", "-c", _TOO_MANY_ROWS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("this process cannot allocate the memory for what is found. "), done.stderr

@@ -199,8 +199,9 @@ def test_messages_about_ids_name_rows() -> None:
     with pytest.raises(EventError) as caught:
         detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
     assert str(caught.value) == (
-        "1 row has no id (id is NULL): row 1; 2 rows have the id of an event that is there already (id): "
-        "row 2 ('a'), row 4 ('a'); 1 row has an end and no start, and no open event (id): row 3 ('c'). "
+        "1 row has no id (id is NULL): row 1, counted from 0; 2 rows have the id of an event that is there already "
+        "(id): row 2 ('a'), row 4 ('a'), counted from 0; 1 row has an end and no start, and no open event (id): "
+        "row 3 ('c'), counted from 0. "
         'Drop them before, or with nulls="drop", which counts them in the report'
     )
 
@@ -211,7 +212,8 @@ def test_a_closing_row_before_the_start_is_named_as_such() -> None:
     with pytest.raises(EventError) as caught:
         detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
     assert str(caught.value).startswith(
-        "1 event is opened and no row closes it (id: 'b'); 1 row closes an event before its start (id): row 1 ('a'). "
+        "1 event is opened and no row closes it (id: 'b'); 1 row closes an event before its start (id): row 1 ('a'), "
+        "counted from 0. "
     )
 
 
@@ -220,7 +222,7 @@ def test_events_that_end_before_they_start_are_named() -> None:
     rows: list[Row] = [("A", 1, 2, "a"), ("A", 5, 3, "b")]
     with pytest.raises(EventError, match=r"1 that ends before it starts \('ends' is before 'begins'\) in event 'b'\."):
         detect(table(rows), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
-    with pytest.raises(EventError, match=r"\(id: 'c'\); 1 row ends before it starts \(id\): row 1 \('b'\)\. Drop them"):
+    with pytest.raises(EventError, match=r"\(id: 'c'\); 1 row ends before it starts \(id\): row 1 \('b'\), counted"):
         detect(table([*rows, ("A", 6, None, "c")]), interval_pattern("EVENT PAL(A a)"), event_id="id", **NAMES)
 
 

@@ -49,8 +49,25 @@ class _Commands(CommandGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            error.message = error.message.removeprefix("Value error, ")
+            error.message = _in_our_words(error.message)
             raise
+
+
+_PYDANTIC = {
+    "Value error, ": "",
+    "Input should be greater than or equal to ": "expected is at least ",
+    "Input should be less than or equal to ": "expected is at most ",
+    "Input should be a valid integer": "expected is a whole number",
+    "Input should be a valid number": "expected is a number",
+    ", unable to parse string as an integer": "",
+    ", unable to parse string as a number": "",
+}
+
+
+def _in_our_words(message: str) -> str:
+    for theirs, ours in _PYDANTIC.items():
+        message = message.replace(theirs, ours)
+    return message
 
 
 def _meant(args: list[str]) -> str | None:

@@ -141,18 +141,23 @@ _CALLS = re.compile(r"\b(within|within_previous|max_gap|until|next|consecutive|l
 """Calls of the fluent interface whose keys in a pattern file have the same name."""
 
 
-_ROW = re.compile(r"row ([\d,]+), counted from 0")
-"""A row of a table, which is one of a file here: readers count those from 1."""
+_ROW = re.compile(r"""row ([\d,]*\d)((?: \((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^()'"]*)\))?)""")
+"""A row of a table, and the id that it may have in brackets. It is one of a file here: readers count those from 1."""
+_ROWS = re.compile(rf"({_ROW.pattern}(?:, {_ROW.pattern})*(?:, …)?), counted from 0")
 
 
 def in_options(message: str) -> str:
     """The message, with the names of Python's arguments replaced by options of the command line, and calls by the keys
     of pattern files. Rows are counted from 1.
     """
-    message = _ROW.sub(lambda row: f"row {int(row[1].replace(',', '')) + 1:,}", _CALLS.sub(r"\1", message))
+    message = _ROWS.sub(lambda rows: _ROW.sub(_from_one, rows[1]), _CALLS.sub(r"\1", message))
     for in_python, in_a_shell in _ADVICE.items():
         message = message.replace(in_python, in_a_shell)
     return _PYTHON.sub(_option, message)
+
+
+def _from_one(row: re.Match[str]) -> str:
+    return f"row {int(row[1].replace(',', '')) + 1:,}{row[2]}"
 
 
 def _option(argument: re.Match[str]) -> str:

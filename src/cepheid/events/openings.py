@@ -127,7 +127,9 @@ def _of_rows(rows: Rows, ids: pa.Array, verbs: tuple[str, str], what: str) -> li
         return []
     first = ", ".join(_shown(row, ids[row].as_py()) for row in rows[:_MOST_SHOWN].tolist())
     number = with_noun(len(rows), "row")
-    return [f"{number} {verbs[len(rows) > 1]} {what}: {first}{', …' if len(rows) > _MOST_SHOWN else ''}"]
+    return [
+        f"{number} {verbs[len(rows) > 1]} {what}: {first}{', …' if len(rows) > _MOST_SHOWN else ''}, counted from 0"
+    ]
 
 
 def _shown(row: int, name: object) -> str:

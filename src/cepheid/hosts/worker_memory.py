@@ -1,4 +1,4 @@
-"""A bound on the memory of a worker process."""
+"""A bound on the memory of a worker process, and what to say where memory does not suffice."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ def bound_memory(most: int | None) -> None:
     if hard != resource.RLIM_INFINITY:
         soft = min(soft, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+NO_MEMORY = (
+    "this process cannot allocate the memory for what is found. Choose fewer columns with columns=[…], a shorter "
+    "within or a stricter condition, a skip strategy such as Skip.past_last_event(), or limits=Limits(…)"
+)
 
 
 def exceeded(most: int | None) -> str:

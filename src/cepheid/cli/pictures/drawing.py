@@ -59,7 +59,8 @@ def check_drawing(drawing: Drawing, options: EventOptions) -> None:
     """Checks, before the work is done, that the picture can be drawn and written.
 
     Raises:
-        FileProblem: the kind of file is unknown, or its folder does not exist.
+        BadParameter: the kind of file is unknown, or there are no times.
+        FileProblem: the folder of the file does not exist.
         Unavailable: the extra is not installed.
     """
     if drawing.plot is None:
@@ -71,7 +72,7 @@ def check_drawing(drawing: Drawing, options: EventOptions) -> None:
     try:
         check_kind(drawing.plot)
     except SchemaError as error:
-        raise FileProblem(str(error)) from None
+        raise typer.BadParameter(str(error), param_hint="--plot") from None
     if not drawing.plot.parent.is_dir():
         raise FileProblem(f"the folder {drawing.plot.parent} does not exist: make it first, or choose another --plot")
     if not options.times:

@@ -88,18 +88,29 @@ class FileSource:
             if kind == "Parquet":
                 return self._from_parquet(path), 0
             content = path.read_bytes()
-        except (OSError, pa.ArrowException) as error:
-            raise SourceError(f"{path} cannot be read as {kind}: {' '.join(str(error).split())}") from error
+        except pa.ArrowException as error:
+            raise SourceError(f"{path} cannot be read as {kind}: it is damaged, or another kind of file") from error
+        except OSError as error:
+            why = (error.strerror or "it is damaged, or another kind of file").lower()
+            raise SourceError(f"{path} cannot be read as {kind}: {why}") from error
         return self._from_csv(path, content) if kind == "CSV" else self._from_json(path, content)
 
     def _from_parquet(self, path: Path) -> pa.Table:
         there = pyarrow.parquet.read_schema(path)
         self._check_columns(path, there.names)
         events = pyarrow.parquet.read_table(path, columns=self._columns.names)
-        try:
-            return events.cast(self._columns)
-        except pa.ArrowException as error:
-            raise EventError(f"{path} has columns of other types than the input: {error}") from error
+        columns, faults = list[pa.ChunkedArray](), list[str]()
+        for field in self._columns:
+            given = events.column(field.name)
+            try:
+                columns.append(given.cast(field.type))
+            except pa.ArrowException:
+                faults.append(f"{field.name!r} is of type {given.type} and not {field.type}")
+        if faults:
+            raise EventError(
+                f"{path} has columns whose values do not fit the input: {'; '.join(faults)}. Write them in its types"
+            )
+        return pa.table(columns, schema=self._columns)
 
     def _from_json(self, path: Path, content: bytes) -> tuple[pa.Table, int]:
         lines = [(number, line) for number, line in enumerate(content.split(b"\n"), 1) if line.strip()]

@@ -38,6 +38,7 @@ from cepheid.output.common import MOST_BYTES, TIMEOUT
 from cepheid.output.ids import Ids
 from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
 from cepheid.output.stages.rows import parts_of, row_schema, rows_of
+from cepheid.output.values import shown_value
 from cepheid.plan.stages.plan import Plan
 
 KernelOf: TypeAlias = Callable[[CompiledPattern], CompiledKernel | SetKernel | PythonKernel]
@@ -244,10 +245,12 @@ class Detector(Replays):
     def _passed(self, passed: PassedLimit) -> LimitExceeded:
         limits = self.pattern.plan.limits
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
-        at = self.working_set.shown(passed.event)
+        columns = self.working_set.shown(passed.event).items()
+        values = ", ".join(f"{name} = {shown_value(value)}" for name, value in columns)
+        at = f"the event with {values}" if values else "an event without columns"
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
-        return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of the event {at}. {advice}")
+        return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of {at}. {advice}")
 
 
 def kernel_kind(pattern: CompiledPattern) -> Kind | None:
