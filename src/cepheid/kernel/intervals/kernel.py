@@ -38,7 +38,7 @@ from cepheid.plan.intervals.growth import Purge
 from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 10
-_FEW = 16
+_FEW = 2
 """Up to so many times the first room, finished matches are not removed."""
 
 
