@@ -14,12 +14,13 @@ TASKS := .venv/tasks
 KAFKA := .venv/kafka
 # What Java options short queries have, and where it keeps Spark's classes for them.
 SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:CompileThresholdScaling=0.3
+FOUR := -n 4 --dist loadfile --no-loadscope-reorder
 CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help setup demo demo-stream test quick ready-to-test jars classes kernels kernels-of-stages other-kernels postgresql chromium ontologies tasks-data conformance functions fuzz soak kafka brick datasets distribution lint bench bench-intervals bench-flinkcep bench-brick docs wheel versions lock clean
+.PHONY: help setup demo demo-stream test test-long quick ready-to-test jars classes kernels kernels-of-stages other-kernels postgresql chromium ontologies tasks-data conformance functions fuzz soak kafka brick datasets distribution lint bench bench-intervals bench-flinkcep bench-brick docs wheel versions lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,9 +40,12 @@ demo-stream: $(READY) ## replay two months of flights in a minute as a stream, a
 # Many short queries: Java's second compiler would take more time than it saves, the first one pays sooner than by
 # default (a tenth less processor time), and Spark's classes are loaded from an archive. Four tests at a time, also on
 # two cores: much of their time they wait. Without Kafka's jars its tests are skipped, and all others still run.
-test: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
-test: $(READY) ready-to-test ## run all tests
-	@CI=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder --durations 20
+test test-long: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
+test: $(READY) ready-to-test ## run all tests but the long ones
+	@CI=1 $(BIN)/python -m pytest -q $(FOUR) -m "not long" --durations 20
+
+test-long: $(READY) ready-to-test ## run the long tests: the same with other stores, kinds of pattern and ways in
+	@CI=1 $(BIN)/python -m pytest -q $(FOUR) -m long
 
 quick: $(READY) kernels ## style, types and all tests that need no Spark, but the slow ones: two minutes, while you work
 	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check . && $(BIN)/mypy

@@ -82,6 +82,7 @@ def test_lists_by_hand_give_the_same_matches(flown: pa.Table) -> None:
     assert next(found) == next(found)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_spark_finds_the_same(flown: pa.Table, spark: SparkSession, tmp_path: Path) -> None:
     pattern = example.late_hub_chains(example.knowledge(), "StarAlliance", "West")

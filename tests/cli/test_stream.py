@@ -60,6 +60,7 @@ def test_from_files_to_files(folder: Path, cepheid: Cepheid, process: Cepheid, s
     assert sorted((row["symbol"], row["low"], row["high"]) for row in rows) == RISES
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_times_of_arrival(folder: Path, cepheid: Cepheid) -> None:
@@ -77,6 +78,7 @@ def test_times_of_arrival(folder: Path, cepheid: Cepheid) -> None:
     assert all(row["at"] == row["match_end"] > "2026" for row in rows)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession, broker: str) -> None:
     """JSON messages are read, and the matches are written with their ids as keys; other messages are dropped and
@@ -99,6 +101,7 @@ def test_from_topic_to_topic(folder: Path, cepheid: Cepheid, spark: SparkSession
     assert starts == ["2024-05-01T10:00:00.000000Z", "2024-05-01T10:03:00.000000Z"]
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_rebalancing(folder: Path, cepheid: Cepheid, spark: SparkSession, broker: str) -> None:
     """A stream into a topic is rebalanced while it is stopped, and continues with what was open: each match is written
@@ -126,6 +129,7 @@ def test_rebalancing(folder: Path, cepheid: Cepheid, spark: SparkSession, broker
     assert sorted((row["symbol"], row["low"], row["high"]) for row in rows) == RISES
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_folder_of_patterns(folder: Path, cepheid: Cepheid, spark: SparkSession) -> None:
     """The command continues with the patterns that it had, deploys new ones, and reports refused ones."""

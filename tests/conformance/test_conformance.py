@@ -158,14 +158,14 @@ def test_a_sample_on_spark() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
 def test_a_sample_on_streams() -> None:
-    """One case from each file, in micro-batches; `make conformance` checks all."""
-    assert not failures(1, spark_stream)
+    """One case from every second file, in micro-batches; `make conformance` checks all."""
+    assert not failures(1, spark_stream, FILES[::2])
 
 
-def failures(count: int, host: Host) -> str:
+def failures(count: int, host: Host, files: Sequence[Path] = FILES) -> str:
     """The texts of the failed cases, among this number of cases from each file."""
     sample = []
-    for file in FILES:
+    for file in files:
         cases = [*read_cases(file)]
         sample += cases[:: len(cases) // count][:count]
     split: list[Exception] = []

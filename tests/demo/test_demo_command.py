@@ -30,6 +30,7 @@ def demo(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return printed.getvalue(), output
 
 
+@pytest.mark.long
 def test_reports_what_was_left_out(demo: tuple[str, Path]) -> None:
     words = " ".join(demo[0].split())
     assert "336,776 flights. The events are 328,521 departures of 4,037 aircraft." in words

@@ -92,6 +92,7 @@ def test_destinations_without_a_zone_are_in_the_atlantic_one(flights: DataFrame)
     assert atlantic.count() == 7_602
 
 
+@pytest.mark.long
 def test_order_of_departures(spark: SparkSession, flights: DataFrame) -> None:
     """No aircraft departs twice at the same time; 127 departures are before the landing of the previous flight."""
     row = spark.sql(
@@ -117,6 +118,7 @@ def test_the_same_without_spark(flights: DataFrame) -> None:
     assert from_spark.cast(from_arrow.schema).equals(from_arrow)
 
 
+@pytest.mark.long
 def test_session_time_zone_does_not_matter(spark: SparkSession, flights: DataFrame, tmp_path: Path) -> None:
     """Read in a session in Tokyo, the times are the same instants."""
     beside = spark.newSession()

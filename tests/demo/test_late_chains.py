@@ -107,6 +107,7 @@ def chains_by_cepheid(matches: DataFrame) -> list[ChainLegs]:
     ]
 
 
+@pytest.mark.long
 def test_late_chains(spark: SparkSession, flights: DataFrame) -> None:
     """The main job finds exactly the chains that the independent method finds."""
     matches = detect(departures(flights), LATE_CHAIN, key="tailnum", time="departed_at", columns=COLUMNS)
@@ -115,6 +116,7 @@ def test_late_chains(spark: SparkSession, flights: DataFrame) -> None:
     assert chains_by_cepheid(matches) == expected
 
 
+@pytest.mark.long
 def test_same_airport_chains(spark: SparkSession, flights: DataFrame) -> None:
     """The second example: each leg departs from the airport of the late flight."""
     matches = detect(departures(flights), SAME_AIRPORT_CHAIN, key="tailnum", time="departed_at", columns=COLUMNS)

@@ -16,6 +16,15 @@ STORES = ("file", "sqlite", "duckdb", "postgresql")
 _NUMBERS = count()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """`make test` has a file, SQLite and a database with a server; `make test-long` DuckDB, and kills with SQLite."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None and (
+        "duckdb" in callspec.params.values() or (item.path.name == "test_kill.py" and callspec.id == "sqlite")
+    ):
+        item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Server]:
     """A PostgreSQL server. On a machine without one its tests are skipped, but never in CI."""

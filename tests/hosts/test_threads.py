@@ -86,12 +86,14 @@ def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
         detect(table, pattern, key="k", time="at")
 
 
-@pytest.mark.parametrize("skip", ["no_skip", "past_last_event"])
-def test_ctrl_c_ends_all_threads(skip: str) -> None:
+@pytest.mark.parametrize(
+    ("skip", "keys", "workers"), [("no_skip", 2, 1), ("past_last_event", 2, 1), ("past_last_event", 1, 2)]
+)
+def test_ctrl_c_ends_all_threads(skip: str, keys: int, workers: int) -> None:
     """A pattern with billions of matches ends soon after it is interrupted, before they take 3 GiB. It has a process of
     its own that may have 8 GiB: it would take all memory of the machine if a thread went on.
     """
-    found = Popen([sys.executable, "-c", MANY_MATCHES, skip], cwd=ROOT, stdout=PIPE, text=True)
+    found = Popen([sys.executable, "-c", MANY_MATCHES, skip, str(keys), str(workers)], cwd=ROOT, stdout=PIPE, text=True)
     assert found.stdout is not None
     assert found.stdout.readline() == "begins\n"
     sleep(1)
@@ -112,10 +114,10 @@ skip = getattr(Skip, sys.argv[1])()
 pattern = Pattern.begin("a").followed_by_any("b").followed_by_any("c").followed_by_any("d").within("1 day").skip(skip)
 if sys.argv[1] != "no_skip":
     pattern = pattern.followed_by("e").where("x <> 0")
-many = events([(key, second, 0) for key in range(2) for second in range(2000)])
+many = events([(key, second, 0) for key in range(int(sys.argv[2])) for second in range(2000)])
 print("begins", flush=True)
 try:
-    detect(many, pattern, key="k", time="at", columns=[])
+    detect(many, pattern, key="k", time="at", columns=[], workers=int(sys.argv[3]))
 except KeyboardInterrupt:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # in KiB
 """

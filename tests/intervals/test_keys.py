@@ -114,7 +114,10 @@ def test_each_key_is_matched_as_if_it_were_alone(  # noqa: PLR0917 - drawn by Hy
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("consistency", [c.value for c in Consistency])
+@pytest.mark.parametrize(
+    "consistency",
+    ["realtime", *(pytest.param(other, marks=pytest.mark.long) for other in ("earliest", "conservative"))],
+)
 def test_matches_of_many_keys_are_those_of_each_alone(consistency: str) -> None:
     """This also holds for more matches than fit into the first table, after a snapshot, and for keys that pause and
     return.

@@ -121,6 +121,7 @@ def points() -> pa.Table:
     return pa.table({"at": at, "point": ["1", "8", "2"], "type": ["A", "B", "B"]})
 
 
+@pytest.mark.long
 def test_a_stream(streams: SparkSession, tmp_path: Path) -> None:
     """A stream gets the column, which may be the key of a detection with its watermark; the checkpoint continues."""
     column = BUILDING.column(ROOM, "room", OF_POINT)

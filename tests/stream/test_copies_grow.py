@@ -51,6 +51,7 @@ def told(reported: dict[str, Any], load: float) -> SimpleNamespace:
     return SimpleNamespace(progress=SimpleNamespace(json=json.dumps(reported)))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_growth_and_release(streams: SparkSession, tmp_path: Path) -> None:
     """While the load is high the key gets one copy after the other, one a micro-batch; as it falls they are released,

@@ -45,6 +45,7 @@ def ids(table: pa.Table, kind: str) -> set[str]:
     return {row["match_id"] for row in table.to_pylist() if row["kind"] == kind}
 
 
+@pytest.mark.long
 def test_subscribers(streams: SparkSession, tmp_path: Path) -> None:
     """Each subscriber gets the rows that its condition chooses: a function, an endpoint that fails at first, and a
     durable host, which has each exactly once. What is given up is reported, and the others are not concerned.

@@ -93,6 +93,7 @@ def is_a(event: Any) -> bool:
     return bool(event["x"] == "a")
 
 
+@pytest.mark.long
 def test_functions_and_tiers(streams: SparkSession, tmp_path: Path) -> None:
     """A pattern with functions must be given as an argument; among several tiers, the pattern must be named."""
     checkpoint = tmp_path / "checkpoint"

@@ -280,6 +280,7 @@ def test_the_live_view() -> None:
     assert [*load_rows(nothing, nothing, None)] == []
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_a_restarted_query(partitioned: SparkSession, tmp_path: Path) -> None:
     """A listener receives each micro-batch. For a query restarted from its checkpoint, the number of open partial

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore:.*a stream does not end")]
 
 
+@pytest.mark.long
 def test_occurrences(streams: SparkSession, tmp_path: Path) -> None:
     """Open occurrences, and what the events of each key have said, go to the shard of the key, also where no event of
     the key is stored any more.
@@ -52,6 +53,7 @@ def test_occurrences(streams: SparkSession, tmp_path: Path) -> None:
     assert len(expected) == 7
 
 
+@pytest.mark.long
 def test_intervals(partitioned: SparkSession, tmp_path: Path) -> None:
     """Matches that wait are emitted once, and those emitted in real time are retracted after that, too. The ends of the
     events have the watermark.

@@ -19,6 +19,7 @@ PAIR = Pattern.begin("a", name="pair").where("x = 'a'").followed_by("b").where("
 ALL = ("matches", "timeouts", "late")
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_each_output_of_a_micro_batch(partitioned: SparkSession, tmp_path: Path) -> None:
     """Every row is in exactly one output; a key name with a dot is not read as a field access."""

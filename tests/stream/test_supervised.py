@@ -83,6 +83,7 @@ def test_patterns_come_and_go(streams: SparkSession, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_patterns_put_back(streams: SparkSession, tmp_path: Path) -> None:
     """A pattern whose file is removed and put back runs again, from the events after that on, while what was open
@@ -112,6 +113,7 @@ def test_patterns_put_back(streams: SparkSession, tmp_path: Path) -> None:
     assert summary(committed_rows(tmp_path / "found")) == sorted([*expected(AC, rows), *chain(*each)])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: Path) -> None:
     """With `drop`, nothing more is found of a version that is replaced, and its state is cleared. A new supervisor goes
@@ -150,6 +152,7 @@ def test_dropped_patterns_and_a_new_supervisor(streams: SparkSession, tmp_path: 
     assert of_old == [row for row in expected(AB, rows[:30]) if row in of_old]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_pattern_that_fails_is_mended(streams: SparkSession, tmp_path: Path) -> None:
     """A micro-batch that fails with its set of patterns is repeated with the set that is in the folder when the next

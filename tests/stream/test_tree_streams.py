@@ -85,6 +85,7 @@ def test_intervals(streams: SparkSession, tmp_path: Path) -> None:
     assert sum(map(bool, found)) > 4
 
 
+@pytest.mark.long
 def test_occurrences_from_a_checkpoint(streams: SparkSession, tmp_path: Path) -> None:
     """The query is restarted in the middle; late events are emitted, and matches that become certain as time advances
     need no further event of their key.
