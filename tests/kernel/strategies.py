@@ -28,6 +28,7 @@ from cepheid.plan.conditions.script import (
 )
 from cepheid.plan.lifted import Lifted, PlannedCondition
 from cepheid.plan.stages.check import pattern_problems
+from cepheid.plan.stages.longest import can_be_empty
 from cepheid.plan.stages.plan import Plan
 
 INT, DOUBLE, BOOL, STRING = pa.int64(), pa.float64(), pa.bool_(), pa.string()
@@ -43,9 +44,11 @@ windows = st.sampled_from([None, None, None, 1, 2, 4]).map(lambda w: None if w i
 
 @st.composite
 def quantifiers(draw: st.DrawFn) -> Quantifier:
+    if (often := draw(times)) is None:
+        return Quantifier(optional=draw(st.booleans()))
     inner = draw(st.sampled_from(["", "", "consecutive", "combinations", "greedy"]))
     flags = {inner: True} if inner else {}
-    return Quantifier(draw(times), optional=draw(st.booleans()), window=draw(windows), **flags)
+    return Quantifier(often, optional=draw(st.booleans()), window=draw(windows), **flags)
 
 
 @st.composite
@@ -53,12 +56,17 @@ def sequences(draw: st.DrawFn, *, depth: int, most: int) -> tuple[Stage, ...]:
     """Stages without names, for a pattern or a group; some of them are groups."""
     stages: list[Stage] = []
     for i in range(draw(st.integers(1, most))):
-        contiguity = Contiguity.STRICT if i == 0 else draw(st.sampled_from(Contiguity))
+        may_be_negated = bool(stages) and not stages[-1].quantifier.optional
+        contiguity = Contiguity.STRICT if i == 0 else draw(st.sampled_from(Contiguity) if may_be_negated else TAKING)
         if contiguity.negated:
             stages.append(Stage("", contiguity))
             continue
         group = draw(sequences(depth=depth - 1, most=2)) if depth and draw(st.integers(0, 3)) == 0 else ()
         quantifier = draw(quantifiers())
+        if group:
+            quantifier = replace(quantifier, greedy=False)
+            if quantifier.maximum is None and all(map(can_be_empty, group)):
+                quantifier = replace(quantifier, times=Times(1, 3))
         stage = Stage("", contiguity, quantifier=quantifier, window=draw(windows), group=group)
         if quantifier.maximum is None and draw(st.booleans()):
             stage = replace(stage, until=Condition("x"))
@@ -125,14 +133,14 @@ def named(stages: Sequence[Stage], names: Iterator[str]) -> tuple[Stage, ...]:
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
     """Valid patterns."""
-    window = draw(st.sampled_from([None, 3, 6, 12]))
+    window = draw(st.sampled_from([None, 4, 6, 12]))
     length = None if window is None else timedelta(microseconds=window)
     stages = draw(sequences(depth=2, most=4))
     last = stages[-1]
     if draw(st.integers(0, 3)) == 0:
         group = draw(longest_groups())
         stages = (*stages[:-1], group if len(stages) > 1 else replace(group, contiguity=Contiguity.STRICT))
-    elif last.quantifier.loops and not last.quantifier.greedy and draw(st.booleans()):
+    elif last.quantifier.loops and not (last.quantifier.greedy or last.quantifier.combinations) and draw(st.booleans()):
         stages = (*stages[:-1], replace(last, quantifier=replace(last.quantifier, longest=True)))
     stages = named(stages, (f"s{i}" for i in count()))
     gap, before = draw(windows), draw(windows)

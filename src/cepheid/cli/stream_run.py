@@ -147,11 +147,11 @@ def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: List
     reason: str | None = None
     _on_signals(stopped)
     try:
-        with view.shown(), event_failures(), _heard(listening, ends, view):
+        with view.shown(), _ending_with_spark(), _heard(listening, ends, view):
             running = begin(ends, lambda rows: ends.writer(rows, lines.show, newest=errors.is_terminal), view)
             _wait(running, view, lambda: stopped.is_set() or lines.closed)
-    except PySparkException as error:
-        reason = f"Spark ended the stream: {failure_message(error)}"
+    except Unavailable as error:
+        reason = str(error)
     except (Py4JError, ConnectionError) as error:
         if not stopped.is_set() and not isinstance(error, Py4JNetworkError | ConnectionError):
             raise
@@ -164,6 +164,18 @@ def follow(begin: Begin, name: str, ends: Ends, errors: Console, listening: List
         again = "what this micro-batch did is done again when the command is started again"
         errors.print(f"while stopping: {reason}; {again}", highlight=False, soft_wrap=True, markup=False)
     errors.print(view.summary(), highlight=False)
+
+
+@contextmanager
+def _ending_with_spark() -> Iterator[None]:
+    """Raises what the events cause as `event_failures` does, and why else Spark ends the stream as Unavailable. If Java
+    has ended, too, and cannot be asked why, its Py4JError or ConnectionError is raised.
+    """
+    try:
+        with event_failures():
+            yield
+    except PySparkException as error:
+        raise Unavailable(f"Spark ended the stream: {failure_message(error)}") from error
 
 
 def _told_by_java(error: Py4JError | ConnectionError) -> str:
