@@ -65,7 +65,7 @@ class PatientMatcher:
         self.counts: dict[str, int] = {}
 
     def process(self, batch: Batch) -> list[pa.Table]:
-        """The rows that are certain now. There are none while the kernel is compiled.
+        """The rows that are certain now; while the kernel is compiled, no rows.
 
         Raises:
             ConditionError, LimitExceeded, SkipError: as the kernel.

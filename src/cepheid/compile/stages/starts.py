@@ -18,7 +18,7 @@ def starts_of(automaton: Automaton) -> Automaton:
 
 
 def _starting(automaton: Automaton) -> Iterator[Edge]:
-    """Edges to the final state, at most one of which is followed by an event."""
+    """Edges to the final state. An event follows at most one of them."""
     edges = [*followed_edges(automaton, automaton.start, ALWAYS)]
     stopped = any_of(_free(edge.guard, automaton.without) for edge in edges if edge.action is Action.STOP)
     seen = NEVER

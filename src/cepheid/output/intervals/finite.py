@@ -96,7 +96,7 @@ def _merged(chunks: list[pa.Table]) -> Iterator[pa.Table]:
 
 
 def _two_merged(rows: pa.Table, others: pa.Table) -> pa.Table:
-    """The rows of both, each of which is in order."""
+    """The rows of both tables in order. Each table is in order itself."""
     between = int(np.searchsorted(_ends(others), _ends(rows)[-1], side="right"))
     both = pa.concat_tables([rows, others.slice(0, between)])
     return pa.concat_tables([both.sort_by([(name, "ascending") for name in BY_END]), others.slice(between)])

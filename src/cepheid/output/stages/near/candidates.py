@@ -60,8 +60,8 @@ def may_keep_out(plan: Plan, near: NearMatches, order: EventOrder) -> Candidates
 
 
 def may_end_loop(plan: Plan, near: NearMatches, order: EventOrder) -> Candidates:
-    """The first events that may have ended the loop of which the change removes the `until`, by its lifted condition:
-    from the loop's first event to its last one, in their order.
+    """The first events that may have ended the loop whose `until` the change removes: those from the loop's first event
+    to its last one for which the lifted part of `until` holds, in their order.
     """
     assert near.change.until is not None
     taken = near.taken
