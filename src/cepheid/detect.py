@@ -496,10 +496,10 @@ def _run(events: object, request: Request) -> object:
     from cepheid.hosts.in_process.tables import to_arrow
     from cepheid.hosts.worker_memory import NO_MEMORY
 
-    if is_lazy(events):
-        return detect_lazily(events, request)
-    table, from_arrow = to_arrow(events)
     try:
+        if is_lazy(events):
+            return detect_lazily(events, request)
+        table, from_arrow = to_arrow(events)
         return from_arrow(*detect_in_process(table, request))
     except MemoryError as error:
         raise LimitExceeded(NO_MEMORY) from error

@@ -44,7 +44,7 @@ def said(*arguments: str) -> str:
     return done.stdout
 
 
-@pytest.fixture(params=["file", pytest.param("sqlite", marks=pytest.mark.long), "duckdb"])
+@pytest.fixture(params=["file", "sqlite", "duckdb"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"{request.param}:///{tmp_path}/alerts"
 

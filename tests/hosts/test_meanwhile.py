@@ -100,9 +100,27 @@ def test_a_kernel_that_is_compiled_meanwhile(name: str, rows: list[tuple[int, in
     family, compiled = ready.request.family, ready.compiled
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(meanwhile, "_compile", lambda *_: True)
+        patched.setattr(meanwhile, "_is_compiling", bool)
         matchers = [family.finite(compiled, None), PatientMatcher(Compiling(family, looks), compiled, None)]
         found = [rows_and_counts(matcher, ready.batches(ordered=True)) for matcher in matchers]
     assert found[0] == found[1]
+
+
+def test_a_kernel_whose_process_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plain step does not go on for ever: the kernel is compiled where the matches are looked for."""
+
+    class Uncompiled(Compiling):
+        def finite(self, compiled: Any, until: int | None) -> FiniteMatcher:
+            return self._family.finite(compiled, until)
+
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    monkeypatch.setattr(meanwhile, "start_python", lambda *_, **__: ended)
+    ready = prepared(events([(0, 0, 1), (1, 0, 3)]), request_of(PATTERNS["across events"], key="k", time="at"))
+    family = Uncompiled(ready.request.family, looks=1000)
+    matcher = PatientMatcher(family, ready.compiled, None)
+    assert len(rows_and_counts(matcher, ready.batches(ordered=True))[0]) == 1
+    assert matcher._meanwhile is None  # noqa: SLF001
 
 
 def rows_and_counts(matcher: FiniteMatcher, batches: Iterable[Batch]) -> tuple[list[dict[str, Any]], dict[str, int]]:

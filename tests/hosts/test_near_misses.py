@@ -246,6 +246,15 @@ def test_a_change_that_fails_is_named() -> None:
     assert {row["change"] for row in found.table.to_pylist()} == {"b: without 10 / v > 20"}
 
 
+def test_of_many_events_before_a_start() -> None:
+    """Where the event that forbids a start is not among the last twenty that may, the start has still not begun."""
+    table = shop("w" + "n" * 25 + "ab", v=[9] + [1] * 25 + [5, 0])
+    pattern = A.begin_without("w", within="1 hour", where="kind IN ('n', 'w') AND v > a.v")
+    found = why(table, pattern.followed_by("b").where("kind = 'b'"), **OPTIONS).near_misses
+    (row,) = [row for row in found.to_pylist() if "begin_without" in row["change"]]
+    assert (row["reached"], row["reason"], row["at"]) == (None, "the match needs it", AT + timedelta(minutes=26))
+
+
 def test_too_many_open_partial_matches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Changes are tried with a bound on open partial matches; the text says what it has dropped."""
     monkeypatch.setattr("cepheid.matchers.stages.near_runs.MOST_OPEN", 2)

@@ -104,6 +104,7 @@ def test_ctrl_c_ends_all_threads(skip: str, keys: int, workers: int) -> None:
 
 MANY_MATCHES = """
 import resource, sys
+from functools import partial
 from cepheid import Pattern, Skip, detect
 from cepheid.hosts.in_process import threads
 from tests.hosts.test_threads import events
@@ -114,10 +115,12 @@ skip = getattr(Skip, sys.argv[1])()
 pattern = Pattern.begin("a").followed_by_any("b").followed_by_any("c").followed_by_any("d").within("1 day").skip(skip)
 if sys.argv[1] != "no_skip":
     pattern = pattern.followed_by("e").where("x <> 0")
+find = partial(detect, pattern=pattern, key="k", time="at", columns=[], workers=int(sys.argv[3]))
+find(events([(0, 0, 0)]))  # loads the kernel
 many = events([(key, second, 0) for key in range(int(sys.argv[2])) for second in range(2000)])
 print("begins", flush=True)
 try:
-    detect(many, pattern, key="k", time="at", columns=[], workers=int(sys.argv[3]))
+    find(many)
 except KeyboardInterrupt:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # in KiB
 """

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given, note
 from hypothesis import strategies as st
 from tests.kernel.running import Row, Visit, run_compiled
@@ -13,8 +14,10 @@ from tests.kernel.running_python import rows_batch
 from tests.kernel.strategies import event_rows, plans
 from tests.searching import share
 
+from cepheid import Pattern
 from cepheid.compile.stages.compiled import compile_plan
 from cepheid.errors import SkipError
+from cepheid.events.batch import Schema
 from cepheid.kernel.arrays import FOREVER, Visits
 from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.stages.emitted import Emitted
@@ -23,6 +26,8 @@ from cepheid.kernel.stages.observed.fates import Fate
 from cepheid.kernel.stages.observed.kernel import ObservedKernel, TracedKernel
 from cepheid.kernel.stages.observed.tally import Tally
 from cepheid.kernel.stages.python_kernel import PythonKernel
+from cepheid.lang.expression import Name
+from cepheid.plan.lifted import Lifted, PlannedCondition
 from cepheid.plan.limits import Limits
 from cepheid.plan.stages.plan import Plan
 
@@ -80,6 +85,27 @@ def test_compiled_with_scripts(
 ) -> None:
     """The same for patterns with conditions across events, unless one of them fails."""
     _assert_equal(plan, keys, batches, until)
+
+
+def test_a_deadline_after_the_events_of_its_time() -> None:
+    """A partial match whose gap is over when an event opens it ends after those that the event ends."""
+    pattern = Pattern.begin("a").times(1, 3, window="1 microsecond").allow_combinations().next("b").next("c")
+    always = PlannedCondition(None, None)
+    plan = Plan(
+        pattern=pattern,
+        schema=Schema(pa.schema([]), (), "at"),
+        bits=(Lifted("x", Name(("x",), ((0, 1),)), pa.bool_()),),
+        values=(),
+        conditions=(always, PlannedCondition(0, None), always),
+        measures=None,
+        columns=(),
+        outputs=("matches",),
+    )
+    rows: list[Row] = [(time, 0, ()) for time in (0, 0, 0, 1)]
+    expected, tallies = observed_tally(plan, [rows], FOREVER), list[Tally]()
+    assert {stop.fate: count for stop, count in expected.stopped.items()} == {Fate.GAP: 3, Fate.STILL_OPEN: 1}
+    assert run_compiled(plan, [rows], [], None, tallies=tallies) != "failed"
+    assert tallies == [expected]
 
 
 def _assert_equal(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]], until: int | None) -> None:

@@ -115,8 +115,8 @@ class _Meanwhile:
         """Takes events. Whether it has done so: the kernel is not compiled yet, and the step has not failed."""
         start = 0
         while start < len(batch):
-            if not self._family.uncompiled(self._compiled):
-                return False
+            if not _is_compiling(self._family.uncompiled(self._compiled)):
+                return False  # the kernel is compiled, or the process has ended without that
             began, stop = monotonic(), min(start + self._size, len(batch))
             try:
                 self._results.append(self._matcher.process(batch.slice(start, stop)))
@@ -149,6 +149,11 @@ def _compile(family: Family, kernels: Iterable[str]) -> bool:
     except WorkerFailed:
         return False
     return True
+
+
+def _is_compiling(kernels: Iterable[str]) -> bool:
+    """Whether a process compiles one of these kernels now."""
+    return any(_COMPILING[kernel].poll() is None for kernel in kernels)
 
 
 def main(kind: str, kernel: str) -> None:

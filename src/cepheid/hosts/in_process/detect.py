@@ -16,6 +16,7 @@ from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
+from cepheid.hosts.in_process.pace import in_portions
 from cepheid.hosts.in_process.pandas_index import refuse_index
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
@@ -210,7 +211,7 @@ def _found(ready: Prepared, workers: int) -> Found:
     size = ready.events.events.nbytes
     choice = matcher_for(family, ready.plans, ready.compiled, size=size, division=division, in_threads=in_threads)
     with choice as matcher:
-        results = [matcher.process(batch) for batch in batches]
+        results = [matcher.process(batch) for batch in in_portions(batches)]
         results.append(matcher.finish())
         return Found(results, matcher.counts)
 

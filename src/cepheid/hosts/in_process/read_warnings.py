@@ -40,10 +40,11 @@ def none_by_then(events: TimedEvents, request: Request, until: int | None) -> It
     """A warning if `as_of` (`until`, in microseconds) is before all events."""
     if until is None or request.time is None or request.as_of is None:
         return
-    first = pc.min(events.times[-1].cast(pa.int64())).as_py()
+    times = events.times[-1].cast(pa.int64())
+    first = pc.min(times).as_py()
     if first is not None and first > until:
         does, name = ("is at", request.time) if request.end is None else ("ends at", request.end)
-        given = plain_text(pc.min(events.events.column(name)).as_py())
+        given = plain_text(events.events.column(name)[pc.index(times, first).as_py()].as_py())
         yield f"as_of: {plain_text(request.as_of)} is before all events, so none counts; the first {does} {given}"
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.events.identity import key_names
+from cepheid.hosts.in_process.pace import in_portions
 from cepheid.hosts.meanwhile import Found
 from cepheid.kernel.stopping import Stopped, stopping_with
 from cepheid.matchers.protocols import FiniteMatcher
@@ -96,7 +97,7 @@ def _begun(find: Callable[[], Results], pool: ThreadPoolExecutor) -> Callable[[]
 def _found_in(matcher: FiniteMatcher, batches: Iterable[Batch], stop: Event) -> Results:
     results: Results = []
     with suppress(Stopped), stopping_with(stop):
-        for batch in batches:
+        for batch in in_portions(batches):
             if stop.is_set():
                 return results
             results.append(matcher.process(batch))

@@ -31,6 +31,7 @@ from cepheid.kernel.intervals.sorting import order_of
 from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release_until
 from cepheid.kernel.intervals.values import fill_buckets, store_all_values
 from cepheid.kernel.scripts.reasons import FAILURES
+from cepheid.kernel.stopping import stop_if_asked
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.values import Window
 from cepheid.plan.intervals.constants import FREE
@@ -80,6 +81,7 @@ class IntervalKernel:
         """
         self._make_room_for_events(events, stop)
         while True:
+            stop_if_asked()
             arguments = self.stores, self.open, self._rows, self._scratch, self.cursor
             match JoinStatus(arrive(self.pattern.tables, events, *arguments, stop)):
                 case JoinStatus.DONE:

@@ -75,8 +75,12 @@ class _Queue:
 
 
 def _work(member: Member, queue: _Queue) -> None:
-    """Has the member do tasks until none is left."""
-    member.begin()
-    while (number := queue.next()) is not None:
-        queue.put(number, member.do(number, queue.task(number)))
-    member.finish()
+    """Has the member do tasks until none is left. If it fails unexpectedly, the others begin no further task."""
+    try:
+        member.begin()
+        while (number := queue.next()) is not None:
+            queue.put(number, member.do(number, queue.task(number)))
+        member.finish()
+    except BaseException:
+        queue.stop()
+        raise

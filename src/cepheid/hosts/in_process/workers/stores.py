@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.events.order import Ordered
+from cepheid.hosts.in_process.pace import Pace
 
 _KEY_START = "_key_start"
 """The column that flags the events with which keys begin."""
@@ -44,9 +45,11 @@ class StoredInMemory(NamedTuple):
     """The number of events up to the end of each batch."""
 
     def read(self, first: int, end: int) -> Iterator[Ordered]:
+        pace = Pace()
         for number, low, high in _pieces(self.ends, first, end):
             ordered = self.batches[number]
-            yield Ordered(ordered.batch.slice(low, high), ordered.key_start[low:high])
+            for start, stop in pace.portions(low, high):
+                yield Ordered(ordered.batch.slice(start, stop), ordered.key_start[start:stop])
 
 
 class MemoryStore:

@@ -42,15 +42,18 @@ class End(NamedTuple):
     time: int
     """The time of the event or the deadline that has ended it; FOREVER if only the end of the events has."""
     event: int | None
-    """The position of the event that has ended it; None for a deadline, which comes before the events of its time."""
+    """The position of the event that has ended it; None for a deadline."""
+    moment: int
+    """Ends at a later event or deadline have a higher one: a deadline may pass before the events of its time or, where
+    one of these has opened the partial match, after them.
+    """
     by: int | None = None
     """The number of the condition of the negated stage, or of the `until`."""
 
     @property
-    def rank(self) -> tuple[int, int, int, int, int]:
+    def rank(self) -> tuple[int, int, int, int]:
         """The end with the highest rank is that of the furthest partial match; the later one of equally far ones."""
-        event, by = (-1 if number is None else number for number in (self.event, self.by))
-        return self.reached, self.time, event, -self.fate.code, -by
+        return self.reached, self.moment, -self.fate.code, 1 if self.by is None else -self.by
 
 
 class Start(NamedTuple):
@@ -89,4 +92,4 @@ class OpenStart:
 
 def at_the_end(reached: int) -> End:
     """The end of a partial match that is still open when the events end."""
-    return End(Fate.STILL_OPEN, reached, FOREVER, event=None)
+    return End(Fate.STILL_OPEN, reached, FOREVER, event=None, moment=FOREVER)

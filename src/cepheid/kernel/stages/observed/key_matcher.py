@@ -29,6 +29,7 @@ class ObservedKeyMatcher(KeyMatcher):
         self._untils = frozenset(range(first := len(pattern.plan.pattern.leaves), first + loops))
         self._now = 0
         self._event: int | None = None
+        self._moment = 0
 
     @property
     def is_open(self) -> bool:
@@ -43,7 +44,8 @@ class ObservedKeyMatcher(KeyMatcher):
         return emissions
 
     def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
-        self._now, self._event = event.time, event.position
+        if event.position != self._event:
+            self._at(event.time, event.position)
         moved, completed = super()._move(partial_match, event)
         for successor in [*moved, *completed]:
             if partial_match is None or len(successor.taken) > len(partial_match.taken):
@@ -90,7 +92,7 @@ class ObservedKeyMatcher(KeyMatcher):
         return edge.window is not None and event.time - taken[-1][1].time >= edge.window
 
     def _expire(self, deadline: int) -> list[PartialMatch]:
-        self._now, self._event = deadline, None
+        self._at(deadline)
         expired = [p for p in self.partial_matches if self._deadline(p) == deadline]
         complete = super()._expire(deadline)
         for partial_match in expired:
@@ -100,7 +102,7 @@ class ObservedKeyMatcher(KeyMatcher):
         return complete
 
     def _end_all(self) -> list[PartialMatch]:
-        self._now, self._event = FOREVER, None
+        self._at(FOREVER)
         ended = self.partial_matches
         complete = super()._end_all()
         for partial_match in ended:
@@ -132,8 +134,14 @@ class ObservedKeyMatcher(KeyMatcher):
                 self._end(partial_match, Fate.SKIPPED)
         super()._prune(first)
 
+    def _at(self, time: int, event: int | None = None) -> None:
+        """What ends now does so at this event, or at a deadline."""
+        self._now, self._event = time, event
+        self._moment += 1
+
     def _end(self, partial_match: PartialMatch, fate: Fate, by: int | None = None) -> None:
-        self._record(partial_match, End(fate, _reached(partial_match), self._now, self._event, by))
+        end = End(fate, _reached(partial_match), self._now, self._event, self._moment, by)
+        self._record(partial_match, end)
 
     def _record(self, partial_match: PartialMatch, end: End) -> None:
         self._start(partial_match).end(end)

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from cepheid.compile.arrays import NONE
 from cepheid.output.stages.near.conditions import of_condition
-from cepheid.output.stages.near.found import NearMatches, Taken
+from cepheid.output.stages.near.found import NearMatches
 from cepheid.output.stages.near.lengths import of_contiguity, of_gap, of_window
 from cepheid.output.stages.near.loops import of_fewer, of_more, of_until
 from cepheid.output.stages.near.negation import of_begin_without, of_negation
-from cepheid.output.stages.near.reasons import Known, Reasons, all_of
+from cepheid.output.stages.near.reasons import BEFORE_FIRST, Known, Reasons, all_of
 from cepheid.plan.stages.near.changes import Kind
 
 _OF: Mapping[Kind, Callable[[NearMatches, Known], Reasons]] = {
@@ -32,18 +32,24 @@ _OF: Mapping[Kind, Callable[[NearMatches, Known], Reasons]] = {
 def reasons_for(near: NearMatches, known: Known) -> Reasons:
     """The reasons for the matches whose start is one without the change, too, in the order of the matches."""
     found = _OF[near.change.kind](near, known)
-    reasons = all_of([found, _of_others(near.taken, found)])
+    reasons = all_of([found, _of_others(near, found)])
     order = np.argsort(reasons.match)
     return reasons.take(order[reasons.reached[order] != NONE])
 
 
-def _of_others(taken: Taken, found: Reasons) -> Reasons:
-    """The reasons where no single event needs the change, as when another loop takes fewer events with it."""
+def _of_others(near: NearMatches, found: Reasons) -> Reasons:
+    """The reasons where no single event was found that needs the change, as when another loop takes fewer events with
+    it.
+    """
+    taken = near.taken
     has_reason = np.zeros(len(taken.end), np.bool_)
     has_reason[found.match] = True
     match = np.flatnonzero(~has_reason)
     last, count = taken.end[match] - 1, len(match)
     before = np.maximum(last - 1, taken.begin[match])
+    reached, event = taken.stage[before], taken.event[last]
+    if near.change.kind is Kind.BEFORE:
+        reached, event = np.full(count, BEFORE_FIRST, np.int32), taken.event[taken.begin[match]]
     text = pa.repeat(pa.scalar("the match needs it"), count)
     none, far, is_null = np.full(count, np.nan), np.ones(count), np.zeros(count, np.bool_)
-    return Reasons(text, match, taken.stage[before], taken.event[last], none, far, is_null)
+    return Reasons(text, match, reached, event, none, far, is_null)
