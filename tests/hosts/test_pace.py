@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.hosts.in_process import pace
-from cepheid.hosts.in_process.pace import Pace
+from cepheid.hosts import pace
+from cepheid.hosts.pace import Pace
 
 
 @given(ranges=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 1 << 20)), max_size=4), took=st.floats(0, 90))

@@ -16,7 +16,6 @@ from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.given_types import Sources, sources
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.nanoseconds import with_nanoseconds
-from cepheid.hosts.in_process.pace import in_portions
 from cepheid.hosts.in_process.pandas_index import refuse_index
 from cepheid.hosts.in_process.prefetch import prefetched
 from cepheid.hosts.in_process.prepare import (
@@ -47,6 +46,7 @@ from cepheid.hosts.in_process.tables import column_faults, plain_schema, without
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.meanwhile import Found, found_meanwhile
+from cepheid.hosts.pace import in_portions
 from cepheid.lang.expression import Name
 from cepheid.matchers.counts import ReadCounts, counts_of
 from cepheid.matchers.working_set import rows_with_any, with_any

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.events.identity import key_names
-from cepheid.hosts.in_process.pace import in_portions
 from cepheid.hosts.meanwhile import Found
+from cepheid.hosts.pace import in_portions
 from cepheid.kernel.stopping import Stopped, stopping_with
 from cepheid.matchers.protocols import FiniteMatcher
 

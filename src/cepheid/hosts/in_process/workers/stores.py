@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from cepheid.events.batch import Batch
 from cepheid.events.order import Ordered
-from cepheid.hosts.in_process.pace import Pace
+from cepheid.hosts.pace import Pace
 
 _KEY_START = "_key_start"
 """The column that flags the events with which keys begin."""
