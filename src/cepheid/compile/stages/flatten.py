@@ -127,8 +127,8 @@ def followed_edges(automaton: Automaton, number: int, guard: Guard) -> Iterator[
 
 
 def conditions_read(automaton: Automaton, number: int, bits: TruthBits) -> frozenset[int]:
-    """The conditions that the edges of a state, and of the states it proceeds to, demand or forbid. Edges that can never
-    be followed read nothing.
+    """The conditions that the edges of a state, and of the states it proceeds to, demand or forbid. Edges that can
+    never be followed read nothing.
     """
     terms = (term for edge in followed_edges(automaton, number, HOLDS) for term in edge.guard.terms)
     return frozenset(demand.condition for term in terms if bits.masks(term) is not None for demand in term)
