@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cepheid.kernel import siphash as compiled
-from cepheid.kernel.siphash import siphash, siphash_records
+from cepheid.kernel.siphash import Records, siphash, siphash_records
 from cepheid.kernel.siphash_reference import siphash_reference
 
 VECTORS = [bytes.fromhex(line) for line in (Path(__file__).parent / "siphash_vectors.txt").read_text().split()]
@@ -61,18 +62,39 @@ def test_it_is_compiled_once() -> None:
     assert len(compiled._hash_rows.signatures) == 1  # type: ignore[attr-defined]  # noqa: SLF001
 
 
-@given(
-    st.lists(st.lists(st.tuples(st.integers(-1, 2), st.integers(-(2**63), 2**63 - 1)), max_size=4)),
-    st.binary(min_size=16, max_size=16),
-)
-def test_records(rows: list[list[tuple[int, int]]], key: bytes) -> None:
-    """The hash of records is that of their bytes: the event's hash, zero for none, and the mark."""
-    events = np.arange(6, dtype=np.uint64).reshape(3, 2) * np.uint64(0x9E3779B97F4A7C15)
+Member: TypeAlias = tuple[int, int, int]
+"""The number of an event, of a stage, and a mark."""
+MEMBER = st.tuples(st.integers(-1, 2), st.integers(0, 2**31 - 1), st.integers(-(2**63), 2**63 - 1))
+EVENTS = np.arange(6, dtype=np.uint64).reshape(3, 2) * np.uint64(0x9E3779B97F4A7C15)
+
+
+def records_of(rows: list[list[Member]], *, staged: bool) -> tuple[Records, list[bytes]]:
+    """The records of groups, with stages or without, and the bytes of each group."""
     members = [member for row in rows for member in row]
-    event = np.array([number for number, _ in members], np.int32)
-    marks = np.array([[mark] for _, mark in members], np.int64).reshape(-1, 1)
+    columns = np.array(members, np.int64).reshape(-1, 3)
+    event, stage = columns[:, 0].astype(np.int32), columns[:, 1].astype(np.int32)
     bounds = np.cumsum([0, *map(len, rows)])
-    nothing = bytes(16)
-    content = [(events[n].tobytes() if n >= 0 else nothing) + struct.pack("<q", mark) for n, mark in members]
-    expected = [siphash_reference(b"".join(content[a:b]), key) for a, b in pairwise(bounds.tolist())]
-    assert [found.tobytes() for found in siphash_records(events, event, marks, bounds, key)] == expected
+    hashes = [EVENTS[n].tobytes() if n >= 0 else bytes(16) for n, _, _ in members]
+    marks = [struct.pack("<qq", *each) if staged else struct.pack("<q", each[1]) for _, *each in members]
+    each = [a + b for a, b in zip(hashes, marks, strict=True)]
+    records = Records(event, stage if staged else stage[:0], np.ascontiguousarray(columns[:, 2:]), bounds)
+    return records, [b"".join(each[a:b]) for a, b in pairwise(bounds.tolist())]
+
+
+@given(st.lists(st.lists(MEMBER, max_size=4)), st.binary(min_size=16, max_size=16), st.booleans())
+def test_records(rows: list[list[Member]], key: bytes, staged: bool) -> None:  # noqa: FBT001 - drawn
+    """The hash of records is that of their bytes: the event's hash, zero for none, the stage if there is one, and the
+    mark.
+    """
+    records, content = records_of(rows, staged=staged)
+    expected = [siphash_reference(group, key) for group in content]
+    assert [found.tobytes() for found in siphash_records(EVENTS, records, key)] == expected
+
+
+def test_records_of_very_long_groups() -> None:
+    """Groups that are too long to be put in the order of their lengths are hashed, too."""
+    lengths = [1, 5000, 2, 1023, 1024, 1025, 1026, 5000, 1025, 1]
+    rows = [[(k % 3, k % 7, k) for k in range(length)] for length in lengths]
+    records, content = records_of(rows, staged=True)
+    expected = [siphash_reference(group, KEY) for group in content]
+    assert [found.tobytes() for found in siphash_records(EVENTS, records, KEY)] == expected

@@ -27,6 +27,8 @@ _TOGETHER = 512
 """The rows of a block: their states stay in the processor's first cache."""
 _REST = 4 * _TOGETHER
 """Where the last part of the states begins: the bytes that do not fill a word yet."""
+_LENGTHS = 1 << 10
+"""Longer groups of records are not ordered by their lengths: few are of one length."""
 _BITS = 64
 _BELOW_LENGTH = (1 << 56) - 1
 """The bits of a last word below the length."""
@@ -71,26 +73,33 @@ def siphash_rows(rows: Rows, key: bytes) -> Words:
     return found
 
 
-def siphash_records(hashes: Words, event: Int32s, marks: Ints, bounds: Ints, key: bytes) -> Words:
-    """(n, 2) the hash of each group of records. Record i is the hash (two words) of the event with the number event[i],
-    zero for -1, then its marks; (records, marks) marks. Group j lies between bounds[j] and bounds[j + 1]; `bounds` has
-    n + 1 numbers of records, ascending. The key has 16 bytes.
+class Records(NamedTuple):
+    """Groups of records: each is the hash of an event, then marks of eight bytes each. There are r records."""
+
+    event: Int32s
+    """(r,) the number of the event; -1 for none, whose hash is zero."""
+    stage: Int32s
+    """(r,) the first mark; empty where records do not have it."""
+    marks: Ints
+    """(r, marks) the other marks."""
+    bounds: Ints
+    """(n + 1,) ascending: group j lies between the records bounds[j] and bounds[j + 1]."""
+
+
+def siphash_records(hashes: Words, records: Records, key: bytes) -> Words:
+    """(n, 2) the hash of each group of records; `hashes` has those of events, two words each. The key has 16 bytes.
 
     The result is that of `siphash` of the records' bytes, which are not written anywhere.
     """
     assert len(key) == KEY_SIZE, key
-    found, states = np.empty((len(bounds) - 1, 2), np.uint64), np.empty(5 * _TOGETHER, np.uint64)
-    arrays = _constant(hashes), _constant(event), _constant(marks.view(np.uint64)), _constant(bounds)
-    _hash_records(*arrays, _by_length(bounds), np.frombuffer(key, np.uint64), states, found)
+    event, stage, marks, bounds = records
+    count = len(bounds) - 1
+    found, states = np.empty((count, 2), np.uint64), np.empty(5 * _TOGETHER, np.uint64)
+    constant = Records(_constant(event), _constant(stage), _constant(marks.view(np.uint64)), _constant(bounds))
+    order, places = np.empty(count, np.int32), np.zeros(_LENGTHS + 2, np.int64)
+    _order_by_length(constant.bounds, places, order)
+    _hash_records(_constant(hashes), constant, order, np.frombuffer(key, np.uint64), states, found)
     return found
-
-
-def _by_length(bounds: Ints) -> Int32s:
-    """The numbers of the groups, those of one length one after the other; very long ones may be in any order."""
-    lengths = np.diff(bounds)
-    if (lengths == lengths[:1]).all():
-        return np.arange(len(lengths), dtype=np.int32)
-    return np.argsort(np.minimum(lengths, (1 << 16) - 1).astype(np.uint16), kind="stable").astype(np.int32)
 
 
 @cache
@@ -98,8 +107,9 @@ def warm_up() -> None:
     """Loads the functions, and compiles those that are not in the disk cache. One process compiles at a time."""
     with compiling_alone():
         siphash(np.zeros(0, np.uint8), np.zeros(1, np.int64), bytes(KEY_SIZE))
-        nothing, marks = np.zeros((0, 2), np.uint64), np.zeros((0, 1), np.int64)
-        siphash_records(nothing, np.zeros(0, np.int32), marks, np.zeros(1, np.int64), bytes(KEY_SIZE))
+        nothing, marks = np.zeros(0, np.int32), np.zeros((0, 1), np.int64)
+        records = Records(nothing, nothing, marks, np.zeros(1, np.int64))
+        siphash_records(np.zeros((0, 2), np.uint64), records, bytes(KEY_SIZE))
 
 
 def _constant(array: npt.NDArray[T]) -> npt.NDArray[T]:
@@ -295,12 +305,30 @@ def _write(states: Words, i: Word, v0: Word, v1: Word, v2: Word, v3: Word, rest:
 
 
 @kernel
-def _hash_records(
-    hashes: Words, event: Int32s, marks: Words, bounds: Ints, order: Int32s, key: Words, states: Words, found: Words
-) -> None:
+def _order_by_length(bounds: Ints, places: Ints, order: Int32s) -> None:
+    """Writes to `order` the numbers of the groups: those of one length side by side, and after them all long ones.
+    `places` has a zero for each length, and a last one for the long ones.
+    """
+    longest = len(places) - 1
+    for i in range(len(order)):
+        places[min(_length(bounds, i), longest)] += 1
+    place = 0
+    for length in range(len(places)):
+        count = places[length]
+        places[length] = place
+        place += count
+    for i in range(len(order)):
+        length = min(_length(bounds, i), longest)
+        order[places[length]] = i
+        places[length] += 1
+
+
+@kernel
+def _hash_records(hashes: Words, records: Records, order: Int32s, key: Words, states: Words, found: Words) -> None:
     """`order` has the numbers of the groups, in any order; blocks are groups with the same number of records, one after
     the other there. `states` has room for the states of a block.
     """
+    event, stage, marks, bounds = records
     begin, end = 0, 0
     while begin < len(order):
         length = _length(bounds, order[begin])
@@ -314,11 +342,15 @@ def _hash_records(
                     number = event[bounds[block[i]] + record]
                     states[Word(_REST) + Word(i)] = hashes[number, half] if number >= 0 else Word(0)
                 _hash_whole_words(states, len(block))
+            if len(stage):
+                for i in range(len(block)):
+                    states[Word(_REST) + Word(i)] = stage[bounds[block[i]] + record]
+                _hash_whole_words(states, len(block))
             for mark in range(marks.shape[1]):
                 for i in range(len(block)):
                     states[Word(_REST) + Word(i)] = marks[bounds[block[i]] + record, mark]
                 _hash_whole_words(states, len(block))
-        size = Word(length * (2 + marks.shape[1]) * 8)
+        size = Word(length * (2 + (len(stage) > 0) + marks.shape[1]) * 8)
         for i in range(len(block)):
             states[Word(_REST) + Word(i)] = size << Word(56)
         _end_rows(states, len(block))

@@ -22,7 +22,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -42,10 +41,12 @@ from cepheid.events.identity import (
 from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.hexadecimal import hexadecimal
 from cepheid.kernel.row_hashes import row_hashes
-from cepheid.kernel.siphash import Words, siphash_records
+from cepheid.kernel.siphash import Records, Words, siphash_records
 
 Hashes: TypeAlias = npt.NDArray[np.uint8]
 """(n, 16) one hash per row."""
+
+_NO_STAGES = np.empty(0, np.int32)
 
 EVENT_KEY = b"cepheid event id"
 """The key of the hashes of events."""
@@ -69,6 +70,10 @@ class Members(NamedTuple):
     """Marks, (m,) integers each."""
     after: tuple[npt.NDArray[Any], ...] = ()
     """Further marks. With BLAKE2b they come after the event, and those in `before` come before it."""
+    stage: Int32s | None = None
+    """(m,) for matches of stages: the number of the event's stage. It is the first mark. BLAKE2b hashes two bytes of
+    it.
+    """
 
 
 class Identities(Protocol):
@@ -118,8 +123,12 @@ class _Hashed(_Identities):
             marks[:, place] = mark
         places, rows = np.concatenate([[0], members.ends]), pairwise(bounds.tolist())
         event = np.ascontiguousarray(members.event, np.int32)
-        hashed = partial(siphash_records, self.events, event, marks)
-        found = [hashed(places[begin : end + 1], key) for key, (begin, end) in zip(keys, rows, strict=True)]
+        stage = _NO_STAGES if members.stage is None else np.ascontiguousarray(members.stage, np.int32)
+        records = Records(event, stage, marks, places)
+        found = [
+            siphash_records(self.events, records._replace(bounds=places[begin : end + 1]), key)
+            for key, (begin, end) in zip(keys, rows, strict=True)
+        ]
         return _joined(found).view(np.uint8)
 
 
@@ -132,7 +141,8 @@ class _Bytes(_Identities):
 
     def hashes_with(self, keys: Sequence[bytes], bounds: Ints, members: Members) -> Hashes:
         events = self.events.take(pa.array(members.event, mask=members.event < 0)).fill_null(b"")
-        rows = joined(*map(raw_bytes, members.before), events, *map(raw_bytes, members.after))
+        stages = () if members.stage is None else (members.stage.astype(np.int16),)
+        rows = joined(*map(raw_bytes, (*stages, *members.before)), events, *map(raw_bytes, members.after))
         ends, found = np.concatenate([[0], members.ends]), list[bytes]()
         for key, (begin, end) in zip(keys, pairwise(bounds.tolist()), strict=True):
             some = rows.slice(ends[begin], ends[end] - ends[begin])
@@ -157,6 +167,7 @@ def purpose(name: str, kind: str) -> bytes:
 def hex_ids(found: Hashes) -> pa.Array:
     """The hashes as hexadecimal text."""
     length = 2 * DIGEST_SIZE
-    offsets = pa.array(np.arange(len(found) + 1) * length, pa.int32())  # raises if 32 bits are too few
+    end = np.int32(len(found) * length)  # raises if 32 bits are too few
+    offsets = np.arange(0, int(end) + 1, length, dtype=np.int32)
     text = hexadecimal(np.ascontiguousarray(found))
-    return pa.Array.from_buffers(pa.string(), len(found), [None, offsets.buffers()[1], pa.py_buffer(text)])
+    return pa.Array.from_buffers(pa.string(), len(found), [None, pa.py_buffer(offsets), pa.py_buffer(text)])

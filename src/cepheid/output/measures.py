@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -23,16 +24,24 @@ class StageEvents:
     """The events of one stage: those of match i are rows[offsets[i]:offsets[i + 1]], in order."""
 
     rows: Int32s
-    offsets: npt.NDArray[np.int64]
+    bounds: npt.NDArray[np.int64] | None = None
+    """The offsets; None where it is known that each match has one event."""
 
-    @property
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        return np.arange(len(self.rows) + 1) if self.bounds is None else self.bounds
+
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
+        """The number of events of each match."""
         return np.diff(self.offsets)
 
-    @property
+    @cached_property
     def is_one_each(self) -> bool:
         """Whether each match has one event."""
-        return len(self.rows) == len(self.offsets) - 1 and bool((self.counts == 1).all())
+        if self.bounds is None:
+            return True
+        return len(self.rows) == len(self.bounds) - 1 and bool((self.counts == 1).all())
 
     @property
     def match(self) -> npt.NDArray[np.int64]:
@@ -54,7 +63,8 @@ def slot_values(slot: Slot, stage: StageEvents, events: Batch) -> pa.Array:
     """The slot's value for each match."""
     if isinstance(slot, StageValue):
         rows = stage.nth(slot.back, from_last=not slot.from_first)
-        return events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(rows, mask=rows < 0))
+        missing = None if rows is stage.rows else rows < 0
+        return events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(rows, mask=missing))
     if slot.column is None:
         return pa.array(stage.counts)
     values = events.column(f"{VALUE_PREFIX}{slot.column}").take(pa.array(stage.rows))

@@ -192,25 +192,25 @@ def events_of(emitted: Emitted, position: Int32s, stages: Iterable[int]) -> dict
     if shared is None:
         return {stage: _events_of(emitted, position, stage) for stage in stages}
     of_match = position.reshape(len(emitted.end), len(shared))
-    offsets = np.arange(len(of_match) + 1)
     found = {}
     for stage in stages:
         places = np.flatnonzero(shared == stage)
-        found[stage] = StageEvents(of_match[:, places].reshape(-1), offsets * len(places))
+        if len(places) == 1:
+            found[stage] = StageEvents(of_match[:, places[0]].copy())
+        else:
+            offsets = np.arange(len(of_match) + 1) * len(places)
+            found[stage] = StageEvents(of_match[:, places].reshape(-1), offsets)
     return found
 
 
 def _shared_stages(emitted: Emitted) -> Int32s | None:
     """The stage of each event of a match, if it is the same in all matches; otherwise None."""
-    count = len(emitted.end)
-    if (
-        count == 0
-        or len(emitted.stage) % count
-        or (np.diff(emitted.end, prepend=0) != len(emitted.stage) // count).any()
-    ):
+    count, stage = len(emitted.end), emitted.stage
+    width = int(emitted.end[0]) if count else 0
+    if not width or len(stage) != count * width or (stage[width:] != stage[:-width]).any():
         return None
-    stages = emitted.stage.reshape(count, -1)
-    return stages[0] if (stages == stages[0]).all() else None
+    even = np.arange(width, len(stage) + 1, width)
+    return stage[:width] if (emitted.end == even).all() else None
 
 
 def _events_of(emitted: Emitted, position: Int32s, stage: int) -> StageEvents:
@@ -235,7 +235,8 @@ def times_of(plan: Plan, emitted: Emitted, times: pa.Array, first: Int32s, last:
     """match_start, match_end and detected_at; NULL in processing order."""
     if plan.schema.time is None:
         return [pa.nulls(len(first), TIME_TYPE)] * 3
-    detected_at = pa.array(emitted.detected_at, pa.int64(), mask=emitted.detected_at == NO_TIME)
+    at_end = emitted.detected_at == NO_TIME
+    detected_at = pa.array(emitted.detected_at, pa.int64(), mask=at_end if at_end.any() else None)
     return [times.take(pa.array(first)), times.take(pa.array(last)), detected_at.cast(TIME_TYPE)]
 
 
@@ -250,7 +251,7 @@ def _stage_column(plan: Plan, column: StageColumn, taken: StageEvents, events: B
     type_ = _stage_field(plan, column).type
     if not column.repeats:
         row = taken.nth(0)
-        return event_structs(type_, plan.columns, events, row, absent=row < 0)
+        return event_structs(type_, plan.columns, events, row, absent=None if taken.is_one_each else row < 0)
     structs = event_structs(type_.value_type, plan.columns, events, taken.rows)
     return pa.ListArray.from_arrays(pa.array(taken.offsets, pa.int32()), structs, type=type_)
 
@@ -298,7 +299,10 @@ def members_of(kind: str, emitted: Emitted, position: Int32s) -> Members:
     deadline, because the same events may time out in two states. For what a negation has ended they include when and by
     which stage.
     """
-    stages, lengths = emitted.stage.astype(np.int16), np.diff(emitted.end, prepend=0)
-    ends = [np.repeat(emitted.detected_at, lengths)] if kind in (TIMEOUT, OPEN, NO_MATCH) else []
-    ends += [np.repeat(emitted.outcome.astype(np.int64) - NEGATED, lengths)] if kind == NO_MATCH else []
-    return Members(position, emitted.end, (stages,), (*ends,))
+    ends = []
+    if kind in (TIMEOUT, OPEN, NO_MATCH):
+        lengths = np.diff(emitted.end, prepend=0)
+        ends.append(np.repeat(emitted.detected_at, lengths))
+        if kind == NO_MATCH:
+            ends.append(np.repeat(emitted.outcome.astype(np.int64) - NEGATED, lengths))
+    return Members(position, emitted.end, after=(*ends,), stage=emitted.stage)
