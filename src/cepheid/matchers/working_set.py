@@ -22,6 +22,7 @@ from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
+from cepheid.output.values import columns_text
 from cepheid.plan.calendar import Deadlines, deadlines_after
 from cepheid.plan.conditions.types import is_binary, is_string
 from cepheid.plan.plan_set import LiftedFor
@@ -164,9 +165,9 @@ def _taken(part: Batch, positions: Int32s) -> Batch:
 def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:
     """An error that says which condition failed on which events; `names` are the variables' names."""
     shown = []
-    for number, (first, last) in failed.bound.items():
-        rest = "" if first == last else f" … {events.shown(last)}"
-        shown.append(f"{names[number]} = {events.shown(first)}{rest}")
+    for number, bound in failed.bound.items():
+        each = (f"({columns_text(events.shown(event))})" for event in dict.fromkeys(bound))
+        shown.append(f"{names[number]} {' … '.join(each)}")
     return ConditionError(f"{failed.reason} in {failed.condition}, at {', '.join(shown)}")
 
 

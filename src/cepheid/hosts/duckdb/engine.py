@@ -20,6 +20,7 @@ from cepheid.hosts.duckdb.fragment import Fragment, held_type
 from cepheid.hosts.duckdb.lists import Lists
 from cepheid.hosts.duckdb.translate import translate
 from cepheid.lang.expression import Expression
+from cepheid.output.values import event_text
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import words_of
 
@@ -192,7 +193,7 @@ class DuckDbEngine:
                 continue
             message = f"{_reason(alone)} in {one.written or repr(one.sql)}"
             if shown is not None:
-                message += f", at the event {row_shown(shown, self._first_failing(fragment, held))}"
+                message += f", at {event_text(row_shown(shown, self._first_failing(fragment, held)))}"
             return ConditionError(message)
         return ConditionError(_reason(error))
 
