@@ -268,7 +268,8 @@ def test_errors_of_functions_are_reported(function: Any, message: str, cause: ty
     error = str(caught.value)
     assert error.startswith(f"pattern 'rise': {message}"), error
     assert error.endswith(
-        " in the condition of stage 'b' (price > a.price / f), at the event with at = 2026-01-01 00:01:00, i = 1, price = 2.0"
+        " in the condition of stage 'b' (price > a.price / f), "
+        "at the event with at = 2026-01-01 00:01:00, i = 1, price = 2.0"
     ), error
     assert message.startswith("function f returned") or isinstance(caught.value.__cause__, cause)
 
