@@ -20,6 +20,8 @@ from cepheid.lang.stages.pattern import BeginWithout, Contiguity, Pattern, Quant
 from cepheid.plan.stages.build import check_pattern
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+SETS = 4
+"""As a set of events of other keys is another case, and what takes time is to plan and compile the pattern."""
 Row = tuple[str, int, str, int | None]
 """Key, microseconds after START, kind and value."""
 
@@ -91,15 +93,19 @@ def _go_together(first: str, second: str) -> bool:
 
 
 @st.composite
-def cases_with_faults(draw: st.DrawFn) -> tuple[Pattern, list[Row]]:
-    """A pattern, and events that follow it from its first stage to its last, but for a fault. Most patterns have few
-    loops and groups, so that a start can get far. One case in six has a pattern of any shape.
+def cases_with_faults(draw: st.DrawFn) -> tuple[Pattern, list[list[Row]]]:
+    """A pattern, and `SETS` sets of events that follow it from its first stage to its last, but for a fault. Most
+    patterns have few loops and groups, so that a start can get far. One in six has any shape.
     """
     pattern = draw(patterns(of=None if draw(st.integers(0, 5)) == 0 else plain_shapes()))
+    return pattern, [draw(_rows_with_fault(pattern)) for _ in range(SETS)]
+
+
+@st.composite
+def _rows_with_fault(draw: st.DrawFn, pattern: Pattern) -> list[Row]:
     keys = draw(st.sampled_from(["x", "x", "x", "xx", "xy"]))
     flows = [draw(_flow(pattern)) for _ in keys]
-    keyed = [(key, *event) for key, flow in zip(keys, flows, strict=True) for event in flow]
-    return pattern, keyed[:14]
+    return [(key, *event) for key, flow in zip(keys, flows, strict=True) for event in flow][:14]
 
 
 ONCE, TWICE, MANY = Quantifier(), Quantifier(Times(2, 2)), Quantifier(Times(1, None))
@@ -258,14 +264,17 @@ def _is_met(stage: Stage, kind: str, v: Value, s0: Sequence[Value]) -> bool:
     return any(met) if any(getattr(one, "alternative", False) for one in stage.conditions) else all(met)
 
 
-def events_of(rows: Sequence[Row], *, tied: bool = False) -> pa.Table:
-    """The events, in the order of their times: each comes some microseconds after the one before; if they are `tied`,
-    one less, so that some times agree.
+def events_of(sets: Sequence[Sequence[Row]], *, tied: bool = False) -> pa.Table:
+    """The events of each set, in the order of their times: each comes some microseconds after the one before; if they
+    are `tied`, one less, so that some times agree. Each set has keys of its own.
     """
-    at, times = START, []
-    for _, after, _, _ in rows:
-        at += timedelta(microseconds=after - tied)
-        times.append(at)
+    times = []
+    for rows in sets:
+        at = START
+        for _, after, _, _ in rows:
+            at += timedelta(microseconds=after - tied)
+            times.append(at)
+    rows = [(f"{key}{number}", *event) for number, rows in enumerate(sets) for key, *event in rows]
     return pa.table(
         {
             "k": pa.array([row[0] for row in rows], pa.string()),

@@ -206,25 +206,37 @@ def test_spark_drops_and_counts(spark: SparkSession) -> None:
     assert (here.counts.dropped_partial_matches, here.counts.dropped_matches) == (2, 1)
 
 
-_TOO_MANY_ROWS = """
+_TOO_MUCH = """
 import pyarrow as pa
-from cepheid import LimitExceeded, Pattern, detect
+from cepheid import LimitExceeded, Pattern, detect, why
 from cepheid.hosts.worker_memory import bound_memory
 
 events = pa.table({"at": pa.array(range(4000), pa.int64()).cast(pa.timestamp("us")), "text": ["x" * 200] * 4000})
-pattern = Pattern.begin("a").followed_by_any("b")
-detect(events.slice(0, 10), pattern, time="at")
-bound_memory(300_000_000)
+many = pa.table({"at": pa.array(range(4_000_000), pa.int64()).cast(pa.timestamp("us"))})
+pattern = Pattern.begin("a").followed_by_any("b").within("2 microseconds")
+for ask in (detect, why):
+    ask(events.slice(0, 10), pattern, time="at")
+found = why(many, pattern, time="at")
+bound_memory(MEMORY)
 try:
-    detect(events, pattern, time="at")
+    CALL
 except LimitExceeded as error:
     print(error)
 """
 
 
+@pytest.mark.parametrize(
+    ("call", "memory"),
+    [
+        ("detect(events, Pattern.begin('a').followed_by_any('b'), time='at')", 300_000_000),
+        ("why(many, pattern, time='at')", 30_000_000),
+        ("found.near_misses", 30_000_000),
+    ],
+)
 @pytest.mark.skipif(not MEMORY_CAN_BE_BOUND, reason="memory can be bounded on Linux")
-def test_rows_that_do_not_fit_into_memory() -> None:
-    """Where an allocation fails, the error says what makes the rows fewer or smaller."""
-    command = [sys.executable, "-W", "ignore", "-c", _TOO_MANY_ROWS]
+def test_what_does_not_fit_into_memory(call: str, memory: int) -> None:
+    """Where an allocation fails, the error says how to need less memory."""
+    code = _TOO_MUCH.replace("CALL", call).replace("MEMORY", str(memory))
+    command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("this process cannot allocate the memory for what is found. "), done.stderr

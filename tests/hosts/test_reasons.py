@@ -31,7 +31,7 @@ from cepheid.requests.request_of import request_of
 @given(patterns(), rows)
 def test_reasons_are_those_of_the_definition(pattern: Pattern, given_rows: Any) -> None:
     """The same matches have reasons, with the same parts."""
-    ready, matcher = run_changes(events_of(given_rows), request_of(pattern, key="k", time="at"), changes_of(pattern))
+    ready, matcher = run_changes(events_of([given_rows]), request_of(pattern, key="k", time="at"), changes_of(pattern))
     assert isinstance(matcher, NearMatcher)
     known = matcher.known(*probed(ready, pa.array(matcher.looked_at), matcher.probes(ready.engine)), ready.source)
     for near in matcher.found:

@@ -90,7 +90,7 @@ def test_events_that_may_not_start_are_accounted_for(
     its fate, and the others are matched or have another. So it is for patterns of all shapes, in both ways to count.
     """
     condition, window = None if where is None else Condition(where), timedelta(microseconds=within)
-    pattern, table = replace(shape, without=BeginWithout("before", condition, window)), events_of(given_rows)
+    pattern, table = replace(shape, without=BeginWithout("before", condition, window)), events_of([given_rows])
     expected = len(starts_of_partial_matches(table, pattern, OPTIONS))
     for few in (100, 0):
         with pytest.MonkeyPatch.context() as patched:

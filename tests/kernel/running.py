@@ -24,7 +24,7 @@ from cepheid.kernel.stages.kernel import CompiledKernel
 from cepheid.kernel.stages.layout import NEGATED, TIMED_OUT
 from cepheid.kernel.stages.observed.compiled import CountingKernel, CountingLookingBackKernel
 from cepheid.kernel.stages.observed.tally import Tally
-from cepheid.kernel.stages.reference import ReferenceMatcher, positions_of
+from cepheid.kernel.stages.reference import Match, PartialMatch, ReferenceMatcher, positions_of
 from cepheid.plan.calendar import deadlines_after
 from cepheid.plan.stages.plan import Plan
 
@@ -109,6 +109,34 @@ def run_reference(
     except (ConditionError, SkipError):
         return "failed"
     return found
+
+
+class Distinct(ReferenceMatcher):
+    """The reference, which fails if two branches have taken the same events."""
+
+    _moved: list[PartialMatch]
+    _done: list[PartialMatch]
+
+    def process(self, event: Event) -> list[Match]:
+        self._moved, self._done = [], []
+        matches = super().process(event)
+        moved = {(p.state, positions_of(p), p.whole) for p in self._moved}
+        if len(moved) < len(self._moved) or len({*map(positions_of, self._done)}) < len(self._done):
+            raise SkipError("two branches have taken the same")
+        return matches
+
+    def _move(self, partial_match: PartialMatch | None, event: Event) -> tuple[list[PartialMatch], list[PartialMatch]]:
+        moved, done = super()._move(partial_match, event)
+        self._moved += moved
+        self._done += done
+        return moved, done
+
+
+def branches_may_take_the_same(plan: Plan, keys: Sequence[Sequence[Row]]) -> bool:
+    """Whether two branches have taken the same events, or a condition fails. The compiled kernel counts such branches
+    twice, also for a limit.
+    """
+    return run_reference(plan, keys, kind=Distinct) == "failed"
 
 
 def run_compiled(

@@ -289,10 +289,10 @@ def _room(columns: int, length: int) -> Events:
 
 
 def mask_of(batch: Batch, word: int = 0) -> Mask:
-    """One word of the events' masks."""
-    column = batch.column(mask_column(word))
-    mask: Mask = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return mask
+    """One word of the events' masks; not to be written to."""
+    mask = batch.column(mask_column(word)).to_numpy(zero_copy_only=False)
+    signed: Mask = mask.view(np.int64) if mask.itemsize == np.int64().itemsize else mask.astype(np.int64)
+    return signed
 
 
 def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:

@@ -126,6 +126,14 @@ def followed_edges(automaton: Automaton, number: int, guard: Guard) -> Iterator[
             yield replace(edge, guard=both)
 
 
+def conditions_read(automaton: Automaton, number: int, bits: TruthBits) -> frozenset[int]:
+    """The conditions that the edges of a state, and of the states it proceeds to, demand or forbid. Edges that can
+    never be followed read nothing.
+    """
+    terms = (term for edge in followed_edges(automaton, number, HOLDS) for term in edge.guard.terms)
+    return frozenset(demand.condition for term in terms if bits.masks(term) is not None for demand in term)
+
+
 def _breaking(automaton: Automaton, number: int) -> Iterator[tuple[Edge, int]]:
     """Edges for the events that end a partial match in a complete state (the state, or one that it proceeds to). Each
     comes with the time after which it is followed, because other events end it once the window of an edge has passed.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cepheid.compile.arrays import Ints, signed
-from cepheid.compile.stages.flatten import FlatAutomaton, TruthBits, union
+from cepheid.compile.stages.flatten import FlatAutomaton, TruthBits, conditions_read
 from cepheid.compile.stages.specialised import Known, replaced
 from cepheid.plan.stages.plan import Plan
 
@@ -27,8 +27,9 @@ def untils_of(plan: Plan, flat: FlatAutomaton, bits: TruthBits, known: list[Know
     """Those of an automaton that is not specialised, and what its states know."""
     first, loops = len(plan.pattern.leaves), len(plan.pattern.loops_until)
     masks = np.zeros((len(flat.edges), loops), np.int64)
-    for state, edges in enumerate(flat.edges):
-        read = union(edge.require | edge.forbid for edge in edges)
-        each = (bits.deciding(first + loop) for loop in range(loops))
-        masks[state] = [signed(replaced(bit, known[state])) if read & bit else 0 for bit in each]
+    for state in range(len(flat.edges)):
+        read = conditions_read(flat.automaton, state, bits)
+        for loop in range(loops):
+            if first + loop in read:
+                masks[state, loop] = signed(replaced(bits.deciding(first + loop), known[state]))
     return Untils(first, masks)

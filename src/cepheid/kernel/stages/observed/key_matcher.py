@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from cepheid.compile.stages.automaton import Action, Edge
 from cepheid.compile.stages.compiled import CompiledPattern
+from cepheid.compile.stages.flatten import TruthBits, conditions_read
 from cepheid.kernel.arrays import FOREVER
 from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.reference_events import Event, TakenEvents
@@ -27,6 +28,7 @@ class ObservedKeyMatcher(KeyMatcher):
         self._open_starts: dict[int, OpenStart] = {}
         loops = len(pattern.plan.pattern.loops_until)
         self._untils = frozenset(range(first := len(pattern.plan.pattern.leaves), first + loops))
+        self._bits = TruthBits(pattern.plan)
         self._now = 0
         self._event: int | None = None
         self._moment = 0
@@ -61,18 +63,12 @@ class ObservedKeyMatcher(KeyMatcher):
         for edge in self._edges(state, taken, event):
             if edge.action is Action.STOP:
                 return Fate.FORBIDDEN, edge.negation
-        for number in sorted(self._read(state) & self._untils):
+        for number in sorted(conditions_read(self.automaton, state, self._bits) & self._untils):
             if self._until_holds(number, taken, event):
                 return Fate.UNTIL, number
         if any(self._comes_too_late(edge, taken, event) for edge in self._followed(state, taken, event)):
             return Fate.GAP, None
         return Fate.BROKEN, None
-
-    def _read(self, state: int) -> frozenset[int]:
-        """The conditions that the edges of the state read, and of the states that it proceeds to."""
-        edges = self.automaton.states[state].edges
-        read = frozenset(demand.condition for edge in edges for term in edge.guard.terms for demand in term)
-        return read.union(*(self._read(edge.target) for edge in edges if edge.action is Action.PROCEED))
 
     def _until_holds(self, number: int, taken: TakenEvents, event: Event) -> bool:
         try:
