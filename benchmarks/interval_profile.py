@@ -22,7 +22,7 @@ PARTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "order": (("matcher.py", "in_order_of_content"),),
     "working set": (("matcher.py", "_add"), ("matcher.py", "forget")),
     "kernel": (("step.py", "arrive"),),
-    "emitted, in order": (("kernel.py", "_take"),),
+    "emitted, in order": (("kernel.py", "_take_rows"), ("kernel.py", "_all_emitted")),
     "rows": (("matcher.py", "_placed_rows"),),
     "ids": (("rows.py", "_hashes"), ("ids.py", "identified")),
 }

@@ -10,7 +10,7 @@ from os import PathLike
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
-from cepheid.errors import LimitExceeded, PatternError, SchemaError
+from cepheid.errors import PatternError, SchemaError
 from cepheid.families import family_of, known_family_of
 from cepheid.families.family import Explanation
 from cepheid.lang.argument_advice import FORMER
@@ -253,9 +253,11 @@ def why(
         return why_on_spark(events, request)
     from cepheid.hosts.in_process.tables import to_arrow
     from cepheid.hosts.in_process.why import why_in_process
+    from cepheid.hosts.worker_memory import memory_as_limit
 
-    table, from_arrow = to_arrow(events)
-    return why_in_process(table, request, from_arrow)
+    with memory_as_limit():
+        table, from_arrow = to_arrow(events)
+        return why_in_process(table, request, from_arrow)
 
 
 @known_arguments()
@@ -494,15 +496,13 @@ def _run(events: object, request: Request) -> object:
     from cepheid.hosts.in_process.detect import detect_in_process
     from cepheid.hosts.in_process.lazy import detect_lazily, is_lazy
     from cepheid.hosts.in_process.tables import to_arrow
-    from cepheid.hosts.worker_memory import NO_MEMORY
+    from cepheid.hosts.worker_memory import memory_as_limit
 
-    try:
+    with memory_as_limit():
         if is_lazy(events):
             return detect_lazily(events, request)
         table, from_arrow = to_arrow(events)
         return from_arrow(*detect_in_process(table, request))
-    except MemoryError as error:
-        raise LimitExceeded(NO_MEMORY) from error
 
 
 def _check_ids(events: DataFrame, request: Request) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 Cepheid = Callable[..., Any]
 OPTIONS = ["--key", "symbol", "--time", "at"]
 
@@ -48,6 +50,19 @@ def test_trace(cepheid: Cepheid) -> None:
         ("symbl=b", "--trace: the key has symbol; repeat the option for each, as in --trace column=value\n"),
     ):
         assert cepheid("why", "rising.yaml", "events.csv", *OPTIONS, "--trace", key).stderr == message
+
+
+@pytest.mark.filterwarnings("ignore:2 events agree")
+def test_the_columns_that_order_ties(folder: Path, cepheid: Cepheid) -> None:
+    """As for detect, --columns decides the order of tied events where no sequence does."""
+    rows = ["symbol,at,price,note", "a,2026-01-01T00:00:00Z,1,", *(f"a,2026-01-02T00:00:00Z,{p}," for p in (25, 15))]
+    (folder / "tied.csv").write_text("\n".join(rows))
+    (folder / "direct.yaml").write_text(
+        "stages:\n- {begin: low, where: price < 10}\n- {next: high, where: price > 20}\n"
+    )
+    for columns, matched in (([], 1), (["--columns", "price"], 0)):
+        done = cepheid("why", "direct.yaml", "tied.csv", *OPTIONS, *columns, "--json")
+        assert json.loads(done.stdout)["matched"] == matched
 
 
 def test_why_is_for_stages(folder: Path, cepheid: Cepheid) -> None:

@@ -15,7 +15,7 @@ from cepheid.lang.duration import format_duration, microseconds
 from cepheid.lang.stages.pattern import Contiguity
 from cepheid.output.stages.conditions import evaluated
 from cepheid.output.stages.near.found import NearMatches
-from cepheid.output.stages.near.reasons import BEFORE_FIRST, Known
+from cepheid.output.stages.near.reasons import NOT_BEGUN, Known
 from cepheid.output.stages.near.starts import starting_stage
 from cepheid.output.values import plain_text
 from cepheid.plan.stages.near.changes import Change, Kind
@@ -48,7 +48,7 @@ class OneByOne:
             Kind.GAP: self.of_gap,
             Kind.NOT: self.of_negation,
             Kind.CONTIGUITY: self.of_contiguity,
-            Kind.BEFORE: self.of_begin_without,
+            Kind.BEGIN_WITHOUT: self.of_begin_without,
             Kind.UNTIL: self.of_until,
             Kind.FEWER: self.of_fewer,
             Kind.MORE: self.of_more,
@@ -148,7 +148,7 @@ class OneByOne:
             if all(one is None or one.result is True for one in found):
                 values = [one.values_text for one in found if one is not None and one.values_text]
                 text = ", ".join([f"{without.name} {self.at(number)}", *values])
-                return Reason(BEFORE_FIRST, number, text, None, 0.5, is_null=False)
+                return Reason(NOT_BEGUN, number, text, None, 0.5, is_null=False)
         return somehow(match)
 
     def of_until(self, change: Change, match: Match) -> Reason | None:

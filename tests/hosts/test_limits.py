@@ -48,8 +48,8 @@ def test_too_many_partial_matches() -> None:
     with pytest.raises(LimitExceeded) as caught:
         detect(events("aaab"), PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS)
     assert str(caught.value) == (
-        "more than 2 partial matches are open for one key (max_partial_matches), that of the event with id = 0. "
-        + ADVICE
+        "more than 2 partial matches are open for one key (max_partial_matches), that of the event with k = 'p', at = "
+        f"2024-03-01 00:00:00, id = 0. {ADVICE}"
     )
 
 
@@ -86,7 +86,7 @@ def test_too_many_matches() -> None:
         detect(events("aaab"), PAIRS, limits=limits, **OPTIONS)
     assert str(caught.value) == (
         "more than 2 matches are completed at once for one key (max_matches_per_event), "
-        f"that of the event with id = 3. {ADVICE}"
+        f"that of the event with k = 'p', at = 2024-03-01 00:00:03, id = 3. {ADVICE}"
     )
 
 
@@ -116,7 +116,7 @@ def test_matches_of_a_deadline_and_of_the_end() -> None:
     assert len(detect(table, absent, limits=dropping(max_matches_per_event=1), report=report, **OPTIONS)) == 1
     assert report.counts.dropped_matches == 2
     keys = pa.concat_tables([table.slice(0, 1).set_column(1, "k", pa.array(["o"])), table])
-    with pytest.raises(LimitExceeded, match=r"max_matches_per_event.*that of the event with id = 0, k = 'p'"):
+    with pytest.raises(LimitExceeded, match=r"max_matches_per_event.*that of the event with k = 'p', .*, id = 0"):
         detect(keys, absent, limits=Limits(max_matches_per_event=2), **{**OPTIONS, "columns": ["id", "k"]})
 
 
@@ -190,7 +190,8 @@ def test_spark_reports_the_limit(spark: SparkSession) -> None:
     frame = spark.createDataFrame(events("aaab"))
     with pytest.raises(PySparkException) as caught:
         detect(frame, PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS).collect()
-    message = "more than 2 partial matches are open for one key (max_partial_matches), that of the event with id = 0. "
+    which = "that of the event with k = 'p', at = 2024-03-01 00:00:00, id = 0. "
+    message = f"more than 2 partial matches are open for one key (max_partial_matches), {which}"
     assert str(caught.value).startswith(f"[USER_RAISED_EXCEPTION] {message}{ADVICE}")
 
 
@@ -206,25 +207,37 @@ def test_spark_drops_and_counts(spark: SparkSession) -> None:
     assert (here.counts.dropped_partial_matches, here.counts.dropped_matches) == (2, 1)
 
 
-_TOO_MANY_ROWS = """
+_TOO_MUCH = """
 import pyarrow as pa
-from cepheid import LimitExceeded, Pattern, detect
+from cepheid import LimitExceeded, Pattern, detect, why
 from cepheid.hosts.worker_memory import bound_memory
 
 events = pa.table({"at": pa.array(range(4000), pa.int64()).cast(pa.timestamp("us")), "text": ["x" * 200] * 4000})
-pattern = Pattern.begin("a").followed_by_any("b")
-detect(events.slice(0, 10), pattern, time="at")
-bound_memory(300_000_000)
+many = pa.table({"at": pa.array(range(4_000_000), pa.int64()).cast(pa.timestamp("us"))})
+pattern = Pattern.begin("a").followed_by_any("b").within("2 microseconds")
+for ask in (detect, why):
+    ask(events.slice(0, 10), pattern, time="at")
+found = why(many, pattern, time="at")
+bound_memory(MEMORY)
 try:
-    detect(events, pattern, time="at")
+    CALL
 except LimitExceeded as error:
     print(error)
 """
 
 
+@pytest.mark.parametrize(
+    ("call", "memory"),
+    [
+        ("detect(events, Pattern.begin('a').followed_by_any('b'), time='at')", 300_000_000),
+        ("why(many, pattern, time='at')", 30_000_000),
+        ("found.near_misses", 30_000_000),
+    ],
+)
 @pytest.mark.skipif(not MEMORY_CAN_BE_BOUND, reason="memory can be bounded on Linux")
-def test_rows_that_do_not_fit_into_memory() -> None:
-    """Where an allocation fails, the error says what makes the rows fewer or smaller."""
-    command = [sys.executable, "-W", "ignore", "-c", _TOO_MANY_ROWS]
+def test_what_does_not_fit_into_memory(call: str, memory: int) -> None:
+    """Where an allocation fails, the error says how to need less memory."""
+    code = _TOO_MUCH.replace("CALL", call).replace("MEMORY", str(memory))
+    command = [sys.executable, "-W", "ignore", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("this process cannot allocate the memory for what is found. "), done.stderr

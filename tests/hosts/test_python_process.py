@@ -9,7 +9,7 @@ import pytest
 
 from cepheid.hosts.durable.workers.process import WorkerProcess
 from cepheid.hosts.in_process.workers.messages import Forget
-from cepheid.hosts.in_process.workers.pool import Worker
+from cepheid.hosts.in_process.workers.pool import PooledWorker
 
 
 def test_modules_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_modules_of_the_current_folder(tmp_path: Path, monkeypatch: pytest.Monke
         (tmp_path / name).write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
-    host, worker = WorkerProcess(), Worker()
+    host, worker = WorkerProcess(), PooledWorker()
     assert host.ask("forget_all") is None
     assert worker.ask(Forget()) is None
     host.close()

@@ -258,3 +258,33 @@ def test_as_of_before_all_events() -> None:
     pattern = interval_pattern("EVENT SEQ(login x, pay y) WITHIN 1 hour").taxonomy("kind")
     (ends,) = warned(pattern, time=("at", "until"), as_of="2026-03-02T08:00:00")
     assert ends.endswith("is before all events, so none counts; the first ends at 2026-03-02 08:30:00")
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_keys_of_one_event(workers: int) -> None:
+    """Where each of many events has a key of its own and nothing matched, the key is named. Few events, keys that
+    repeat and patterns with matches are not warned of.
+    """
+    count, pattern = 200, Pattern.begin("a").followed_by("b").within("1 day")
+    events = pa.table(
+        {
+            "user": [str(number) for number in range(count)],
+            "shop": ["x", "y"] * (count // 2),
+            "at": [START + timedelta(minutes=minute) for minute in range(count)],
+            "amount": [*range(count)],
+        }
+    )
+    named = (
+        "key: each of the 200 events has a key of its own ({}), and only events of one key are matched together. "
+        "Name columns that the events of a match have in common"
+    )
+    assert warned(pattern, events, workers=workers) == [named.format("user")]
+    assert warned(pattern, events, key=["shop", "user"], workers=workers) == [named.format("shop, user")]
+    again = events.slice(0, 1).set_column(2, "at", pa.array([START - timedelta(hours=1)]))
+    for some, options in (
+        (events.slice(0, 50), {}),
+        (events, {"key": "shop"}),
+        (events, {"key": None}),
+        (pa.concat_tables([events, again]), {}),
+    ):
+        assert warned(pattern, some, workers=workers, **options) == []

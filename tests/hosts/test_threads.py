@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from cepheid import ConditionError, IntervalPattern, OccurrencePattern, Pattern, Report, detect
 from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.threads import divided
-from cepheid.hosts.in_process.workers import crews
+from cepheid.hosts.in_process.workers import worker_groups
 
 ROOT = Path(__file__).parents[2]
 T = datetime(2026, 3, 2, 8, tzinfo=UTC)
@@ -67,7 +67,7 @@ def test_two_workers_are_threads(
 ) -> None:
     """Time slices of many events are divided among two threads, and no process is started."""
     monkeypatch.setattr(threads, "LEAST", 1)
-    monkeypatch.setattr(crews, "take_workers", None)
+    monkeypatch.setattr(worker_groups, "take_workers", None)
     table = events([(int(i % 50 == 0), i // 8, i % 3) for i in range(40_000)])
     table = table.append_column("end", pc.add(table["at"], pa.scalar(timedelta(seconds=2))))
     interval = isinstance(pattern, IntervalPattern)

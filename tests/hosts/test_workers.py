@@ -225,7 +225,7 @@ def test_a_worker_that_ends() -> None:
 
 def test_a_worker_that_is_killed() -> None:
     """One that the system ends is said to have been ended by its signal."""
-    worker = pool.Worker()
+    worker = pool.PooledWorker()
     os.kill(worker.pid, signal.SIGKILL)
     with pytest.raises(
         WorkerFailed, match=r"was ended by SIGKILL, as the system does where memory runs out: use fewer"
@@ -262,7 +262,7 @@ def test_a_worker_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> Non
     """Where the interpreter is not found, the call says so."""
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(WorkerFailed, match=r"a worker process cannot be started: .*No such file"):
-        pool.Worker()
+        pool.PooledWorker()
 
 
 def test_errors_of_workers() -> None:

@@ -17,11 +17,11 @@ from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import ordered_batches, plans_in_process
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import in_order_of_arrival, timed, usable
-from cepheid.hosts.in_process.workers.crews import Processes, Threads
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
 from cepheid.hosts.in_process.workers.packing import packed
 from cepheid.hosts.in_process.workers.task import EXPECTED
+from cepheid.hosts.in_process.workers.worker_groups import Processes, Threads
 from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.plan.division import TimeSlices
 from cepheid.plan.plan_set import relevant_to_any
@@ -61,7 +61,7 @@ def one_and_two(
     processes = Processes(family.kind, packed(plans), count=2, memory=None, size=0)
     matcher = partial(DividedMatcher, family, plans, compiled, division=division)
     with closing(threads), closing(processes):
-        two = partial(_found_by_both, matcher(crew=threads), matcher(crew=processes), batches)
+        two = partial(_found_by_both, matcher(group=threads), matcher(group=processes), batches)
         yield partial(_found, one, batches), two
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -135,3 +136,16 @@ def test_rare_events_are_looked_up_first() -> None:
             if (found := seen.looked_at()) is not None:
                 compiled = reordered(compiled, found)
         assert compiled.tables.order[2].tolist() == expected
+
+
+def test_rates_that_stay_the_same_are_not_returned_again() -> None:
+    """To look for another order would only take time."""
+    events = pa.table({"id": ["e"], "type": ["A"], "start": pa.array([0], TYPES), "end": pa.array([0], TYPES)})
+    plan = planned("EVENT PAL(A a before B b) WITHIN 100 seconds", events)
+    seen = Rates(compile_intervals(plan, delay=0, lateness=End.START))
+    a, b = (np.full(1 << 16, 1 << bit) for bit in plan.variable_bits)
+    looks = []
+    for masks in (a, a, a, a, b):
+        seen.add(masks)
+        looks.append(seen.looked_at() is not None)
+    assert looks == [True, True, True, False, True]

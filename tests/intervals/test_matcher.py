@@ -52,6 +52,22 @@ def test_conservative_output_is_never_retracted() -> None:
         assert shown(live.advance_time(f"1970-01-01T00:00:{clock}")) == ["+a1,b1,c1"]
 
 
+@pytest.mark.parametrize("consistency", ["conservative", "earliest", "realtime"])
+def test_many_matches(consistency: str) -> None:
+    """Thousands of matches wait for a while, and finished ones make room for others: nothing is lost or repeated."""
+    random, now, events = Random(1), 0, list[Row]()
+    for number in range(3000):
+        now += random.randint(0, 1)
+        events.append((random.choice("ABC"), now, now + random.randint(1, 4), f"e{number}"))
+    query = "EVENT PAL((A a overlap B b) before C c) WITHIN 20 seconds"
+    live = matcher(f"{query} CONSISTENCY {consistency}")
+    rows = pa.concat_tables([live.process(table(events[:1000])), live.process(table(events[1000:])), live.finish()])
+    whole = detect(table(events), interval_pattern(query), **NAMES)
+    assert len(whole) > 4000
+    assert set(rows["kind"].to_pylist()) == {"insertion"}
+    assert sorted(rows["match_id"].to_pylist()) == sorted(whole["match_id"].to_pylist())
+
+
 def test_late_events_are_emitted_and_not_matched() -> None:
     """Late events are emitted and not matched; an event exactly as old as the delay allows is not late."""
     live = matcher("EVENT PAL(A a before C c) WITHIN 1 hour CONSISTENCY earliest", lateness="5 seconds")

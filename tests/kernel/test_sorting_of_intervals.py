@@ -1,4 +1,4 @@
-"""The compiled order of emitted rows equals NumPy's."""
+"""The compiled order of emitted rows, and the rows in an order, equal NumPy's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cepheid.compile.arrays import Ints
 from cepheid.kernel.arrays import Int32s
-from cepheid.kernel.intervals.sorting import order_of
+from cepheid.kernel.intervals.sorting import columns_of, order_of
 
 
 def expected(words: Ints, numbers: Int32s) -> Ints:
@@ -35,3 +35,12 @@ def test_many_rows(groups: int) -> None:
     rows[:, 0] = np.sort(random.integers(0, groups, len(rows)))
     nothing = np.empty((len(rows), 0), np.int32)
     assert np.array_equal(order_of(rows, nothing), expected(rows, nothing))
+
+
+def test_columns_in_an_order() -> None:
+    """Each word becomes an array, and rows of numbers stay rows."""
+    words, numbers = np.arange(15).reshape(5, 3), np.arange(10, dtype=np.int32).reshape(5, 2)
+    order = np.array([3, 0, 4, 1, 2], np.int32)
+    columns, ordered = columns_of(words, numbers, order)
+    assert np.array_equal(columns, words[order].T)
+    assert np.array_equal(ordered, numbers[order])

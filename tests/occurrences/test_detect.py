@@ -286,19 +286,19 @@ def test_conditions_that_fail() -> None:
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("?a:A[1 / a.price > 0]", "'1 / a.price > 0' (condition), at the event {'price': 0, 'type': 'A'}"),
+        (
+            "?a:A[1 / a.price > 0]",
+            f"'1 / a.price > 0' (condition), at the event with at = {at(2):%Y-%m-%d %H:%M:%S}, price = 0, type = 'A'",
+        ),
         (
             "(?a:A; ?b:B)[1 / (a.price - b.price) > 0]",
-            (
-                "the condition (1 / (a.price - b.price) > 0), "
-                "at a = {'price': 2, 'type': 'A'}, b = {'price': 2, 'type': 'B'}"
-            ),
+            ("the condition (1 / (a.price - b.price) > 0), at a (price = 2, type = 'A'), b (price = 2, type = 'B')"),
         ),
         (
             "(?w:(A; A); ?b:B)[1 / (b.price - 2) > 0 AND end(w) < start(b)]",
             (
                 "the condition (1 / (b.price - 2) > 0 AND end(w) < start(b)), "
-                "at w = {'price': 0, 'type': 'A'} … {'price': 2, 'type': 'A'}, b = {'price': 2, 'type': 'B'}"
+                "at w (price = 0, type = 'A') … (price = 2, type = 'A'), b (price = 2, type = 'B')"
             ),
         ),
     ],
@@ -314,7 +314,7 @@ def test_a_condition_that_fails_is_reported_with_its_events(text: str, where: st
 def test_a_condition_of_a_restricted_type_that_fails() -> None:
     """The error names the restricted type."""
     pattern = OccurrencePattern.of("Cheap").restrict("Cheap", "A", "1 / price > 0").taxonomy("type")
-    message = "'1 / price > 0' (type 'Cheap'), at the event {'price': 0, 'type': 'A'}"
+    message = f"'1 / price > 0' (type 'Cheap'), at the event with at = {at(2):%Y-%m-%d %H:%M:%S}, price = 0, type = 'A'"
     with pytest.raises(ConditionError, match=re.escape(message)):
         detect(shop([(1, "A", "ann", 5), (2, "A", "ann", 0)]), pattern, time="at", columns=["price"])
 

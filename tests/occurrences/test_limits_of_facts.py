@@ -54,7 +54,7 @@ def test_too_many_facts() -> None:
     with pytest.raises(LimitExceeded) as caught:
         detect(table, {"chain": FROM_START, "other": FROM_START}, limits=Limits(max_facts=9), **OPTIONS)
     assert str(caught.value) == (
-        "more than 9 facts for one key (max_facts), 'k', with the event {'id': 3}. "
+        "more than 9 facts for one key (max_facts), 'k', at the event with id = 3. "
         "Choose a key that ends, raise the limit, or leave out what passes it with on_limit='drop'"
     )
 
@@ -100,7 +100,7 @@ def test_too_many_names() -> None:
     pattern = OccurrencePattern.of("?s: Step [ Start(?s) ]", knowledge=KNOWLEDGE, mapping=mapping)
     pattern = pattern.policy("unrestricted")
     assert found(detect(table, pattern, **OPTIONS)) == [*range(1, 41)]
-    message = r"more than 5 names for one individual of one key \(max_same_as\), 'k', with the event {'id': 5}"
+    message = r"more than 5 names for one individual of one key \(max_same_as\), 'k', at the event with id = 5"
     with pytest.raises(LimitExceeded, match=message):
         detect(table, pattern, limits=Limits(max_same_as=5), **OPTIONS)
     report = Report()

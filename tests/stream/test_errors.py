@@ -149,7 +149,7 @@ def test_a_condition_that_fails(stream: DataFrame, tmp_path: Path) -> None:
     fails = Pattern.begin("a").where("x = 'a'").next("b").where("id / a.id > 0").within("1 hour")
     rows = detect(stream, fails, shards=1, **{**OPTIONS, "lateness": "0 seconds"})
     written([events((2, "p", 3, "z"))], tmp_path / "events", first=1)
-    with failing("division by zero in the condition of stage 'b' (id / a.id > 0), at the event {"):
+    with failing("division by zero in the condition of stage 'b' (id / a.id > 0), at the event with "):
         finished(rows.writeStream.format("noop"), tmp_path / "checkpoint")
 
 

@@ -141,9 +141,27 @@ _CALLS = re.compile(r"\b(within|within_previous|max_gap|until|next|consecutive|l
 """Calls of the fluent interface whose keys in a pattern file have the same name."""
 
 
-_ROW = re.compile(r"""row ([\d,]*\d)((?: \((?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^()'"]*)\))?)""")
-"""A row of a table, and the id that it may have in brackets. It is one of a file here: readers count those from 1."""
-_ROWS = re.compile(rf"({_ROW.pattern}(?:, {_ROW.pattern})*(?:, …)?), counted from 0")
+_ROW = re.compile(
+    r"""
+    row[ ]([\d,]*\d)
+    (
+        (?:
+            [ ]\(
+            (?:
+                '(?:[^'\\]|\\.)*'
+                |"(?:[^"\\]|\\.)*"
+                |[^()'"]*
+            )
+            \)
+        )?
+    )
+    """,
+    re.VERBOSE,
+)
+"""A row of a table, and the id that it may have in brackets: a text in quotes, or a number. It is one of a file here:
+readers count those from 1.
+"""
+_ROWS = re.compile(rf"({_ROW.pattern}(?:,[ ]{_ROW.pattern})*(?:,[ ]…)?),[ ]counted[ ]from[ ]0", re.VERBOSE)
 
 
 def in_options(message: str) -> str:

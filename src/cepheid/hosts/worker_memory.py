@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from cepheid.errors import LimitExceeded
 from cepheid.requests.request import MEMORY_CAN_BE_BOUND
 
 
@@ -22,10 +25,19 @@ def bound_memory(most: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-NO_MEMORY = (
+_NO_MEMORY = (
     "this process cannot allocate the memory for what is found. Choose fewer columns with columns=[…], a shorter "
     "within or a stricter condition, a skip strategy such as Skip.past_last_event(), or limits=Limits(…)"
 )
+
+
+@contextmanager
+def memory_as_limit() -> Iterator[None]:
+    """In the block, an allocation that fails raises LimitExceeded, which says how to need less memory."""
+    try:
+        yield
+    except MemoryError as error:
+        raise LimitExceeded(_NO_MEMORY) from error
 
 
 def exceeded(most: int | None) -> str:

@@ -22,6 +22,7 @@ from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
+from cepheid.output.values import columns_text
 from cepheid.plan.calendar import Deadlines, deadlines_after
 from cepheid.plan.conditions.types import is_binary, is_string
 from cepheid.plan.plan_set import LiftedFor
@@ -164,9 +165,9 @@ def _taken(part: Batch, positions: Int32s) -> Batch:
 def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:
     """An error that says which condition failed on which events; `names` are the variables' names."""
     shown = []
-    for number, (first, last) in failed.bound.items():
-        rest = "" if first == last else f" … {events.shown(last)}"
-        shown.append(f"{names[number]} = {events.shown(first)}{rest}")
+    for number, bound in failed.bound.items():
+        each = (f"({columns_text(events.shown(event))})" for event in dict.fromkeys(bound))
+        shown.append(f"{names[number]} {' … '.join(each)}")
     return ConditionError(f"{failed.reason} in {failed.condition}, at {', '.join(shown)}")
 
 
@@ -289,10 +290,10 @@ def _room(columns: int, length: int) -> Events:
 
 
 def mask_of(batch: Batch, word: int = 0) -> Mask:
-    """One word of the events' masks."""
-    column = batch.column(mask_column(word))
-    mask: Mask = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return mask
+    """One word of the events' masks; not to be written to."""
+    mask = batch.column(mask_column(word)).to_numpy(zero_copy_only=False)
+    signed: Mask = mask.view(np.int64) if mask.itemsize == np.int64().itemsize else mask.astype(np.int64)
+    return signed
 
 
 def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -50,6 +51,16 @@ def shown_value(value: Any) -> str:
             return time_text(value)
         case _:
             return str(value)
+
+
+def columns_text(values: Mapping[str, Any]) -> str:
+    """The columns of an event, as in `at = 2026-03-02 08:00:00, kind = 'a'`."""
+    return ", ".join(f"{name} = {shown_value(value)}" for name, value in values.items())
+
+
+def event_text(values: Mapping[str, Any]) -> str:
+    """An event with these columns, as an object of a sentence."""
+    return f"the event with {columns_text(values)}" if values else "an event without columns"
 
 
 def time_text(time: datetime) -> str:

@@ -33,6 +33,13 @@ def why(
     time: Annotated[str | None, o.time_option("Required, unless --no-time is given.")] = None,
     key: o.Key = None,
     sequence: o.Sequence = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="An event column that `detect` includes, repeat for several. Default: all. Without --sequence they "
+            "order events of equal time."
+        ),
+    ] = None,
     type_: o.TypeColumn = None,
     parameter: o.GivenParameters = None,
     time_zone: o.TimeZone = "UTC",
@@ -58,7 +65,9 @@ def why(
 
     The pattern must be one of stages.
     """
-    wanted = o.Wanted(key=key, sequence=sequence, type_=type_, parameter=parameter, time_zone=time_zone)
+    wanted = o.Wanted(
+        key=key, sequence=sequence, columns=columns, type_=type_, parameter=parameter, time_zone=time_zone
+    )
     options = o.EventOptions.of(events, time, wanted, reading, bounds)
     now = o.as_of_from(as_of)
     parameters, traced = (

@@ -20,6 +20,7 @@ from cepheid.hosts.duckdb.fragment import Fragment, held_type
 from cepheid.hosts.duckdb.lists import Lists
 from cepheid.hosts.duckdb.translate import translate
 from cepheid.lang.expression import Expression
+from cepheid.output.values import event_text
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import words_of
 
@@ -33,6 +34,8 @@ _SETTINGS = {
 }
 
 
+_NO_MEMORY_IN_ARROW = "failed: MemoryError:"
+"""DuckDB reports this when it reads a table of Arrow, as an error of its own."""
 _ROW = "row_number_of_event"
 """The column with the number of each row."""
 
@@ -153,7 +156,12 @@ class DuckDbEngine:
         return self._query([text], held).column(0)
 
     def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
-        """The values of SQL texts for each row, and the number of the row."""
+        """The values of SQL texts for each row, and the number of the row.
+
+        Raises:
+            duckdb.Error: a text cannot be evaluated on a row.
+            MemoryError: the values do not fit into memory.
+        """
         # DuckDB makes a join of IN with some ten values, and then threads return their rows in any order.
         numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows)))
         self._connection.register("events", numbered)
@@ -161,6 +169,10 @@ class DuckDbEngine:
             columns = ", ".join([*(f"{text} AS v{i}" for i, text in enumerate(selected)), _ROW])
             query = f"SELECT {columns} FROM events"  # noqa: S608 - the text is made here, constants are quoted
             result = self._connection.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            if isinstance(error, duckdb.OutOfMemoryException) or _NO_MEMORY_IN_ARROW in str(error):
+                raise MemoryError(str(error)) from error
+            raise
         finally:
             self._connection.unregister("events")
         rows = result.column(_ROW).to_numpy()
@@ -181,7 +193,7 @@ class DuckDbEngine:
                 continue
             message = f"{_reason(alone)} in {one.written or repr(one.sql)}"
             if shown is not None:
-                message += f", at the event {row_shown(shown, self._first_failing(fragment, held))}"
+                message += f", at {event_text(row_shown(shown, self._first_failing(fragment, held)))}"
             return ConditionError(message)
         return ConditionError(_reason(error))
 

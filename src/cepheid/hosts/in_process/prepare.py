@@ -281,7 +281,7 @@ def evaluated(piece: TimedEvents, plan: LiftedFor, engine: DuckDbEngine) -> Eval
     for question in plan.questions:
         answers = question.answers({name: whole(events.column(name)) for name in question.columns})
         events = events.append_column(question.name, answers)
-    shown = piece.events.select(plan.columns)
+    shown = piece.events.select([*dict.fromkeys([*plan.schema.key, *plan.schema.times, *plan.columns])])
     return engine.evaluate(events, bits=plan.bits, values=plan.values, shown=shown)
 
 

@@ -1,5 +1,5 @@
-"""Warnings that need all events: of columns without values, of an `as_of` before all events, of parts of conditions
-that held for no event, and of matches that are certain only because the input ended.
+"""Warnings that need all events: of columns without values, of an `as_of` before all events, of keys with one event
+each, of parts of conditions that held for no event, and of matches that are certain only because the input ended.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from cepheid.requests.report import certain_by_end_text
 from cepheid.requests.request import Request
 
 _MOST_LISTED = 3
+_MANY, _SAMPLE = 100, 10_000
+"""So many events with a key of their own are no accident; and so many are looked at first, as most keys repeat soon."""
 
 
 def empty_sequences(events: pa.Table, schema: Schema) -> Iterator[str]:
@@ -46,6 +48,20 @@ def none_by_then(events: TimedEvents, request: Request, until: int | None) -> It
         does, name = ("is at", request.time) if request.end is None else ("ends at", request.end)
         given = plain_text(events.events.column(name)[pc.index(times, first).as_py()].as_py())
         yield f"as_of: {plain_text(request.as_of)} is before all events, so none counts; the first {does} {given}"
+
+
+def keys_of_one_event(events: TimedEvents, key: Sequence[str], results: Sequence[Sequence[pa.Table]]) -> Iterator[str]:
+    """A warning if there is no result, and each of many events has a key of its own."""
+    if not key or len(events) < _MANY or any(table.num_rows for tables in results for table in tables):
+        return
+    keys = events.events.select([*key])
+    if any(pa.types.is_nested(type_) for type_ in keys.schema.types):
+        return
+    if all(part.group_by([*key]).aggregate([]).num_rows == part.num_rows for part in (keys.slice(0, _SAMPLE), keys)):
+        yield (
+            f"key: each of the {len(events):,} events has a key of its own ({', '.join(key)}), and only events of one "
+            "key are matched together. Name columns that the events of a match have in common"
+        )
 
 
 def unheld(plans: PlanSet[Any], family: Family, events: pa.Table, held: HeldBits, warned: Collection[str]) -> list[str]:

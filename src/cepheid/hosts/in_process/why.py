@@ -15,6 +15,7 @@ from cepheid.hosts.in_process.detect import prepared, warn_of_ties
 from cepheid.hosts.in_process.near import near_misses_in_process, sources_of
 from cepheid.hosts.in_process.probed import probed
 from cepheid.hosts.in_process.tables import FromArrow
+from cepheid.hosts.worker_memory import memory_as_limit
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 from cepheid.output.why import Why
@@ -31,14 +32,16 @@ class WhyInProcess(Why):
 
     @cached_property
     def changes(self) -> NearMisses:
-        return near_misses_in_process(self._events, self._request)
+        with memory_as_limit():
+            return near_misses_in_process(self._events, self._request)
 
     @property
     def near_misses(self) -> Any:
         return self._from_arrow(self.changes.table, sources_of(self._request))
 
     def _trace(self, key: Mapping[str, Any]) -> Trace:
-        return trace_in_process(_events_of(self._events, self._request, key), self._request)
+        with memory_as_limit():
+            return trace_in_process(_events_of(self._events, self._request, key), self._request)
 
 
 def why_in_process(events: pa.Table, request: Request, from_arrow: FromArrow) -> WhyInProcess:

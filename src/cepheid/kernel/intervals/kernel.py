@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,8 @@ from cepheid.kernel.intervals.layout import (
 )
 from cepheid.kernel.intervals.lists import LIST, PLACES_PER_ENTRY, entries_of, lay_out
 from cepheid.kernel.intervals.negation import set_all_scopes
-from cepheid.kernel.intervals.sorting import order_of
-from cepheid.kernel.intervals.step import JoinStatus, arrive, rebuild_heap, release_until
+from cepheid.kernel.intervals.sorting import columns_of, order_of
+from cepheid.kernel.intervals.step import JoinStatus, arrive, keep_alive, rebuild_heap, release_until
 from cepheid.kernel.intervals.values import fill_buckets, store_all_values
 from cepheid.kernel.scripts.reasons import FAILURES
 from cepheid.kernel.stopping import stop_if_asked
@@ -39,8 +39,12 @@ from cepheid.plan.intervals.growth import Purge
 from cepheid.plan.limits import Limits
 
 _ROOM = 1 << 10
+_AT_ONCE = 1 << 14
+"""The most events of one call of the compiled function, during which nothing can be interrupted."""
 _FEW = 2
 """Up to so many times the first room, finished matches are not removed."""
+_Rows: TypeAlias = tuple[Ints, Int32s]
+"""Emitted rows: the fields of EMITTED, and the events of the matches."""
 
 
 class IntervalKernel:
@@ -59,7 +63,7 @@ class IntervalKernel:
         self._rows = new_emitted(8 * _ROOM, positives)
         levels = np.zeros((max(positives, 1), 7), np.int64)
         self._scratch = Scratch(np.zeros((1, variables), np.int64), new_stack(tables.scripts), levels)
-        self._taken: list[EmittedIntervals] = []
+        self._taken = list[_Rows]()
         self.consistency = consistency
 
     @property
@@ -82,10 +86,12 @@ class IntervalKernel:
         self._make_room_for_events(events, stop)
         while True:
             stop_if_asked()
+            before = min(stop, int(self.cursor.event) + _AT_ONCE)
             arguments = self.stores, self.open, self._rows, self._scratch, self.cursor
-            match JoinStatus(arrive(self.pattern.tables, events, *arguments, stop)):
+            match JoinStatus(arrive(self.pattern.tables, events, *arguments, before)):
                 case JoinStatus.DONE:
-                    return self._all_emitted()
+                    if before == stop:
+                        return self._all_emitted()
                 case JoinStatus.MORE_MATCHES:
                     self._make_room_for_matches(events)
                 case JoinStatus.MORE_EMITTED:
@@ -183,9 +189,7 @@ class IntervalKernel:
         chosen = np.flatnonzero((rows["alive"] == 1) & (rows["out"] == 0))
         rows["out"][chosen] = 1
         fields = self.cursor.event, INSERTION, rows["end"][chosen], rows["start"][chosen], self.cursor.clock
-        words = np.stack(np.broadcast_arrays(*fields), axis=1)
-        self._take(words, self.open.events[chosen])
-        return self._all_emitted()
+        return self._in_columns(np.stack(np.broadcast_arrays(*fields), axis=1), self.open.events[chosen])
 
     def _make_room_to_emit(self) -> None:
         if len(self._rows.rows) < int(self.cursor.emitted) + int(self.cursor.matches):
@@ -195,22 +199,28 @@ class IntervalKernel:
     def _make_rows(self) -> None:
         self._rows = new_emitted(8 * len(self.open.rows), len(self.pattern.tables.order))
 
-    def _take_rows(self) -> None:
+    @property
+    def _emitted(self) -> _Rows:
+        """What is not taken yet, in the kernel's own arrays."""
         count = int(self.cursor.emitted)
         words = self._rows.rows[:count].view(np.int64).reshape(count, len(EMITTED.names or ()))
-        self._take(words, self._rows.match[:count])
+        return words, self._rows.match[:count]
+
+    def _take_rows(self) -> None:
+        words, match = self._emitted
+        self._taken.append((words.copy(), match.copy()))
         self.cursor.emitted = 0
 
-    def _take(self, words: Ints, match: Int32s) -> None:
-        """Takes what was emitted: the fields of EMITTED, and the events of the matches."""
-        order: Int32s | slice = order_of(words, match) if self._in_order else slice(None)
-        event, sign, end, start, clock = words[order].T.copy()
-        self._taken.append(EmittedIntervals(event, sign, clock, start, end, match[order].copy()))
-
     def _all_emitted(self) -> EmittedIntervals:
-        self._take_rows()
-        parts, self._taken = self._taken, []
-        return parts[0] if len(parts) == 1 else EmittedIntervals(*map(np.concatenate, zip(*parts, strict=True)))
+        parts, self._taken = [*self._taken, self._emitted], []
+        words, match = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+        self.cursor.emitted = 0
+        return self._in_columns(words, match)
+
+    def _in_columns(self, words: Ints, match: Int32s) -> EmittedIntervals:
+        order = order_of(words, match) if self._in_order else np.arange(len(words), dtype=np.int32)
+        (event, sign, end, start, clock), ordered = columns_of(words, match, order)
+        return EmittedIntervals(event, sign, clock, start, end, ordered)
 
     # Memory
 
@@ -254,19 +264,11 @@ class IntervalKernel:
         if len(self.open.rows) >= _FEW * _ROOM and 2 * int(self._alive.sum()) < count:
             # Only the keys of these matches have lists. Clearing all lists would take time for every key.
             self.open.lists[events.key[self.open.events[:count, 0]]] = 0
-            self._keep_alive()
-            rebuild_heap(self.open, self.cursor)
+            keep_alive(self.open, self.cursor)
             self._order_scopes(events)
             return
         parts = {name: part for name, part in self.open._asdict().items() if name != "lists"}
         self.open = self.open._replace(**{name: grown(part, 2 * len(part)) for name, part in parts.items()})
-
-    def _keep_alive(self) -> None:
-        """Moves the matches that are not finished to the front and removes the others."""
-        alive = np.flatnonzero(self._alive)
-        for part in (self.open.rows, self.open.events, self.open.scopes):
-            part[: len(alive)] = part[alive]
-        self.cursor.matches = len(alive)
 
     def needed(self, events: IntervalEvents) -> Int32s:
         """The positions of the events that an open or later match may contain, or that may forbid such a match."""
@@ -313,11 +315,10 @@ class IntervalKernel:
         """
         place = np.full(int(self.cursor.event), -1, np.int32)
         place[positions] = np.arange(len(positions), dtype=np.int32)
-        self._keep_alive()
+        keep_alive(self.open, self.cursor)
         count = int(self.cursor.matches)
         self.open.events[:count] = place[self.open.events[:count]]
         self._store_all(events, len(positions))
-        rebuild_heap(self.open, self.cursor)
         self._order_scopes(events)
 
     def restore_open(

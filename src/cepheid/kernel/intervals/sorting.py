@@ -23,6 +23,25 @@ def order_of(words: Ints, numbers: Int32s) -> Int32s:
     return order
 
 
+def columns_of(words: Ints, numbers: Int32s, order: Int32s) -> tuple[Ints, Int32s]:
+    """The rows in this order: (w, n) one array for each word, and (n, k) the numbers. With NumPy the same takes four
+    copies.
+    """
+    columns, ordered = np.empty(words.shape[::-1], np.int64), np.empty_like(numbers)
+    _write_columns(words, numbers, order, columns, ordered)
+    return columns, ordered
+
+
+@kernel
+def _write_columns(words: Ints, numbers: Int32s, order: Int32s, columns: Ints, ordered: Int32s) -> None:
+    for i in range(len(order)):
+        row = order[i]
+        for word in range(words.shape[1]):
+            columns[word, i] = words[row, word]
+        for place in range(numbers.shape[1]):
+            ordered[i, place] = numbers[row, place]
+
+
 @kernel
 def _sort_groups(words: Ints, numbers: Int32s, order: Int32s, room: Int32s) -> None:
     """Sorts the rows of each first word. `room` is as long as `order`."""

@@ -77,7 +77,10 @@ def arrive(
         if cursor.failure != NO_FAILURE:
             return JoinStatus.FAILED
         if found == NO_ROOM:
-            return JoinStatus.MORE_MATCHES
+            if len(tables.negations) or cursor.matches <= 2 * cursor.heap:
+                return JoinStatus.MORE_MATCHES
+            keep_alive(open_, cursor)  # most are finished; without negations no list refers to them
+            continue
         if found > settings.most_matches and not settings.drops:
             return JoinStatus.TOO_MANY
         kept = min(found, settings.most_matches)
@@ -308,6 +311,27 @@ def rebuild_heap(open_: OpenMatches, cursor: JoinCursor) -> None:
     for row in range(cursor.matches):
         if open_.rows[row].alive:
             push(open_, cursor, row)
+
+
+@kernel
+def keep_alive(open_: OpenMatches, cursor: JoinCursor) -> None:
+    """Moves the matches that are not finished to the front, in their order, and removes the others. OpenMatches.lists
+    must be made anew.
+    """
+    count = 0
+    for row in range(cursor.matches):
+        if not open_.rows[row].alive:
+            continue
+        if count < row:
+            open_.rows[count] = open_.rows[row]
+            for v in range(open_.events.shape[1]):
+                open_.events[count, v] = open_.events[row, v]
+            for number in range(open_.scopes.shape[1]):
+                for i in range(4):
+                    open_.scopes[count, number, i] = open_.scopes[row, number, i]
+        count += 1
+    cursor.matches = count
+    rebuild_heap(open_, cursor)
 
 
 @inlined

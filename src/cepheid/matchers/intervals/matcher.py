@@ -38,12 +38,10 @@ from cepheid.matchers.working_set import WorkingSet, joint_error, mask_of
 from cepheid.output.ids import Ids
 from cepheid.output.intervals.rows import identity, row_schema, rows_of
 
-_PIECE = 1 << 14
+_PIECE = 1 << 15
 """Events processed at once; between pieces, events that are not needed may be forgotten."""
 _LEAST_HELD = 1 << 15
 """Up to this many held events, no search is made for those that are not needed."""
-_DENSE = 1.5
-"""Events are sliced if at most so many lie between the first and the last for each that is wanted."""
 
 
 class RowMaker(NamedTuple):
@@ -278,14 +276,12 @@ class LiveIntervalMatcher:
         return self._placed_rows(emitted)
 
     def _placed_rows(self, emitted: EmittedIntervals) -> pa.Table:
-        late, involved = emitted.sign == LATE, emitted.match.ravel()
-        if late.any():
-            involved = np.concatenate([emitted.event[late].astype(np.int32), emitted.match[~late].ravel()])
-        positions = _or_all_between(distinct(involved, len(self.working_set)))
-        place = np.full(len(self.working_set), -1, np.int32)
-        place[positions] = np.arange(len(positions), dtype=np.int32)
+        late, members = emitted.sign == LATE, emitted.match
+        if late.any():  # its own event is in place of those of a match
+            members = np.where(late[:, None], emitted.event[:, None].astype(np.int32), members)
+        positions, places = _side_by_side(members) or _one_by_one(members, len(self.working_set))
         events = self.working_set.take(positions).with_column(ORDINAL, pa.array(self._ordinal[positions]))
-        return self._maker.of(emitted, events, place, self.ids)
+        return self._maker.of(emitted, events, places, self.ids)
 
     def _made_at(self, emitted: EmittedIntervals) -> Ints:
         """The times of rows with an external clock. For a match it is its end, or the end of the event that forbids it:
@@ -298,12 +294,20 @@ class LiveIntervalMatcher:
         return made_at
 
 
-def _or_all_between(positions: Int32s) -> Int32s:
-    """These positions, at least one, which ascend; or, if few are missing between them, all from the first to the last:
-    events that lie side by side need not be taken one by one.
+def _side_by_side(members: Int32s) -> tuple[Int32s, Int32s] | None:
+    """All positions from the first to the last of these, and the place of each of these among them; None if there are
+    more positions than members. Events that lie side by side need not be taken one by one.
     """
-    first, end = int(positions[0]), int(positions[-1]) + 1
-    return np.arange(first, end, dtype=np.int32) if end - first <= _DENSE * len(positions) else positions
+    first, end = int(members.min()), int(members.max()) + 1
+    return (np.arange(first, end, dtype=np.int32), members - np.int32(first)) if end - first <= members.size else None
+
+
+def _one_by_one(members: Int32s, length: int) -> tuple[Int32s, Int32s]:
+    """The distinct positions, all less than `length`, ascending, and the place of each member among them."""
+    positions = distinct(members.ravel(), length)
+    place = np.empty(length, np.int32)
+    place[positions] = np.arange(len(positions), dtype=np.int32)
+    return positions, place[members]
 
 
 def in_order_of_content(events: Batch) -> Batch:

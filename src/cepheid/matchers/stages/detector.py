@@ -17,7 +17,7 @@ from cepheid.compile.stages.compiled import CompiledPattern
 from cepheid.compile.stages.representation import choose_representation
 from cepheid.compile.stages.tables import start_only_with
 from cepheid.errors import ConditionError, LimitExceeded, SkipError
-from cepheid.events.batch import Batch
+from cepheid.events.batch import TIME, Batch, python_values
 from cepheid.kernel import siphash
 from cepheid.kernel.arrays import FOREVER, Int32s, Visits
 from cepheid.kernel.failures import ConditionFailed, PassedLimit
@@ -38,7 +38,7 @@ from cepheid.output.common import MOST_BYTES, TIMEOUT
 from cepheid.output.ids import Ids
 from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
 from cepheid.output.stages.rows import parts_of, row_schema, rows_of
-from cepheid.output.values import shown_value
+from cepheid.output.values import event_text
 from cepheid.plan.stages.plan import Plan
 
 KernelOf: TypeAlias = Callable[[CompiledPattern], CompiledKernel | SetKernel | PythonKernel]
@@ -240,17 +240,24 @@ class Detector(Replays):
         """The error that says which condition failed on which event."""
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         where = _condition(self.pattern.plan.pattern, scripted[failure.script])
-        return ConditionError(f"{failure.reason} in {where}, at the event {self.working_set.shown(failure.event)}")
+        return ConditionError(f"{failure.reason} in {where}, at {self._text_of(failure.event)}")
 
     def _passed(self, passed: PassedLimit) -> LimitExceeded:
         limits = self.pattern.plan.limits
         what = "partial matches are open" if passed.limit == "max_partial_matches" else "matches are completed at once"
-        columns = self.working_set.shown(passed.event).items()
-        values = ", ".join(f"{name} = {shown_value(value)}" for name, value in columns)
-        at = f"the event with {values}" if values else "an event without columns"
         advice = "Give the pattern a shorter within, raise the limit, or let it drop the oldest with on_limit='drop'"
         most = limits.most_partial_matches if passed.limit == "max_partial_matches" else limits.max_matches_per_event
-        return LimitExceeded(f"more than {most} {what} for one key ({passed.limit}), that of {at}. {advice}")
+        return LimitExceeded(
+            f"more than {most} {what} for one key ({passed.limit}), that of {self._text_of(passed.event)}. {advice}"
+        )
+
+    def _text_of(self, event: int) -> str:
+        """The event at this position with its key, its time and the chosen columns."""
+        batch, schema = self.working_set.take(np.array([event], np.int32)), self.pattern.plan.schema
+        known = dict(zip(schema.key, batch.keys, strict=True))
+        if schema.time is not None:
+            known[schema.time] = batch.column(TIME)
+        return event_text({name: python_values(column)[0] for name, column in known.items()} | batch.shown(0))
 
 
 def kernel_kind(pattern: CompiledPattern) -> Kind | None:

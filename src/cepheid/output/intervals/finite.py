@@ -27,7 +27,8 @@ def finite_schema(plan: IntervalPlan, *, named: bool) -> pa.Schema:
     """The columns of the matches in a finite input, which has no retractions and no late events. If `named`, they
     include kind and pattern.
     """
-    return pa.schema([row_schema(plan).field(i) for i in _columns(plan, named=named)])
+    every = row_schema(plan)
+    return pa.schema([every.field(i) for i in _columns(plan, named=named)])
 
 
 def _columns(plan: IntervalPlan, *, named: bool) -> range:
@@ -39,16 +40,16 @@ def _columns(plan: IntervalPlan, *, named: bool) -> range:
 
 
 def finite_rows(
-    plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s, ids: Ids, *, named: bool
+    plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, places: Int32s, ids: Ids, *, named: bool
 ) -> pa.Table:
     """Converts matches to rows of `finite_schema`, in the order of BY_END. `events` has the events of the matches, with
-    ordinals. `place` maps a position in `emitted` to a row of `events`. detected_at is match_end: a match is certain
-    when its last event ends, because no later event can forbid it.
+    ordinals. `places` is (rows, n): the row in `events` of each match's events. detected_at is match_end: a match is
+    certain when its last event ends, because no later event can forbid it.
     """
-    found = Placed(plan, events, place[emitted.match].T)
+    found = Placed(plan, events, places.T)
     hashes = found.match_ids(found.identities(ids))
     order = _by_end(emitted, hashes)
-    placed = Placed(plan, events, np.ascontiguousarray(found.variables[:, order]))
+    placed = Placed(plan, events, places[order].T)
     start, end = times_of(emitted.start[order]), times_of(emitted.end[order])
     chosen, schema = _columns(plan, named=named), finite_schema(plan, named=named)
     columns = [

@@ -62,22 +62,19 @@ def row_schema(plan: IntervalPlan) -> pa.Schema:
     )
 
 
-def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, place: Int32s, ids: Ids) -> pa.Table:
-    """Converts what was emitted to rows. `events` has the events of these rows, with ordinals. `place` maps a position
-    in `emitted` to a row of `events`.
+def rows_of(plan: IntervalPlan, emitted: EmittedIntervals, events: Batch, places: Int32s, ids: Ids) -> pa.Table:
+    """Converts what was emitted to rows. `events` has the events of these rows, with ordinals. `places` is (rows, n):
+    in place of the positions of each match's events their rows in `events`; those of a late event are all its own.
     """
     schema, count = row_schema(plan), len(emitted.event)
     late = emitted.sign == LATE
-    positions = emitted.match
-    if late.any():
-        positions = np.where(late[:, None], emitted.event[:, None], positions)
-    placed = Placed(plan, events, np.ascontiguousarray(place[positions].T), late if late.any() else None)
+    placed = Placed(plan, events, places.T, late if late.any() else None)
     columns = [
         _kinds(emitted.sign),
         pa.repeat(pa.scalar(plan.pattern.name, pa.string()), count),
         hex_ids(_ids(placed, placed.identities(ids))),
         *placed.keys,
-        times_of(emitted.start, placed.late),
+        times_of(emitted.start, late),
         times_of(emitted.end, late | (emitted.end == OPEN_END)),
         times_of(emitted.clock, (emitted.clock == BEGINNING) | (emitted.clock == FOREVER)),
         *placed.shown,
@@ -120,8 +117,8 @@ class Placed:
     @property
     def keys(self) -> Iterator[pa.Array]:
         """The columns of the key."""
-        first = pa.array(self.first)
-        return (self.events.column(f"{KEY_PREFIX}{i}").take(first) for i in range(len(self.plan.schema.key)))
+        names = (f"{KEY_PREFIX}{i}" for i in range(len(self.plan.schema.key)))
+        return (self.events.column(name).take(pa.array(self.first)) for name in names)
 
     @property
     def shown(self) -> Iterator[pa.Array]:
@@ -171,7 +168,8 @@ def _ranks(events: Batch) -> list[npt.NDArray[np.int64]]:
 
 
 def times_of(times: npt.NDArray[np.int64], absent: Flags | None = None) -> pa.Array:
-    return pa.array(times, pa.int64(), mask=absent).cast(TIME_TYPE)
+    mask = absent if absent is not None and absent.any() else None
+    return pa.array(times, pa.int64(), mask=mask).cast(TIME_TYPE)
 
 
 def _structs(plan: IntervalPlan, events: Batch, rows: Int32s, absent: Flags | None) -> pa.Array:

@@ -8,10 +8,10 @@ from typing import Any
 
 from cepheid.errors import PatternError
 from cepheid.families.family import CompiledSet, Family
-from cepheid.hosts.in_process.workers.crews import Crew, Processes, Threads
 from cepheid.hosts.in_process.workers.division import Division
 from cepheid.hosts.in_process.workers.matcher import DividedMatcher
 from cepheid.hosts.in_process.workers.packing import packed
+from cepheid.hosts.in_process.workers.worker_groups import Processes, Threads, WorkerGroup
 from cepheid.matchers.protocols import FiniteMatcher
 from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.arguments import cores
@@ -36,13 +36,13 @@ def matcher_for(
     if division.workers == 1:
         yield family.finite(compiled, division.until)
         return
-    crew: Crew
+    group: WorkerGroup
     if in_threads:
-        crew = Threads(family.parts(compiled), count=division.workers)
+        group = Threads(family.parts(compiled), count=division.workers)
     else:
-        crew = Processes(family.kind, packed(plans), count=division.workers, memory=division.memory, size=size)
-    with closing(crew):
-        yield DividedMatcher(family, plans, compiled, division=division, crew=crew)
+        group = Processes(family.kind, packed(plans), count=division.workers, memory=division.memory, size=size)
+    with closing(group):
+        yield DividedMatcher(family, plans, compiled, division=division, group=group)
 
 
 def number_of_workers(family: Family, plans: PlanSet[Any], *, events: int, asked: Workers) -> int:

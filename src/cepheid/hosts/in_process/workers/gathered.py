@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from cepheid.events.batch import END, TIME, join
 from cepheid.hosts.in_process.workers.division import Task
-from cepheid.hosts.in_process.workers.stores import Stored
+from cepheid.hosts.in_process.workers.spooled_events import SpooledEvents
 from cepheid.matchers.parts import GatheredPart, GatheredRows
 
 
-def find_gathered(part: GatheredPart, task: Task, events: Stored) -> GatheredRows:
+def find_gathered(part: GatheredPart, task: Task, events: SpooledEvents) -> GatheredRows:
     """The rows of a task: all of its keys', or those that start in its slice."""
     together = join([ordered.batch for ordered in events.read(task.first, task.end)])
     if task.slice is None:

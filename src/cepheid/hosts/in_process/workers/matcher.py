@@ -11,10 +11,10 @@ import pyarrow as pa
 from cepheid.events.batch import Batch
 from cepheid.events.order import ByKey, ordering_of
 from cepheid.families.family import CompiledSet, Family
-from cepheid.hosts.in_process.workers.crews import Crew
 from cepheid.hosts.in_process.workers.division import Division, PartEvents, Task, divided
 from cepheid.hosts.in_process.workers.run import run_tasks
 from cepheid.hosts.in_process.workers.spool import Spool
+from cepheid.hosts.in_process.workers.worker_groups import WorkerGroup
 from cepheid.matchers.counts import Found
 from cepheid.plan.plan_set import PlanSet
 
@@ -23,13 +23,13 @@ class DividedMatcher:
     """Stores the events, in order, and has them matched when the input ends."""
 
     def __init__(
-        self, family: Family, plans: PlanSet[Any], compiled: CompiledSet, *, division: Division, crew: Crew
+        self, family: Family, plans: PlanSet[Any], compiled: CompiledSet, *, division: Division, group: WorkerGroup
     ) -> None:
         self._family, self._schemas = family, family.row_schemas(plans)
         self._parts = family.parts(compiled)
-        self._division, self._crew = division, crew
+        self._division, self._group = division, group
         orderings = [ordering_of(plans.schema) if family.in_order else ByKey() for _ in self._parts]
-        self._spools = [Spool(crew.store(), ordering) for ordering in orderings]
+        self._spools = [Spool(group.new_writer(), ordering) for ordering in orderings]
         self._found = Counter[str](asdict(Found()))
 
     def process(self, batch: Batch) -> list[pa.Table]:
@@ -52,7 +52,7 @@ class DividedMatcher:
         for spool in self._spools:
             spool.finish()
         tasks = [task for number in range(len(self._parts)) for task in self._tasks(number)]
-        done = run_tasks(tasks, self._crew.members())
+        done = run_tasks(tasks, self._group.workers())
         for one in done:
             self._found.update(one.counts)
         rows: list[list[pa.Table]] = [[schema.empty_table()] for schema in self._schemas]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.hosts.in_process.workers.division import Rows, Task
-from cepheid.hosts.in_process.workers.stores import StoredInFile
+from cepheid.hosts.in_process.workers.spooled_events import EventsInFile
 
 
 class Job(NamedTuple):
@@ -19,7 +19,7 @@ class Job(NamedTuple):
     """The kind of the patterns."""
     plans: bytes
     """The plans, pickled."""
-    events: Sequence[StoredInFile]
+    events: Sequence[EventsInFile]
     """Those of each part."""
     folder: Path
     """Where files of rows are written."""

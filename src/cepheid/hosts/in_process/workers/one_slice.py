@@ -12,7 +12,7 @@ import pyarrow as pa
 from cepheid.events.order import Ordered
 from cepheid.hosts.in_process.workers.division import Rows, Slice, Task
 from cepheid.hosts.in_process.workers.messages import Counted, Open
-from cepheid.hosts.in_process.workers.stores import Stored
+from cepheid.hosts.in_process.workers.spooled_events import SpooledEvents
 from cepheid.kernel.arrays import Flags
 from cepheid.matchers.finite import OrderedMatcher
 from cepheid.matchers.parts import OrderedPart, SliceDetector
@@ -22,7 +22,7 @@ ROW = "_row_number"
 AddRows: TypeAlias = Callable[[list[pa.Table]], None]
 
 
-def find_in_slice(part: OrderedPart, task: Task, events: Stored, add: AddRows) -> Counted:
+def find_in_slice(part: OrderedPart, task: Task, events: SpooledEvents, add: AddRows) -> Counted:
     """Adds the rows of a slice, in the order of emission. Returns their counts, and what the slice hands over.
 
     The events before the slice only open the partial matches that its own events meet. The results there are those of
@@ -50,7 +50,7 @@ def find_in_slice(part: OrderedPart, task: Task, events: Stored, add: AddRows) -
     return Counted(counts, Open(before, after) if slice_.hands_over else None)
 
 
-def _read(part: OrderedPart, slice_: Slice, events: Stored, rows: tuple[int, int]) -> Iterator[Ordered]:
+def _read(part: OrderedPart, slice_: Slice, events: SpooledEvents, rows: tuple[int, int]) -> Iterator[Ordered]:
     """The events of these rows, with marks on those that may start, and with their rows."""
     first, end = rows
     for ordered in events.read(first, end):

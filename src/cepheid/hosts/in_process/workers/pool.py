@@ -1,4 +1,4 @@
-"""Worker processes. They remain for later calls of this process, as it takes a second to start one."""
+"""PooledWorker processes. They remain for later calls of this process, as it takes a second to start one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDING = 5
 """Seconds in which a process is expected to end."""
 
 
-class Worker:
+class PooledWorker:
     """A process that answers one message after the other. It ends with this process."""
 
     def __init__(self) -> None:
@@ -83,11 +83,11 @@ class _Idle:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._workers: list[Worker] = []
+        self._workers: list[PooledWorker] = []
         self._owner = os.getpid()
         atexit.register(self.end_all)
 
-    def take(self, count: int) -> list[Worker]:
+    def take(self, count: int) -> list[PooledWorker]:
         with self._lock:
             if self._owner != os.getpid():  # a fork: the workers belong to the parent
                 self._owner, self._workers = os.getpid(), []
@@ -95,11 +95,11 @@ class _Idle:
         return taken
 
     @property
-    def all(self) -> list[Worker]:
+    def all(self) -> list[PooledWorker]:
         with self._lock:
             return [*self._workers]
 
-    def give_back(self, workers: list[Worker]) -> None:
+    def give_back(self, workers: list[PooledWorker]) -> None:
         with self._lock:
             self._workers += workers
 
@@ -112,17 +112,17 @@ class _Idle:
 _IDLE = _Idle()
 
 
-def take_workers(count: int) -> list[Worker]:
+def take_workers(count: int) -> list[PooledWorker]:
     """So many workers: those that have nothing to do, and new ones."""
     taken = _IDLE.take(count)
-    return [*taken, *(Worker() for _ in range(count - len(taken)))]
+    return [*taken, *(PooledWorker() for _ in range(count - len(taken)))]
 
 
-def give_back(workers: Sequence[Worker]) -> None:
+def give_back(workers: Sequence[PooledWorker]) -> None:
     """Keeps workers that have answered all messages for later calls; those that have ended are forgotten."""
     _IDLE.give_back([worker for worker in workers if worker.is_alive])
 
 
-def idle_workers() -> list[Worker]:
+def idle_workers() -> list[PooledWorker]:
     """The workers that have nothing to do."""
     return _IDLE.all

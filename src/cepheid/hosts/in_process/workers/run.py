@@ -1,4 +1,4 @@
-"""Has the members of a crew do tasks, the largest first."""
+"""Has the workers of a call do tasks, the largest first."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from cepheid.hosts.in_process.workers.agreement import checked
-from cepheid.hosts.in_process.workers.crews import Member, error_of
 from cepheid.hosts.in_process.workers.division import Task
 from cepheid.hosts.in_process.workers.messages import Done, Failed
+from cepheid.hosts.in_process.workers.worker_groups import Worker, error_of
 
 
-def run_tasks(tasks: Sequence[Task], members: Sequence[Member]) -> list[Done]:
+def run_tasks(tasks: Sequence[Task], workers: Sequence[Worker]) -> list[Done]:
     """The results of the tasks. Slices that assumed wrongly what is open at their begin are repeated.
 
     Raises:
@@ -21,7 +21,7 @@ def run_tasks(tasks: Sequence[Task], members: Sequence[Member]) -> list[Done]:
     """
     results, again = dict[int, Done | Failed](), [*range(len(tasks))]
     while again:
-        results |= _results({number: tasks[number] for number in again}, members)
+        results |= _results({number: tasks[number] for number in again}, workers)
         tasks, again = checked(tasks, results)
     for _, result in sorted(results.items()):
         if isinstance(result, Failed):
@@ -29,18 +29,18 @@ def run_tasks(tasks: Sequence[Task], members: Sequence[Member]) -> list[Done]:
     return [result for _, result in sorted(results.items()) if isinstance(result, Done)]
 
 
-def _results(tasks: Mapping[int, Task], members: Sequence[Member]) -> dict[int, Done | Failed]:
+def _results(tasks: Mapping[int, Task], workers: Sequence[Worker]) -> dict[int, Done | Failed]:
     """The results of these tasks by their numbers, except of some that come after one that certainly failed."""
-    members = members[: len(tasks)]
+    workers = workers[: len(tasks)]
     queue = _Queue(tasks)
-    with ThreadPoolExecutor(max(1, len(members)), thread_name_prefix="cepheid-worker") as threads:
+    with ThreadPoolExecutor(max(1, len(workers)), thread_name_prefix="cepheid-worker") as threads:
         try:
-            for running in [threads.submit(_work, member, queue) for member in members]:
+            for running in [threads.submit(_work, worker, queue) for worker in workers]:
                 running.result()
-        except BaseException:  # also of an interrupted call: members may be in the middle of a task
+        except BaseException:  # also of an interrupted call: workers may be in the middle of a task
             queue.stop()
-            for member in members:
-                member.stop()
+            for worker in workers:
+                worker.stop()
             raise
     return queue.results
 
@@ -74,13 +74,13 @@ class _Queue:
             self._waiting = []
 
 
-def _work(member: Member, queue: _Queue) -> None:
-    """Has the member do tasks until none is left. If it fails unexpectedly, the others begin no further task."""
+def _work(worker: Worker, queue: _Queue) -> None:
+    """Has the worker do tasks until none is left. If it fails unexpectedly, the others begin no further task."""
     try:
-        member.begin()
+        worker.begin()
         while (number := queue.next()) is not None:
-            queue.put(number, member.do(number, queue.task(number)))
-        member.finish()
+            queue.put(number, worker.do(number, queue.task(number)))
+        worker.finish()
     except BaseException:
         queue.stop()
         raise

@@ -1,4 +1,4 @@
-"""The events of a part on their way into a store."""
+"""Orders and writes the events of a part."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import Ordered, Ordering
-from cepheid.hosts.in_process.workers.stores import Store
+from cepheid.hosts.in_process.workers.spooled_events import EventWriter
 
 
 class Spool:
-    """Orders the events of a part, and stores them."""
+    """Orders the events of a part, and writes them."""
 
-    def __init__(self, store: Store, ordering: Ordering) -> None:
-        self._store = store
+    def __init__(self, writer: EventWriter, ordering: Ordering) -> None:
+        self._writer = writer
         self._ordering = ordering
         self.longest = 0
         """Microseconds: the longest duration of an event; 0 for events with one time."""
@@ -46,7 +46,7 @@ class Spool:
     def finish(self) -> None:
         """Ends the events."""
         self._put(self._ordering.finish())
-        self._store.close()
+        self._writer.close()
 
     def _put(self, parts: Iterator[Ordered]) -> None:
         for part in parts:
@@ -55,5 +55,5 @@ class Spool:
             if END in part.batch.data.schema.names:
                 ends = part.batch.column(END).view(pa.int64()).to_numpy()
                 self.longest = max(self.longest, int((ends - self._times[-1]).max()))
-            self._store.add(part)
+            self._writer.add(part)
             self._count += len(part.batch)

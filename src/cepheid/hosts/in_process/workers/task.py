@@ -9,7 +9,7 @@ from cepheid.hosts.in_process.workers.division import Task
 from cepheid.hosts.in_process.workers.gathered import find_gathered
 from cepheid.hosts.in_process.workers.messages import Counted
 from cepheid.hosts.in_process.workers.one_slice import AddRows, find_in_slice
-from cepheid.hosts.in_process.workers.stores import Stored
+from cepheid.hosts.in_process.workers.spooled_events import SpooledEvents
 from cepheid.matchers.finite import OrderedMatcher
 from cepheid.matchers.parts import GatheredPart, Part
 
@@ -17,7 +17,7 @@ EXPECTED = (ConditionError, EventError, LimitExceeded, SkipError)
 """How tasks may fail."""
 
 
-def do_task(part: Part, task: Task, events: Stored, add: AddRows) -> Counted:
+def do_task(part: Part, task: Task, events: SpooledEvents, add: AddRows) -> Counted:
     """Adds the rows of a task as they are found: a table for each pattern of the part, several times.
 
     Raises:

@@ -13,7 +13,7 @@ from cepheid.output.stages.near.found import NearMatches
 from cepheid.output.stages.near.lengths import of_contiguity, of_gap, of_window
 from cepheid.output.stages.near.loops import of_fewer, of_more, of_until
 from cepheid.output.stages.near.negation import of_begin_without, of_negation
-from cepheid.output.stages.near.reasons import BEFORE_FIRST, Known, Reasons, all_of
+from cepheid.output.stages.near.reasons import NOT_BEGUN, Known, Reasons, all_of
 from cepheid.plan.stages.near.changes import Kind
 
 _OF: Mapping[Kind, Callable[[NearMatches, Known], Reasons]] = {
@@ -21,7 +21,7 @@ _OF: Mapping[Kind, Callable[[NearMatches, Known], Reasons]] = {
     Kind.WITHIN: of_window,
     Kind.GAP: of_gap,
     Kind.NOT: of_negation,
-    Kind.BEFORE: of_begin_without,
+    Kind.BEGIN_WITHOUT: of_begin_without,
     Kind.UNTIL: of_until,
     Kind.FEWER: of_fewer,
     Kind.MORE: of_more,
@@ -48,8 +48,8 @@ def _of_others(near: NearMatches, found: Reasons) -> Reasons:
     last, count = taken.end[match] - 1, len(match)
     before = np.maximum(last - 1, taken.begin[match])
     reached, event = taken.stage[before], taken.event[last]
-    if near.change.kind is Kind.BEFORE:
-        reached, event = np.full(count, BEFORE_FIRST, np.int32), taken.event[taken.begin[match]]
+    if near.change.kind is Kind.BEGIN_WITHOUT:
+        reached, event = np.full(count, NOT_BEGUN, np.int32), taken.event[taken.begin[match]]
     text = pa.repeat(pa.scalar("the match needs it"), count)
     none, far, is_null = np.full(count, np.nan), np.ones(count), np.zeros(count, np.bool_)
     return Reasons(text, match, reached, event, none, far, is_null)

@@ -82,7 +82,7 @@ def looked_at(plan: Plan, found: Sequence[NearMatches], order: EventOrder) -> In
             numbers.append(may_be_forbidden(plan, near, order).number)
         if near.change.kind is Kind.UNTIL:
             numbers.append(may_end_loop(plan, near, order).number)
-        if near.change.kind is Kind.BEFORE:
+        if near.change.kind is Kind.BEGIN_WITHOUT:
             numbers += [near.taken.starts, may_keep_out(plan, near, order).number]
     every = np.concatenate(numbers)
     is_looked_at = np.zeros(int(every.max(initial=-1)) + 1, np.bool_)  # twice as fast as to sort the numbers

@@ -13,7 +13,7 @@ from cepheid.kernel.reference_events import TakenEvents
 from cepheid.output.stages.near.candidates import Candidates, last_before, may_be_forbidden, may_keep_out
 from cepheid.output.stages.near.forbidden import first_forbidden
 from cepheid.output.stages.near.found import NearMatches
-from cepheid.output.stages.near.reasons import BEFORE_FIRST, Known, Reasons
+from cepheid.output.stages.near.reasons import NOT_BEGUN, Known, Reasons
 
 
 def of_negation(near: NearMatches, known: Known) -> Reasons:
@@ -46,7 +46,7 @@ def of_begin_without(near: NearMatches, known: Known) -> Reasons:
 
     candidates = may_keep_out(known.plan, near, known.order)
     rows, text = first_forbidden(known.events.probes.each[-1], candidates, taken_before, known, without.name)
-    return _reasons(text, candidates, rows, np.full(len(starts), BEFORE_FIRST, np.int32))
+    return _reasons(text, candidates, rows, np.full(len(starts), NOT_BEGUN, np.int32))
 
 
 def _reasons(text: pa.Array, candidates: Candidates, rows: Ints, reached: Int32s) -> Reasons:

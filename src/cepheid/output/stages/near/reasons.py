@@ -16,7 +16,7 @@ from cepheid.output.stages.near.found import EventOrder
 from cepheid.output.stages.near.looked_at import LookedAt
 from cepheid.plan.stages.plan import Plan
 
-BEFORE_FIRST = NONE - 1
+NOT_BEGUN = NONE - 1
 """In place of a stage: none is reached, as `begin_without` forbids the start."""
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ class Reasons:
     """The number of the match with the change that has the start."""
     reached: Int32s
     """The stage of the last event before the change is needed; NONE if the event is no start without the change;
-    BEFORE_FIRST.
+    NOT_BEGUN.
     """
     at: Ints
     """The number of the event that needs the change."""

@@ -14,7 +14,7 @@ from cepheid.kernel.arrays import Flags
 from cepheid.output.near_misses import NearMisses, TriedChange
 from cepheid.output.stages.near.find import reasons_for
 from cepheid.output.stages.near.found import NearMatches, first_of_each
-from cepheid.output.stages.near.reasons import BEFORE_FIRST, Known, Reasons, all_of
+from cepheid.output.stages.near.reasons import NOT_BEGUN, Known, Reasons, all_of
 from cepheid.plan.reserved import ROW_NUMBER
 
 
@@ -61,7 +61,7 @@ def _table(known: Known, each: Sequence[_Misses], changes: Sequence[str], source
     if schema.time is not None:
         columns["match_start"] = source.column(schema.time).take(starts)
     columns["rank"] = pa.array(_ranks(start))
-    reached = pa.array(reasons.reached, mask=reasons.reached == BEFORE_FIRST)
+    reached = pa.array(reasons.reached, mask=reasons.reached == NOT_BEGUN)
     columns["reached"] = pa.array(names, pa.string()).take(reached)
     columns["change"] = pa.array(changes, pa.string()).take(pa.array(change[order]))
     columns["reason"] = reasons.text

@@ -37,8 +37,7 @@ class Kind(StrEnum):
     GAP = "gap"
     """The time from an event to the next: `max_gap`, `within_previous` or the window of a loop."""
     NOT = "not"
-    BEFORE = "before"
-    """`begin_without`."""
+    BEGIN_WITHOUT = "begin_without"
     CONTIGUITY = "contiguity"
     UNTIL = "until"
     FEWER = "fewer"
@@ -176,11 +175,11 @@ def _of_stages(pattern: Pattern) -> Iterator[Change]:
             one.text,
             changed,
             stages,
-            one.in_loop,
-            one.conjunct,
-            one.length,
-            one.count,
-            until if one.kind is Kind.UNTIL else None,
+            in_loop=one.in_loop,
+            conjunct=one.conjunct,
+            length=one.length,
+            count=one.count,
+            until=until if one.kind is Kind.UNTIL else None,
         )
 
 
@@ -201,7 +200,7 @@ def _of_whole(pattern: Pattern) -> Iterator[Change]:
     every = range(len(pattern.leaves))
     if pattern.without is not None:
         changed = replace(pattern, without=None)
-        yield Change(Kind.BEFORE, f"without begin_without {pattern.without.name}", changed, every)
+        yield Change(Kind.BEGIN_WITHOUT, f"without begin_without {pattern.without.name}", changed, every)
     if pattern.leaves[-1].contiguity.negated:
         return
     if pattern.window is not None:

@@ -20,14 +20,14 @@ _KEY_START = "_key_start"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 
 
-class Stored(Protocol):
+class SpooledEvents(Protocol):
     """The events of a part."""
 
     def read(self, first: int, end: int) -> Iterator[Ordered]:
         """The events from row `first` to before `end`, without a copy."""
 
 
-class Store(Protocol):
+class EventWriter(Protocol):
     """Takes the events of a part in batches."""
 
     def add(self, events: Ordered) -> None:
@@ -37,7 +37,7 @@ class Store(Protocol):
         """Ends the events, or gives them up."""
 
 
-class StoredInMemory(NamedTuple):
+class EventsInMemory(NamedTuple):
     """Batches, and where they end."""
 
     batches: Sequence[Ordered]
@@ -52,8 +52,8 @@ class StoredInMemory(NamedTuple):
                 yield Ordered(ordered.batch.slice(start, stop), ordered.key_start[start:stop])
 
 
-class MemoryStore:
-    """Events that stay in the memory of this process."""
+class MemoryWriter:
+    """Keeps events in the memory of this process."""
 
     def __init__(self) -> None:
         self._batches: list[Ordered] = []
@@ -64,15 +64,15 @@ class MemoryStore:
         self._ends.append(_last(self._ends) + len(events.batch))
 
     @property
-    def stored(self) -> StoredInMemory:
+    def events(self) -> EventsInMemory:
         """What was added."""
-        return StoredInMemory(self._batches, self._ends)
+        return EventsInMemory(self._batches, self._ends)
 
     def close(self) -> None:
         """There is nothing to do."""
 
 
-class StoredInFile(NamedTuple):
+class EventsInFile(NamedTuple):
     """A file of batches, and where they end. Processes map it into their memory."""
 
     path: Path
@@ -87,7 +87,7 @@ class StoredInFile(NamedTuple):
                 yield Ordered(Batch(rows.drop_columns([_KEY_START])), flags)
 
 
-class FileStore:
+class FileWriter:
     """Writes events to a file."""
 
     def __init__(self, path: Path) -> None:
@@ -103,9 +103,9 @@ class FileStore:
         self._ends.append(_last(self._ends) + len(rows))
 
     @property
-    def stored(self) -> StoredInFile:
-        """What was added, once the store is closed."""
-        return StoredInFile(self._path, self._ends)
+    def events(self) -> EventsInFile:
+        """What was added, once the writer is closed."""
+        return EventsInFile(self._path, self._ends)
 
     def close(self) -> None:
         """Ends the file."""

@@ -14,14 +14,20 @@ from cepheid import errors
 from cepheid.errors import WorkerFailed
 from cepheid.hosts.in_process.workers.division import Task
 from cepheid.hosts.in_process.workers.messages import Done, Failed, Forget, Job, NamedTask, Written
-from cepheid.hosts.in_process.workers.pool import Worker, give_back, take_workers
-from cepheid.hosts.in_process.workers.stores import FileStore, MemoryStore, Store, Stored, new_folder
+from cepheid.hosts.in_process.workers.pool import PooledWorker, give_back, take_workers
+from cepheid.hosts.in_process.workers.spooled_events import (
+    EventWriter,
+    FileWriter,
+    MemoryWriter,
+    SpooledEvents,
+    new_folder,
+)
 from cepheid.hosts.in_process.workers.task import EXPECTED, do_task
 from cepheid.kernel.stopping import stopping_with
 from cepheid.matchers.parts import Part
 
 
-class Member(Protocol):
+class Worker(Protocol):
     """Does one task after the other."""
 
     def begin(self) -> None:
@@ -41,14 +47,14 @@ class Member(Protocol):
         """Is called by another thread: the task that is being done is not needed."""
 
 
-class Crew(Protocol):
+class WorkerGroup(Protocol):
     """Does the tasks of one call. It must be closed."""
 
-    def store(self) -> Store:
-        """Where the next part's events are to be put."""
+    def new_writer(self) -> EventWriter:
+        """A writer for the events of the next part."""
 
-    def members(self) -> Sequence[Member]:
-        """Those who do the tasks, in the events that are stored now."""
+    def workers(self) -> Sequence[Worker]:
+        """The workers, which read the events written so far."""
 
     def close(self) -> None:
         """Removes what only the call needs."""
@@ -64,27 +70,27 @@ class Processes:
         self._kind, self._packed, self._memory = kind, packed, memory
         self._workers = take_workers(count)  # they start while events are lifted and sorted
         self._folder = new_folder(size)
-        self._stores: list[FileStore] = []
+        self._writers: list[FileWriter] = []
 
-    def store(self) -> FileStore:
-        self._stores.append(FileStore(self._folder / f"events.{len(self._stores)}"))
-        return self._stores[-1]
+    def new_writer(self) -> FileWriter:
+        self._writers.append(FileWriter(self._folder / f"events.{len(self._writers)}"))
+        return self._writers[-1]
 
-    def members(self) -> Sequence[Member]:
-        events = [store.stored for store in self._stores]
+    def workers(self) -> Sequence[Worker]:
+        events = [writer.events for writer in self._writers]
         job = Job(self._kind, self._packed, events, self._folder, self._memory)
-        return [_Process(worker, job) for worker in self._workers]
+        return [_ProcessWorker(worker, job) for worker in self._workers]
 
     def close(self) -> None:
         workers, self._workers = self._workers, []
         give_back(workers)
-        for store in self._stores:
-            store.close()
+        for writer in self._writers:
+            writer.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class _Process:
-    def __init__(self, worker: Worker, job: Job) -> None:
+class _ProcessWorker:
+    def __init__(self, worker: PooledWorker, job: Job) -> None:
         self._worker, self._job = worker, job
 
     def begin(self) -> None:
@@ -111,22 +117,22 @@ class Threads:
 
     def __init__(self, parts: Sequence[Part], *, count: int) -> None:
         self._parts, self._count = parts, count
-        self._stores: list[MemoryStore] = []
+        self._writers: list[MemoryWriter] = []
 
-    def store(self) -> MemoryStore:
-        self._stores.append(MemoryStore())
-        return self._stores[-1]
+    def new_writer(self) -> MemoryWriter:
+        self._writers.append(MemoryWriter())
+        return self._writers[-1]
 
-    def members(self) -> Sequence[Member]:
-        events = [store.stored for store in self._stores]
-        return [_Thread(self._parts, events) for _ in range(self._count)]
+    def workers(self) -> Sequence[Worker]:
+        events = [writer.events for writer in self._writers]
+        return [_ThreadWorker(self._parts, events) for _ in range(self._count)]
 
     def close(self) -> None:
-        self._stores = []
+        self._writers = []
 
 
-class _Thread:
-    def __init__(self, parts: Sequence[Part], events: Sequence[Stored]) -> None:
+class _ThreadWorker:
+    def __init__(self, parts: Sequence[Part], events: Sequence[SpooledEvents]) -> None:
         self._parts, self._events = parts, events
         self._stop = Event()
 
@@ -134,13 +140,19 @@ class _Thread:
         pass
 
     def do(self, number: int, task: Task) -> Done | Failed:  # noqa: ARG002
-        found: list[list[pa.Table]] = []
+        rows: list[list[pa.Table]] = []
+
+        def add(tables: list[pa.Table]) -> None:
+            rows.extend([] for _ in tables[len(rows) :])
+            for each, table in zip(rows, tables, strict=False):
+                each.append(table)
+
         try:
             with stopping_with(self._stop):
-                counted = do_task(self._parts[task.part], task, self._events[task.part], found.append)
+                counted = do_task(self._parts[task.part], task, self._events[task.part], add)
         except EXPECTED as error:
             return Failed(type(error).__name__, str(error))
-        return Done([*map(list, zip(*filter(None, found), strict=True))], *counted)
+        return Done(rows, *counted)
 
     def finish(self) -> None:
         pass
