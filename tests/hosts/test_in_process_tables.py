@@ -113,12 +113,20 @@ def test_integers_with_nulls_in_pandas() -> None:
     assert [row["v"] for row in found["two"][0]] == [None]
 
 
-@pytest.mark.parametrize("events", [[{"device": "p", "at": START, "n": 1}], {"n": [1]}, None, 3])
-def test_what_is_no_table(events: object) -> None:
-    """Other values are refused, and the message says what is accepted."""
+@pytest.mark.parametrize(
+    ("events", "advice"),
+    [
+        ([{"device": "p", "at": START, "n": 1}], ". Make a table of it: pyarrow.Table.from_pylist(events)"),
+        ({"n": [1]}, ". Make a table of it: pyarrow.table(events)"),
+        (None, ""),
+        (3, ""),
+    ],
+)
+def test_what_is_no_table(events: object, advice: str) -> None:
+    """Other values are refused, and the message says what is accepted, and how to make a table of them."""
     message = (
         f"events are a builtins.{type(events).__name__}; detect takes a Spark DataFrame, or a pandas, polars or "
-        "pyarrow table, a DuckDB relation, or anything with the Arrow C stream interface"
+        "pyarrow table, a DuckDB relation, or anything with the Arrow C stream interface" + advice
     )
     with pytest.raises(SchemaError) as error:
         detect(events, PATTERN, time="at")

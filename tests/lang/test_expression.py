@@ -127,6 +127,7 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
             "a; drop table x",
             "one expression is expected; a second statement is refused (column 2)\n  a; drop table x\n   ^",
         ),
+        ("a && b", "'&&' is no operator of SQL (column 3)\n  a && b\n    ^^\nWrite AND."),
         ("a in (select 1)", "subqueries are refused (column 7)\n  a in (select 1)\n        ^^^^^^"),
         (
             "sum(a) over (order by b)",

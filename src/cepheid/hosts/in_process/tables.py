@@ -29,6 +29,8 @@ columns come: such columns get the types of the input columns.
 _DECIMAL_DIGITS = 38
 """The most digits that Spark's decimals have."""
 
+_TABLE_OF: dict[type, str] = {list: "pyarrow.Table.from_pylist(events)", dict: "pyarrow.table(events)"}
+"""How to make a table of what is none: of a list of rows, and of columns by name."""
 _SIMPLE = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
@@ -74,9 +76,10 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
     if isinstance(events, ArrowStream):
         table = pa.table(events)
         return table, partial(in_types_of, table.schema)
+    advice = f". Make a table of it: {_TABLE_OF[type(events)]}" if type(events) in _TABLE_OF else ""
     raise SchemaError(
         f"events are a {kind}; detect takes a Spark DataFrame, or a pandas, polars or pyarrow table, "
-        "a DuckDB relation, or anything with the Arrow C stream interface"
+        f"a DuckDB relation, or anything with the Arrow C stream interface{advice}"
     )
 
 

@@ -13,6 +13,8 @@ from cepheid.lang.expression import Call
 from cepheid.plan.conditions.result_types import common_type
 from cepheid.plan.conditions.types import is_integer, sql_name
 
+_OF_BOOLEANS = {"&": "AND", "|": "OR", "^": "<>"}
+"""What does the same with booleans."""
 _SQL = {"&": "{0} & {1}", "|": "{0} | {1}", "^": "xor({0}, {1})"}
 
 
@@ -21,7 +23,8 @@ def _bitwise(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     types = [arg.type for arg in args]
     type_ = common_type(types)
     if type_ is None or not is_integer(type_):
-        raise WrongArguments(f"{call.function!r} takes integers, got {', '.join(map(sql_name, types))}")
+        advice = f". Write {_OF_BOOLEANS[call.function]}" if type_ is not None and pa.types.is_boolean(type_) else ""
+        raise WrongArguments(f"{call.function!r} takes integers, got {', '.join(map(sql_name, types))}{advice}")
     left, right = (widened(arg, type_, zone) for arg in args)
     assert left is not None
     assert right is not None
