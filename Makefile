@@ -14,7 +14,7 @@ TASKS := .venv/tasks
 KAFKA := .venv/kafka
 # What Java options short queries have, and where it keeps Spark's classes for them.
 SHORT := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:CompileThresholdScaling=0.3
-FOUR := -n 4 --dist loadfile --no-loadscope-reorder
+SIX := -n 6 --dist loadfile --no-loadscope-reorder
 CLASSES := $(CURDIR)/.venv/spark-classes.jsa
 
 # Hundreds of processes import the same modules: each is compiled once, also where the surroundings forbid to keep that.
@@ -42,10 +42,10 @@ demo-stream: $(READY) ## replay two months of flights in a minute as a stream, a
 # two cores: much of their time they wait. Without Kafka's jars its tests are skipped, and all others still run.
 test test-long: export SPARK_SUBMIT_OPTS = $(SHORT) -XX:SharedArchiveFile=$(CLASSES) -Xlog:cds=off -Xlog:cds+dynamic=off
 test: $(READY) ready-to-test ## run all tests but the long ones
-	@CI=1 $(BIN)/python -m pytest -q $(FOUR) -m "not long" --durations 20
+	@CI=1 $(BIN)/python -m pytest -q $(SIX) -m "not long" --durations 20
 
 test-long: $(READY) ready-to-test ## run the long tests: the same with other stores, kinds of pattern and ways in
-	@CI=1 $(BIN)/python -m pytest -q $(FOUR) -m long
+	@CI=1 $(BIN)/python -m pytest -q $(SIX) -m long
 
 quick: $(READY) kernels ## style, types and all tests that need no Spark, but the slow ones: two minutes, while you work
 	@$(BIN)/ruff check -q . && $(BIN)/ruff format -q --check . && $(BIN)/mypy

@@ -21,7 +21,9 @@ from cepheid.plan.stages.build import check_pattern
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETS = 4
-"""As a set of events of other keys is another case, and what takes time is to plan and compile the pattern."""
+"""The sets of events tried with each pattern: planning and compiling it takes most of the time. Each set has keys of
+its own.
+"""
 Row = tuple[str, int, str, int | None]
 """Key, microseconds after START, kind and value."""
 

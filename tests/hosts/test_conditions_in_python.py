@@ -269,7 +269,7 @@ def test_errors_of_functions_are_reported(function: Any, message: str, cause: ty
     assert error.startswith(f"pattern 'rise': {message}"), error
     assert error.endswith(
         " in the condition of stage 'b' (price > a.price / f), "
-        "at the event with at = 2026-01-01 00:01:00, i = 1, price = 2.0"
+        "at the event with at = 2026-01-01 00:01:00 UTC, i = 1, price = 2.0"
     ), error
     assert message.startswith("function f returned") or isinstance(caught.value.__cause__, cause)
 
@@ -286,9 +286,7 @@ def test_sql_beside_a_function_fails_as_sql_does() -> None:
 def test_limits_and_misses_are_reported() -> None:
     """Limits and misses of a skip strategy give the same errors as for other patterns."""
     pattern = Pattern.begin("a").where(is_a).followed_by("b").where("kind = 'c'")
-    with pytest.raises(
-        LimitExceeded, match=r"more than 1 partial matches are open .* that of the event with at = .*, i = 2,"
-    ):
+    with pytest.raises(LimitExceeded, match=r"more than 1 partial matches are open .* that of the event with i = 2,"):
         detect(prices(1, 2, 3), pattern, time="at", limits=Limits(max_partial_matches=1))
     miss = Pattern.begin("a").where(is_a).optional().next("b").skip(Skip.to_first("a", error_on_miss=True))
     with pytest.raises(SkipError, match="a match has no event of the stage to skip to"):

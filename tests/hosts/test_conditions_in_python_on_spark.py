@@ -114,7 +114,7 @@ def test_errors_in_a_worker_are_reported(spark: SparkSession) -> None:
         detect(spark.createDataFrame(EVENTS), pattern, **HOW).collect()
     assert (
         "pattern 'p': function inverse raised ZeroDivisionError: division by zero in the condition of stage 'a' "
-        f"(inverse), at the event with k = 'k0', at = {T:%Y-%m-%d %H:%M:%S}, i = 0"
+        f"(inverse), at the event with k = 'k0', at = {T:%Y-%m-%d %H:%M:%S} UTC, i = 0"
     ) in str(caught.value)
 
 

@@ -49,7 +49,7 @@ def test_too_many_partial_matches() -> None:
         detect(events("aaab"), PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS)
     assert str(caught.value) == (
         "more than 2 partial matches are open for one key (max_partial_matches), that of the event with k = 'p', at = "
-        f"2024-03-01 00:00:00, id = 0. {ADVICE}"
+        f"2024-03-01 00:00:00 UTC, id = 0. {ADVICE}"
     )
 
 
@@ -86,7 +86,7 @@ def test_too_many_matches() -> None:
         detect(events("aaab"), PAIRS, limits=limits, **OPTIONS)
     assert str(caught.value) == (
         "more than 2 matches are completed at once for one key (max_matches_per_event), "
-        f"that of the event with k = 'p', at = 2024-03-01 00:00:03, id = 3. {ADVICE}"
+        f"that of the event with k = 'p', at = 2024-03-01 00:00:03 UTC, id = 3. {ADVICE}"
     )
 
 
@@ -116,7 +116,7 @@ def test_matches_of_a_deadline_and_of_the_end() -> None:
     assert len(detect(table, absent, limits=dropping(max_matches_per_event=1), report=report, **OPTIONS)) == 1
     assert report.counts.dropped_matches == 2
     keys = pa.concat_tables([table.slice(0, 1).set_column(1, "k", pa.array(["o"])), table])
-    with pytest.raises(LimitExceeded, match=r"max_matches_per_event.*that of the event with k = 'p', .*, id = 0"):
+    with pytest.raises(LimitExceeded, match=r"max_matches_per_event.*with at = .* UTC, id = 0, k = 'p'"):
         detect(keys, absent, limits=Limits(max_matches_per_event=2), **{**OPTIONS, "columns": ["id", "k"]})
 
 
@@ -190,7 +190,7 @@ def test_spark_reports_the_limit(spark: SparkSession) -> None:
     frame = spark.createDataFrame(events("aaab"))
     with pytest.raises(PySparkException) as caught:
         detect(frame, PAIRS, limits=Limits(max_partial_matches=2), **OPTIONS).collect()
-    which = "that of the event with k = 'p', at = 2024-03-01 00:00:00, id = 0. "
+    which = "that of the event with k = 'p', at = 2024-03-01 00:00:00 UTC, id = 0. "
     message = f"more than 2 partial matches are open for one key (max_partial_matches), {which}"
     assert str(caught.value).startswith(f"[USER_RAISED_EXCEPTION] {message}{ADVICE}")
 

@@ -5,8 +5,10 @@ time before all events, and matches that are certain only because the input ende
 from __future__ import annotations
 
 import re
+import uuid
 import warnings
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -260,31 +262,46 @@ def test_as_of_before_all_events() -> None:
     assert ends.endswith("is before all events, so none counts; the first ends at 2026-03-02 08:30:00")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_keys_of_one_event(workers: int) -> None:
-    """Where each of many events has a key of its own and nothing matched, the key is named. Few events, keys that
-    repeat and patterns with matches are not warned of.
-    """
-    count, pattern = 200, Pattern.begin("a").followed_by("b").within("1 day")
-    events = pa.table(
+IN_A_DAY = Pattern.begin("a").followed_by("b").within("1 day")
+
+
+def users(count: int, keys: pa.Array | pa.ChunkedArray | None = None) -> pa.Table:
+    """So many events, one a minute, each with a user of its own, of two shops."""
+    return pa.table(
         {
-            "user": [str(number) for number in range(count)],
+            "user": pa.array([str(number) for number in range(count)]) if keys is None else keys,
             "shop": ["x", "y"] * (count // 2),
             "at": [START + timedelta(minutes=minute) for minute in range(count)],
             "amount": [*range(count)],
         }
     )
-    named = (
-        "key: each of the 200 events has a key of its own ({}), and only events of one key are matched together. "
-        "Name columns that the events of a match have in common"
-    )
-    assert warned(pattern, events, workers=workers) == [named.format("user")]
-    assert warned(pattern, events, key=["shop", "user"], workers=workers) == [named.format("shop, user")]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_keys_of_one_event(workers: int) -> None:
+    """Where each of many events has a key of its own and nothing matched, the key is named."""
+    ones = [uuid.UUID(int=number).bytes for number in range(200)]
+    coded = [pa.array([f"{n}{i}" for i in range(100)]).dictionary_encode() for n in "ab"]
+    each = [None, pa.array(ones, pa.uuid()), pa.chunked_array(coded), pa.array([Decimal(n) for n in range(200)])]
+    for events in [users(200, keys) for keys in each]:
+        (found,) = warned(IN_A_DAY, events, workers=workers)
+        assert found == (
+            "key: each event has a key of its own (user), and only events of one key are matched together. "
+            "Name columns that the events of a match have in common"
+        )
+    assert "its own (shop, user)" in warned(IN_A_DAY, users(200), key=["shop", "user"], workers=workers)[0]
+    assert "each of the first 100,000 events" in warned(IN_A_DAY, users(100_002), workers=workers)[0]
+
+
+def test_keys_that_may_be_right() -> None:
+    """Few events, keys that repeat, patterns that one event may match and other faults are not warned of."""
+    events = users(200)
     again = events.slice(0, 1).set_column(2, "at", pa.array([START - timedelta(hours=1)]))
-    for some, options in (
-        (events.slice(0, 50), {}),
-        (events, {"key": "shop"}),
-        (events, {"key": None}),
-        (pa.concat_tables([events, again]), {}),
-    ):
-        assert warned(pattern, some, workers=workers, **options) == []
+    assert warned(IN_A_DAY, users(50)) == []
+    assert warned(IN_A_DAY, events, key="shop") == []
+    assert warned(IN_A_DAY, events, key=None) == []
+    assert warned(IN_A_DAY, pa.concat_tables([events, again])) == []
+    alone = Pattern.begin("a").where("amount % 1000 = 999 OR amount < 0")
+    absent = Pattern.begin("a").not_followed_by("b").where("amount >= 0").within("1 day")
+    assert not any("key:" in one for one in warned(alone, events) + warned(absent, events, as_of=START))
+    assert not any("key:" in one for one in warned(IN_A_DAY.named("x").followed_by("c").where("amount = -1"), events))

@@ -132,9 +132,9 @@ class Distinct(ReferenceMatcher):
         return moved, done
 
 
-def branches_may_take_the_same(plan: Plan, keys: Sequence[Sequence[Row]]) -> bool:
-    """Whether two branches have taken the same events, or a condition fails. The compiled kernel counts such branches
-    twice, also for a limit.
+def branches_are_counted_twice(plan: Plan, keys: Sequence[Sequence[Row]]) -> bool:
+    """Whether two branches take the same events, which the compiled kernel counts twice, also for a limit. True also
+    where a condition fails.
     """
     return run_reference(plan, keys, kind=Distinct) == "failed"
 

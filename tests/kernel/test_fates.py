@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, note
 from hypothesis import strategies as st
-from tests.kernel.running import Row, Visit, branches_may_take_the_same, run_compiled
+from tests.kernel.running import Row, Visit, branches_are_counted_twice, run_compiled
 from tests.kernel.running_python import rows_batch
 from tests.kernel.strategies import event_rows, plans
 from tests.searching import share
@@ -114,7 +114,7 @@ def _assert_equal(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]],
     batches = [[visit for visit in batch if visit.key < len(keys)] for batch in batches]
     last = max((row[0] for rows in keys for row in rows), default=0)
     end = None if until is None else last + until
-    if plan.limits.on_limit == "drop" and branches_may_take_the_same(plan, keys):
+    if plan.limits.on_limit == "drop" and branches_are_counted_twice(plan, keys):
         return
     try:
         expected = observed_tally(plan, keys, FOREVER if end is None else end)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from tests.kernel.running import Row, Visit, branches_may_take_the_same, run_compiled, run_reference
+from tests.kernel.running import Row, Visit, branches_are_counted_twice, run_compiled, run_reference
 from tests.kernel.running_python import run_python
 from tests.kernel.strategies import event_rows, plans
 from tests.kernel.test_step_equals_reference import BATCHES, KEYS
@@ -64,7 +64,7 @@ def test_limits_drop_the_oldest(plan: Plan, keys: list[list[Row]], partial_match
     keys, _ = _fitting(plan, keys, [])
     if any(stage.group for stage in plan.pattern.stages):
         plan = replace(plan, pattern=replace(plan.pattern, skip_strategy=Skip.no_skip()))
-        if branches_may_take_the_same(plan, keys):
+        if branches_are_counted_twice(plan, keys):
             return
     plan = replace(plan, limits=limits)
     expected, got = run_compiled(plan, keys), run_python(plan, keys)

@@ -38,15 +38,20 @@ def _instant(value: int, *, zoned: bool) -> Any:
     return instant if zoned else instant.replace(tzinfo=None)
 
 
+_LONGEST, _MOST_COLUMNS = 100, 20
+"""How much of an event a message shows: characters of a value, and columns."""
+
+
 def shown_value(value: Any) -> str:
-    """The value as SQL would show it."""
+    """The value as SQL would show it, in one line."""
     match value:
         case None:
             return "NULL"
         case bool():
             return str(value).lower()
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            printable = "".join(one if one.isprintable() else repr(one)[1:-1] for one in value)
+            return "'" + printable.replace("'", "''") + "'"
         case datetime():
             return time_text(value)
         case _:
@@ -54,13 +59,24 @@ def shown_value(value: Any) -> str:
 
 
 def columns_text(values: Mapping[str, Any]) -> str:
-    """The columns of an event, as in `at = 2026-03-02 08:00:00, kind = 'a'`."""
-    return ", ".join(f"{name} = {shown_value(value)}" for name, value in values.items())
+    """The columns of an event, as in `at = 2026-03-02 08:00:00, kind = 'a'`: the first ones, and of long values the
+    beginning.
+    """
+    shown = [f"{name} = {_beginning(value)}" for name, value in [*values.items()][:_MOST_COLUMNS]]
+    if len(values) > _MOST_COLUMNS:
+        shown.append(f"and {len(values) - _MOST_COLUMNS} more columns")
+    return ", ".join(shown)
 
 
-def event_text(values: Mapping[str, Any]) -> str:
-    """An event with these columns, as an object of a sentence."""
-    return f"the event with {columns_text(values)}" if values else "an event without columns"
+def _beginning(value: Any) -> str:
+    text = shown_value(value[: _LONGEST + 1] if isinstance(value, str) else value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def event_text(*columns: str) -> str:
+    """An event with these columns, texts as `columns_text` gives them, as an object of a sentence."""
+    known = ", ".join(filter(None, columns))
+    return f"the event with {known}" if known else "an event without columns"
 
 
 def time_text(time: datetime) -> str:

@@ -36,8 +36,8 @@ def why(
     columns: Annotated[
         list[str] | None,
         typer.Option(
-            help="An event column that `detect` includes, repeat for several. Default: all. Without --sequence they "
-            "order events of equal time."
+            help="An event column that `detect` includes; repeat for several. Default: all. Without --sequence, "
+            "these columns order events of equal time."
         ),
     ] = None,
     type_: o.TypeColumn = None,

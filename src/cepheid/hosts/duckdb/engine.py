@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from cepheid.hosts.duckdb.fragment import Fragment, held_type
 from cepheid.hosts.duckdb.lists import Lists
 from cepheid.hosts.duckdb.translate import translate
 from cepheid.lang.expression import Expression
-from cepheid.output.values import event_text
+from cepheid.output.values import columns_text, event_text
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import words_of
 
@@ -34,8 +35,13 @@ _SETTINGS = {
 }
 
 
-_NO_MEMORY_IN_ARROW = "failed: MemoryError:"
-"""DuckDB reports this when it reads a table of Arrow, as an error of its own."""
+_OF_CASTS = (
+    (re.compile(r"""Could not convert string (''|"") to .*"""), "the text is not a number"),
+    (re.compile(r'invalid date field format: "".*'), "the text is not a DATE"),
+)
+"""What DuckDB says of the empty text, which stands for a text that Spark cannot cast (`casts`), and what we say."""
+_NO_MEMORY_IN_ARROW = "exporting a stream from the object registered as 'events' failed: MemoryError:"
+"""How DuckDB reports that Arrow has not found the memory for its events."""
 _ROW = "row_number_of_event"
 """The column with the number of each row."""
 
@@ -170,7 +176,7 @@ class DuckDbEngine:
             query = f"SELECT {columns} FROM events"  # noqa: S608 - the text is made here, constants are quoted
             result = self._connection.sql(query).to_arrow_table()
         except duckdb.Error as error:
-            if isinstance(error, duckdb.OutOfMemoryException) or _NO_MEMORY_IN_ARROW in str(error):
+            if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith(_NO_MEMORY_IN_ARROW):
                 raise MemoryError(str(error)) from error
             raise
         finally:
@@ -193,7 +199,7 @@ class DuckDbEngine:
                 continue
             message = f"{_reason(alone)} in {one.written or repr(one.sql)}"
             if shown is not None:
-                message += f", at {event_text(row_shown(shown, self._first_failing(fragment, held)))}"
+                message += f", at {event_text(columns_text(row_shown(shown, self._first_failing(fragment, held))))}"
             return ConditionError(message)
         return ConditionError(_reason(error))
 
@@ -241,7 +247,8 @@ def _mask(conditions: Sequence[Fragment]) -> str:
 def _reason(error: duckdb.Error) -> str:
     """DuckDB's message without its class and without the place in SQL that the user did not write."""
     first = str(error).splitlines()[0]
-    return first.split("Error: ", 1)[-1].split(". Use TRY", 1)[0].split(" when casting", 1)[0]
+    message = first.split("Error: ", 1)[-1].split(". Use TRY", 1)[0].split(" when casting", 1)[0]
+    return next((ours for theirs, ours in _OF_CASTS if theirs.fullmatch(message)), message)
 
 
 def as_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cepheid.hosts.in_process.detect import detect_in_process, nothing_found
 from cepheid.hosts.in_process.tables import kind_of, to_arrow
+from cepheid.hosts.worker_memory import memory_as_limit
 from cepheid.requests.request import Request
 
 
@@ -36,5 +37,6 @@ def detect_lazily(events: Any, request: Request) -> Any:
 def _found(request: Request, events: Any) -> Any:
     if request.report is not None:
         request.report.clear()
-    table, from_arrow = to_arrow(events)
-    return from_arrow(*detect_in_process(table, request, fixed_types=True))
+    with memory_as_limit():
+        table, from_arrow = to_arrow(events)
+        return from_arrow(*detect_in_process(table, request, fixed_types=True))

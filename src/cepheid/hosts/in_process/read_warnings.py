@@ -16,6 +16,7 @@ from cepheid.events.batch import Schema
 from cepheid.families.family import Family
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import TimedEvents
+from cepheid.lang.stages.pattern import Pattern
 from cepheid.output.common import MATCH
 from cepheid.output.values import plain_text
 from cepheid.plan.needed import NeededBit, unheld_parts
@@ -24,8 +25,8 @@ from cepheid.requests.report import certain_by_end_text
 from cepheid.requests.request import Request
 
 _MOST_LISTED = 3
-_MANY, _SAMPLE = 100, 10_000
-"""So many events with a key of their own are no accident; and so many are looked at first, as most keys repeat soon."""
+_MANY, _SAMPLE = 100, 100_000
+"""So many events with a key of their own are no accident; and at most so many are looked at."""
 
 
 def empty_sequences(events: pa.Table, schema: Schema) -> Iterator[str]:
@@ -50,18 +51,37 @@ def none_by_then(events: TimedEvents, request: Request, until: int | None) -> It
         yield f"as_of: {plain_text(request.as_of)} is before all events, so none counts; the first {does} {given}"
 
 
-def keys_of_one_event(events: TimedEvents, key: Sequence[str], results: Sequence[Sequence[pa.Table]]) -> Iterator[str]:
-    """A warning if there is no result, and each of many events has a key of its own."""
+def keys_of_one_event(events: TimedEvents, plans: PlanSet[Any], results: Sequence[Sequence[pa.Table]]) -> Iterator[str]:
+    """A warning if there is no result, each match needs several events, and each of many events has its own key."""
+    key = plans.schema.key
     if not key or len(events) < _MANY or any(table.num_rows for tables in results for table in tables):
         return
-    keys = events.events.select([*key])
-    if any(pa.types.is_nested(type_) for type_ in keys.schema.types):
+    if not all(_needs_two_events(plan.pattern) for plan in plans.each):
         return
-    if all(part.group_by([*key]).aggregate([]).num_rows == part.num_rows for part in (keys.slice(0, _SAMPLE), keys)):
+    table = pa.table({name: _plain(events.events.column(name).slice(0, _SAMPLE)) for name in key})
+    if any(pa.types.is_nested(type_) for type_ in table.schema.types):
+        return
+    if table.group_by([*key]).aggregate([]).num_rows == table.num_rows:
+        which = "each event" if table.num_rows == len(events) else f"each of the first {table.num_rows:,} events"
         yield (
-            f"key: each of the {len(events):,} events has a key of its own ({', '.join(key)}), and only events of one "
-            "key are matched together. Name columns that the events of a match have in common"
+            f"key: {which} has a key of its own ({', '.join(key)}), and only events of one key are matched together. "
+            "Name columns that the events of a match have in common"
         )
+
+
+def _needs_two_events(pattern: Any) -> bool:
+    """Whether each match of this pattern of stages has two events or more. False for other kinds of pattern."""
+    if not isinstance(pattern, Pattern):
+        return False
+    needed = [one for one in pattern.stages if not one.contiguity.negated and not one.quantifier.optional]
+    return len(needed) > 1
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The values without a dictionary or an extension of Arrow's types, which cannot be grouped."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = pa.chunked_array([part.storage for part in column.chunks], column.type.storage_type)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def unheld(plans: PlanSet[Any], family: Family, events: pa.Table, held: HeldBits, warned: Collection[str]) -> list[str]:

@@ -37,7 +37,8 @@ class WhyInProcess(Why):
 
     @property
     def near_misses(self) -> Any:
-        return self._from_arrow(self.changes.table, sources_of(self._request))
+        with memory_as_limit():
+            return self._from_arrow(self.changes.table, sources_of(self._request))
 
     def _trace(self, key: Mapping[str, Any]) -> Trace:
         with memory_as_limit():

@@ -39,9 +39,9 @@ from cepheid.kernel.stages.withheld import count_withheld
 from cepheid.kernel.stopping import stop_if_asked
 
 _NODES = 1 << 16
-"""A kernel that runs out of fewer nodes gets twice as many: these take a megabyte. Before each collection the kernel
-returns to Python, where threads wait for each other: with 4,096 nodes, P8 of docs/performance.md took two threads 9 %
-longer and one 4 %.
+"""Below so many nodes, which take a megabyte, a full array is doubled and not only collected. Each collection returns
+to Python, where threads wait for each other: with 4,096 nodes, P8 of docs/performance.md took two threads 9 % longer
+and one 4 %.
 """
 
 _SKIP_FAILURES = {
@@ -297,6 +297,7 @@ class CompiledKernel(NodeKernel):
 
     def _make_room(self, visits: Visits) -> None:
         cursor, partials = self.cursor, self.partials
+        is_full = len(partials.nodes) < int(cursor.nodes + cursor.needed)
         collect(partials, cursor)
         if cursor.loaded:
             self._make_room_to_park(int(cursor.live), int(cursor.completed))
@@ -307,7 +308,7 @@ class CompiledKernel(NodeKernel):
         if cursor.free < most:
             self._grow_rows(max(most, len(partials.rows)))  # twice as many: the cost of growing is amortized
         # Leaves at least half free, which amortizes the cost of collecting.
-        if len(partials.nodes) < max(2 * (cursor.nodes + most), _NODES):
+        if len(partials.nodes) < max(2 * (cursor.nodes + most), _NODES if is_full else 0):
             room = max(4 * (int(cursor.nodes) + most), 2 * len(partials.nodes))
             self.partials = self.partials._replace(nodes=grown(partials.nodes, room))
         if len(partials.completed) - cursor.completed < matches:

@@ -35,7 +35,7 @@ from cepheid.knowledge.filters.solving import solutions
 from cepheid.knowledge.filters.syntax import Atom
 from cepheid.knowledge.terms import Term
 from cepheid.matchers.occurrences.session_state import facts_of, facts_state
-from cepheid.output.values import event_text
+from cepheid.output.values import columns_text, event_text
 from cepheid.plan.limits import Limits
 from cepheid.plan.occurrences.plans import OccurrencePlans
 
@@ -155,7 +155,7 @@ class Sessions:
         most = getattr(self._limits, error.which)
         what = "facts for" if error.which == "max_facts" else "names for one individual of"
         key = ", ".join(repr(values[error.visit].as_py()) for values in events.keys)
-        where = ", ".join([*([key] if key else []), f"at {event_text(events.shown(error.visit))}"])
+        where = ", ".join([*([key] if key else []), f"at {event_text(columns_text(events.shown(error.visit)))}"])
         advice = "Choose a key that ends, raise the limit, or leave out what passes it with on_limit='drop'"
         return LimitExceeded(f"more than {most:,} {what} one key ({error.which}), {where}. {advice}")
 

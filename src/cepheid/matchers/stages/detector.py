@@ -38,7 +38,7 @@ from cepheid.output.common import MOST_BYTES, TIMEOUT
 from cepheid.output.ids import Ids
 from cepheid.output.stages.open_rows import Listed, open_rows, open_schema
 from cepheid.output.stages.rows import parts_of, row_schema, rows_of
-from cepheid.output.values import event_text
+from cepheid.output.values import columns_text, event_text
 from cepheid.plan.stages.plan import Plan
 
 KernelOf: TypeAlias = Callable[[CompiledPattern], CompiledKernel | SetKernel | PythonKernel]
@@ -252,12 +252,17 @@ class Detector(Replays):
         )
 
     def _text_of(self, event: int) -> str:
-        """The event at this position with its key, its time and the chosen columns."""
+        """The event at this position with its key, its time and the chosen columns. If the time is none of these, it is
+        shown in UTC: the zone of the events' column is not known here.
+        """
         batch, schema = self.working_set.take(np.array([event], np.int32)), self.pattern.plan.schema
-        known = dict(zip(schema.key, batch.keys, strict=True))
-        if schema.time is not None:
-            known[schema.time] = batch.column(TIME)
-        return event_text({name: python_values(column)[0] for name, column in known.items()} | batch.shown(0))
+        shown = batch.shown(0)
+        keys = zip(schema.key, batch.keys, strict=False)
+        first = {name: python_values(column)[0] for name, column in keys if name not in shown}
+        time = ""
+        if schema.time is not None and schema.time not in shown:
+            time = f"{columns_text({schema.time: python_values(batch.column(TIME))[0]})} UTC"
+        return event_text(columns_text(first), time, columns_text(shown))
 
 
 def kernel_kind(pattern: CompiledPattern) -> Kind | None:

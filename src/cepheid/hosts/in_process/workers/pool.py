@@ -1,4 +1,4 @@
-"""PooledWorker processes. They remain for later calls of this process, as it takes a second to start one."""
+"""Worker processes. They remain for later calls of this process, as it takes a second to start one."""
 
 from __future__ import annotations
 
