@@ -292,6 +292,7 @@ def _room(columns: int, length: int) -> Events:
 def mask_of(batch: Batch, word: int = 0) -> Mask:
     """One word of the events' masks; not to be written to."""
     mask = batch.column(mask_column(word)).to_numpy(zero_copy_only=False)
+    assert mask.dtype.kind in "iu", mask.dtype
     signed: Mask = mask.view(np.int64) if mask.itemsize == np.int64().itemsize else mask.astype(np.int64)
     return signed
 

@@ -13,7 +13,8 @@ Rows = npt.NDArray[np.int64]
 
 TASKS = 8
 """Tasks a worker: so many that workers end at about the same time, and so few that a task costs almost nothing. P8 with
-one hot key takes two threads 3.6 seconds with 4 tasks each, 3.5 with 8 and 4.2 with 16 or 32.
+one hot key took two threads 3.8 to 4.6 seconds with 4 tasks each, 3.5 to 3.7 with 8, 4.0 to 4.6 with 16 and 3.7 to 4.3
+with 32.
 """
 LEAST = 1 << 14
 """So few events take milliseconds."""
