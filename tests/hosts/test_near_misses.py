@@ -57,6 +57,36 @@ NOT_BEFORE_LOOP = (
 )
 """An event both forbids and begins the loop: a match without `longest`, but none with it."""
 
+_TURN = (
+    Pattern.begin("s0")
+    .where("kind = 'a'")
+    .one_or_more(window="2 microseconds")
+    .optional()
+    .followed_by("s1")
+    .where("kind <> 'c' AND v = 2")
+    .times(1, 3)
+    .optional()
+    .greedy()
+    .within_previous("2 microseconds")
+)
+GREEDY_BEFORE_LOOP = (
+    Pattern.begin(_TURN)
+    .times(2, 4)
+    .allow_combinations()
+    .optional()
+    .within_previous("4 microseconds")
+    .followed_by_any("s4")
+    .where("v >= 0 AND (kind = 'c' OR v = 2)")
+    .times(2)
+    .optional()
+    .longest()
+    .within_previous("4 microseconds")
+    .max_gap("1 microsecond")
+    .skip(Skip.to_first("s1", error_on_miss=False)),
+    [[("x", 2, "a", 3), ("x", 2, "d", 2), ("x", 1, "a", 3)]],
+)
+"""A greedy loop without an event after it is a match only because of the `longest` one."""
+
 _PART = (
     Pattern.begin("s2")
     .one_or_more()
@@ -87,6 +117,7 @@ TOO_MANY_OPEN = (
 @example(case=TOO_MANY_OPEN, end="as_of", tied=True)
 @example(case=NOT_AT_START, end="complete", tied=False)
 @example(case=NOT_BEFORE_LOOP, end="complete", tied=False)
+@example(case=GREEDY_BEFORE_LOOP, end="complete", tied=False)
 @given(cases_with_faults(), st.sampled_from(["complete", "as_of"]), st.booleans())
 def test_every_suggestion_is_true(case: tuple[Pattern, list[list[Row]]], end: str, tied: bool) -> None:  # noqa: FBT001
     """With its change, and without skipping, each near miss is the start of a match; without the change it is none. All

@@ -124,6 +124,7 @@ def test_any_order_of_rows(
     assert pairs(found) == sorted(expected)
 
 
+@pytest.mark.filterwarnings("ignore:key. each event has a key of its own")
 @pytest.mark.parametrize("keys", [1, 7, 5_000, 100_000])
 @pytest.mark.parametrize("form", ["in turn", "one late"])
 def test_many_events(keys: int, form: str) -> None:

@@ -82,7 +82,7 @@ def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "LEAST", 1)
     pattern = Pattern.begin("a").where("x = 0").next("b").where("n / (x - a.x - 1) > 0")
     table = events([(key, second, second) for key in range(40) for second in range(2)])
-    with pytest.raises(ConditionError, match="'k': 0"):
+    with pytest.raises(ConditionError, match="at the event with k = 0,"):
         detect(table, pattern, key="k", time="at")
 
 

@@ -144,7 +144,7 @@ def test_a_condition_that_fails() -> None:
     message = "division by zero in the condition (1 / (length(a.id) - length(b.id)) > 0)"
     with pytest.raises(ConditionError, match=re.escape(message)):
         found(pattern, events)
-    with pytest.raises(ConditionError, match=r", at a = \{.*'id': 'a1'.*\}, b = \{.*'id': 'b1'"):
+    with pytest.raises(ConditionError, match=r", at a \(.*id = 'a1'.*\), b \(.*id = 'b1'"):
         found(pattern, events)
     negated = "EVENT PAL(A a, (!B d intersects_gap WHERE 1 / (length(a.id) - length(d.id)) > 0), B b)"
     message = "the condition of the negation of 'd' (1 / (length(a.id) - length(d.id)) > 0)"
@@ -152,7 +152,8 @@ def test_a_condition_that_fails() -> None:
         found(negated, [*events, ("B", 3, 4, "b2")])
     alone = "EVENT PAL(A a) WHERE 1 / (length(a.id) - 2) > 0"
     with pytest.raises(
-        ConditionError, match=r"division by zero in '1 / \(length\(a.id\) - 2\) > 0' \(where\), at the event \{.*'a1'"
+        ConditionError,
+        match=r"division by zero in '1 / \(length\(a.id\) - 2\) > 0' \(where\), at the event with .*'a1'",
     ):
         found(alone, events)
     live = matcher(pattern, lateness=None)

@@ -171,6 +171,10 @@ class Family(Protocol):
         """Whether an event that comes after the last one of a match may forbid the match."""
         return True
 
+    def needs_two_events(self, pattern: Any) -> bool:  # noqa: ARG002
+        """Whether it is certain that each match has two events or more."""
+        return False
+
     def certain_from(self, plan: Any, matches: pa.Table) -> pa.ChunkedArray:  # noqa: ARG002
         """The times (TIMESTAMP in UTC) from which matches of finite input are certain; NULL: once it has ended."""
         return matches.column("detected_at")

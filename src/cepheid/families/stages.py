@@ -86,6 +86,10 @@ class Stages(Family):
     def ends_with_absence(self, pattern: Pattern) -> bool:
         return pattern.leaves[-1].contiguity.negated
 
+    def needs_two_events(self, pattern: Pattern) -> bool:
+        needed = [one for one in pattern.stages if not one.contiguity.negated and not one.quantifier.optional]
+        return len(needed) > 1
+
     def steps_in_words(self, pattern: Pattern) -> Iterable[StepInWords]:
         from cepheid.compile.stages.steps_in_words import steps_in_words
         from cepheid.plan.stages.parameters import as_given

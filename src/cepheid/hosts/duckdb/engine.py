@@ -176,7 +176,7 @@ class DuckDbEngine:
             query = f"SELECT {columns} FROM events"  # noqa: S608 - the text is made here, constants are quoted
             result = self._connection.sql(query).to_arrow_table()
         except duckdb.Error as error:
-            if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith(_NO_MEMORY_IN_ARROW):
+            if isinstance(error, duckdb.OutOfMemoryException) or _NO_MEMORY_IN_ARROW in str(error).splitlines()[0]:
                 raise MemoryError(str(error)) from error
             raise
         finally:

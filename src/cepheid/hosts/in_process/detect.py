@@ -182,7 +182,7 @@ def detect_in_process(events: pa.Table, request: Request, *, fixed_types: bool =
     by_end = None if until is not None else certain_by_end(plans, family, results, ready.events)
     missing = unheld(plans, family, ready.events.events, ready.held, ready.warned)
     report(counts_of(family.counts, ready.read | counts), request, by_end, missing)
-    for warning in () if missing or ready.warned else keys_of_one_event(ready.events, plans, results):
+    for warning in () if missing or ready.warned else keys_of_one_event(ready.events, plans, family, results):
         warn(warning)
     if family.ties_matter(plans):
         warn_of_ties(counts["ties"], request, width=_width(ready.events))

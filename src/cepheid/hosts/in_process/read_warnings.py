@@ -16,7 +16,6 @@ from cepheid.events.batch import Schema
 from cepheid.families.family import Family
 from cepheid.hosts.in_process.held_bits import HeldBits
 from cepheid.hosts.in_process.prepare import TimedEvents
-from cepheid.lang.stages.pattern import Pattern
 from cepheid.output.common import MATCH
 from cepheid.output.values import plain_text
 from cepheid.plan.needed import NeededBit, unheld_parts
@@ -51,12 +50,14 @@ def none_by_then(events: TimedEvents, request: Request, until: int | None) -> It
         yield f"as_of: {plain_text(request.as_of)} is before all events, so none counts; the first {does} {given}"
 
 
-def keys_of_one_event(events: TimedEvents, plans: PlanSet[Any], results: Sequence[Sequence[pa.Table]]) -> Iterator[str]:
+def keys_of_one_event(
+    events: TimedEvents, plans: PlanSet[Any], family: Family, results: Sequence[Sequence[pa.Table]]
+) -> Iterator[str]:
     """A warning if there is no result, each match needs several events, and each of many events has its own key."""
     key = plans.schema.key
     if not key or len(events) < _MANY or any(table.num_rows for tables in results for table in tables):
         return
-    if not all(_needs_two_events(plan.pattern) for plan in plans.each):
+    if not all(family.needs_two_events(plan.pattern) for plan in plans.each):
         return
     table = pa.table({name: _plain(events.events.column(name).slice(0, _SAMPLE)) for name in key})
     if any(pa.types.is_nested(type_) for type_ in table.schema.types):
@@ -67,14 +68,6 @@ def keys_of_one_event(events: TimedEvents, plans: PlanSet[Any], results: Sequenc
             f"key: {which} has a key of its own ({', '.join(key)}), and only events of one key are matched together. "
             "Name columns that the events of a match have in common"
         )
-
-
-def _needs_two_events(pattern: Any) -> bool:
-    """Whether each match of this pattern of stages has two events or more. False for other kinds of pattern."""
-    if not isinstance(pattern, Pattern):
-        return False
-    needed = [one for one in pattern.stages if not one.contiguity.negated and not one.quantifier.optional]
-    return len(needed) > 1
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -129,10 +129,15 @@ def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:
 
 
 def _forbids_growing(pattern: Pattern) -> bool:
-    """Whether a NOT may end a `longest` loop where it begins: an event that both forbids and begins the loop is a match
-    of its own without `longest`, and none with it.
+    """Whether `longest` may decide which starts match. A NOT may end the loop where it begins: an event that both
+    forbids and begins it is a match of its own without `longest`, and none with it. A greedy loop before it may be a
+    match only with `longest`, if no event follows.
     """
-    return grows(pattern) and any(leaf.contiguity.negated for leaf in pattern.leaves)
+    return grows(pattern) and (any(leaf.contiguity.negated for leaf in pattern.leaves) or _is_greedy(pattern.stages))
+
+
+def _is_greedy(stages: Sequence[Stage]) -> bool:
+    return any(stage.quantifier.greedy or _is_greedy(stage.group) for stage in stages)
 
 
 def grows(pattern: Pattern) -> bool:
