@@ -30,7 +30,7 @@ _DECIMAL_DIGITS = 38
 """The most digits that Spark's decimals have."""
 
 _TABLE_OF: dict[type, str] = {list: "pyarrow.Table.from_pylist(events)", dict: "pyarrow.table(events)"}
-"""How to make a table of what is none: of a list of rows, and of columns by name."""
+"""How to make a table of a list of rows, and of columns by name."""
 _SIMPLE = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
