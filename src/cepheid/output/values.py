@@ -50,12 +50,17 @@ def shown_value(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str():
-            printable = "".join(one if one.isprintable() else repr(one)[1:-1] for one in value)
-            return "'" + printable.replace("'", "''") + "'"
+            return "'" + _printable(value).replace("'", "''") + "'"
         case datetime():
             return time_text(value)
         case _:
             return str(value)
+
+
+def _printable(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def columns_text(values: Mapping[str, Any]) -> str:

@@ -252,8 +252,8 @@ class Detector(Replays):
         )
 
     def _text_of(self, event: int) -> str:
-        """The event at this position with its key, its time and the chosen columns. If the time is none of these, it is
-        shown in UTC: the zone of the events' column is not known here.
+        """The event at this position with its key, its time and the chosen columns. A time that was not chosen is shown
+        in UTC, as the zone of its column is not known here.
         """
         batch, schema = self.working_set.take(np.array([event], np.int32)), self.pattern.plan.schema
         shown = batch.shown(0)
