@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import SnapshotError
-from cepheid.events.batch import MASK, ORDINAL, TIME, Batch
+from cepheid.events.batch import ORDINAL, Batch
 from cepheid.events.order import Ordering, check_times, ranks_of
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, Visits
 from cepheid.matchers.counts import Found
@@ -259,10 +258,7 @@ def _in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
 
 
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
-    """The events of a snapshot under this name; None if there are none. SnapshotError if their columns differ."""
+    """The events of a snapshot under this name; None if there are none. Errors as for `with_columns`."""
     if name not in batches:
         return None
-    events = Batch(with_columns(batches[name], columns, "the snapshot's events"))
-    if any(events.column(column).null_count for column in (TIME, MASK)):
-        raise SnapshotError(f"the snapshot's events have other columns: {events.data.schema}")
-    return events
+    return Batch(with_columns(batches[name], columns, "the snapshot's events"))

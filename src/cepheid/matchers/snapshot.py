@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.errors import SnapshotError
+from cepheid.events.batch import MASK, TIME
 from cepheid.lang.duration import format_duration
 
 if TYPE_CHECKING:
@@ -289,12 +290,15 @@ def with_columns(events: pa.RecordBatch, columns: pa.Schema, what: str) -> pa.Re
     """The events with their columns in this order: an earlier version may have written them in another order.
 
     Raises:
-        SnapshotError: the columns differ; the message calls the events `what`.
+        SnapshotError: the columns differ, or an event has no time or no mask; the message calls the events `what`.
     """
     if sorted(events.schema.names) == sorted(columns.names):
         events = events.select(columns.names)
     if events.schema != columns:
         raise SnapshotError(f"{what} have other columns: {events.schema}")
+    without = [name for name in columns.names if name.startswith((TIME, MASK)) and events.column(name).null_count]
+    if without:
+        raise SnapshotError(f"{what} are damaged: NULL in {', '.join(without)}")
     return events
 
 
