@@ -93,5 +93,3 @@ def test_events_that_are_open_for_too_long_and_other_problems(streams: SparkSess
         detect(events, pattern, lateness="1 second", open_for="1 minute", **NAMES)
     with pytest.warns(CepheidWarning, match="events that no row closes are stored for ever"):
         detect(events, pattern, **{**ON_STREAM, "open_for": None})
-    with pytest.raises(SchemaError, match="event_id: tables in process, an IntervalMatcher and streams take opening"):
-        detect(streams.createDataFrame(table(rows[0])), pattern, **OPTIONS)
