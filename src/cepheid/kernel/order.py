@@ -15,8 +15,8 @@ import numpy.typing as npt
 from cepheid.compile.arrays import Ints
 from cepheid.kernel.jit import kernel
 
-Codes = npt.NDArray[np.uint64]
-"""(rows,) numbers whose order is that of the values for which they stand."""
+Codes = npt.NDArray[Any]
+"""(rows,) unsigned numbers, of 32 bits where these suffice, whose order is that of the values for which they stand."""
 Rows = npt.NDArray[Any]
 """(rows,) numbers of rows: of 32 bits where these suffice, as what is moved is what a sort costs."""
 
@@ -35,14 +35,14 @@ class _Word(NamedTuple):
     """The number of bits that are used."""
 
 
-def order_by(columns: Sequence[Codes], length: int) -> Ints:
+def order_by(columns: Sequence[Codes], length: int) -> Rows:
     """(length,) the numbers of the rows in the order of the first column, then of the second, and so on. Rows that
     agree in all of them stay as they come.
     """
     rows: Rows | None = None
     for codes, bits in reversed(_words(columns)):
-        rows = _order_by_word(codes if bits > _WORD // 2 else codes.astype(np.uint32), bits, rows)
-    return np.arange(length) if rows is None else rows.astype(np.int64)
+        rows = _order_by_word(codes if bits > _WORD // 2 else codes.astype(np.uint32, copy=False), bits, rows)
+    return np.arange(length) if rows is None else rows
 
 
 def _words(columns: Sequence[Codes]) -> list[_Word]:
@@ -52,7 +52,9 @@ def _words(columns: Sequence[Codes]) -> list[_Word]:
         bits = int(codes.max(initial=0)).bit_length()
         if words and bits and words[-1].bits + bits <= _WORD:
             former = words.pop()
-            words.append(_Word(former.codes << np.uint64(bits) | codes, former.bits + bits))
+            both = former.bits + bits
+            high = former.codes.astype(np.uint64 if both > _WORD // 2 else np.uint32, copy=False)
+            words.append(_Word(np.left_shift(high, bits) | codes, both))
         elif bits:
             words.append(_Word(codes, bits))
     return words

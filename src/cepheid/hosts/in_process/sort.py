@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.events.batch import FINER, Schema
@@ -14,9 +12,8 @@ from cepheid.events.direction import Direction
 from cepheid.events.order import descends, differs, leaves, ranked
 from cepheid.hosts.in_process.prepare import TimedEvents, whole, wide
 from cepheid.hosts.in_process.tables import as_plain
+from cepheid.kernel.order import Rows
 from cepheid.kernel.order_of_columns import order_of_columns
-
-Rows: TypeAlias = npt.NDArray[np.int64]
 
 _FEW = 4096
 """So many events mostly show whether keys are mixed, if they are."""
