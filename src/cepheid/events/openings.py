@@ -35,6 +35,21 @@ class WholeEvents(NamedTuple):
     """The number of rows that count."""
 
 
+class FinalEvents(NamedTuple):
+    """Which rows the events are made of that are left after rows have revised and withdrawn some, in the order of their
+    first rows.
+    """
+
+    rows: Rows
+    """Each event's first row, which has all but its end."""
+    end_rows: Rows
+    """The row that has its end."""
+    others: Rows
+    """The rows that are part of an event and not its first row, and all rows of events that were withdrawn."""
+    counts: dict[str, int]
+    """The counts of rows and events that are dropped, by name."""
+
+
 def whole_events(
     ids: pa.Array,
     starts: pa.ChunkedArray,

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.events.batch import Schema
+    from cepheid.events.openings import FinalEvents
     from cepheid.lang.consistency import Consistency
     from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.counts import ReadCounts
-    from cepheid.matchers.intervals.final_events import FinalEvents
     from cepheid.matchers.parts import Part
     from cepheid.matchers.protocols import (
         FiniteMatcher,

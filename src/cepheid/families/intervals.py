@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cepheid.compile.intervals.compiled import CompiledIntervalPlans
     from cepheid.errors import Problem
     from cepheid.events.batch import Schema
+    from cepheid.events.openings import FinalEvents
     from cepheid.lang.document.marked_text import Value
-    from cepheid.matchers.intervals.final_events import FinalEvents
     from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner
     from cepheid.matchers.intervals.runner import IntervalsRunner
     from cepheid.matchers.parts import GatheredPart

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.arrays import Ints
 from cepheid.errors import EventError
 from cepheid.events.batch import Schema
 from cepheid.events.identity import canonical_bytes
-from cepheid.events.openings import unclosed_text
+from cepheid.events.openings import FinalEvents, unclosed_text
 from cepheid.lang.consistency import End
 from cepheid.matchers.intervals.open_state import given_rows, row_text, withdrawals
 from cepheid.matchers.intervals.rows import RowKind, RowReader, UnusableRow
-
-
-class FinalEvents(NamedTuple):
-    """Which rows the final events are made of, in the order of their first rows."""
-
-    rows: Ints
-    """Each event's first row, which has all but its end."""
-    end_rows: Ints
-    """The row that has its end."""
-    others: Ints
-    """The rows that are part of an event and not its first row, and all rows of events that were withdrawn."""
-    counts: dict[str, int]
-    """The counts of rows and events that are dropped, by name."""
 
 
 def final_events(
