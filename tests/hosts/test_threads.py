@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from cepheid import ConditionError, IntervalPattern, OccurrencePattern, Pattern, Report, detect
 from cepheid.hosts.in_process import threads
+from cepheid.hosts.in_process.sort import KeysInOrder
 from cepheid.hosts.in_process.threads import divided
 from cepheid.hosts.in_process.workers import worker_groups
 
@@ -131,7 +132,7 @@ def test_no_key_is_divided(*, sizes: list[int], parts: int, reversed_: bool) -> 
     """Parts end with keys, and none has more than three quarters of the events unless there is only one."""
     keys = np.repeat(np.arange(len(sizes)), sizes)
     rows = pa.array(np.arange(len(keys))[::-1]) if reversed_ else None
-    ends = divided([pa.array(keys)], rows, len(keys), parts)
+    ends = divided(KeysInOrder([pa.array(keys)], rows, len(keys)), parts)
     in_order = keys[::-1] if reversed_ else keys
     assert all(in_order[end - 1] != in_order[end] for end in ends[:-1])
     assert ends[-1:] == [len(keys)]

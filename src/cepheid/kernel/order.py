@@ -35,14 +35,14 @@ class _Word(NamedTuple):
     """The number of bits that are used."""
 
 
-def order_by(columns: Sequence[Codes], length: int) -> Ints:
+def order_by(columns: Sequence[Codes], length: int) -> Rows:
     """(length,) the numbers of the rows in the order of the first column, then of the second, and so on. Rows that
     agree in all of them stay as they come.
     """
     rows: Rows | None = None
     for codes, bits in reversed(_words(columns)):
         rows = _order_by_word(codes if bits > _WORD // 2 else codes.astype(np.uint32), bits, rows)
-    return np.arange(length) if rows is None else rows.astype(np.int64)
+    return np.arange(length, dtype=_number_type(length)) if rows is None else rows
 
 
 def _words(columns: Sequence[Codes]) -> list[_Word]:
@@ -60,7 +60,7 @@ def _words(columns: Sequence[Codes]) -> list[_Word]:
 
 def _order_by_word(codes: Rows, bits: int, rows: Rows | None) -> Rows:
     """The rows, which are in the order of what counts less (None: as they come), in the order of these codes."""
-    length, number = len(codes), np.int32 if len(codes) <= _SHORT else np.int64
+    length, number = len(codes), _number_type(len(codes))
     nothing, no_codes = np.empty(0, number), np.empty(0, codes.dtype)
     codes = codes if rows is None else codes[rows]
     for shift, width in _digits(bits):
@@ -71,6 +71,10 @@ def _order_by_word(codes: Rows, bits: int, rows: Rows | None) -> Rows:
         codes, rows = codes_to, rows_to
     assert rows is not None  # a word has at least one bit
     return rows
+
+
+def _number_type(length: int) -> type[np.signedinteger[Any]]:
+    return np.int32 if length <= _SHORT else np.int64
 
 
 def _digits(bits: int) -> Iterator[tuple[int, int]]:

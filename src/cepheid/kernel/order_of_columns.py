@@ -8,15 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.compile.arrays import Ints
 from cepheid.events.identity import filled
-from cepheid.kernel.order import Codes, order_by
+from cepheid.kernel.order import Codes, Rows, order_by
 
 _SIGN = np.uint64(1 << 63)
 _MOST = np.uint64((1 << 64) - 1)
 
 
-def order_of_columns(columns: Sequence[pa.Array], length: int) -> Ints:
+def order_of_columns(columns: Sequence[pa.Array], length: int) -> Rows:
     """(length,) the numbers of the rows in the order of the columns, which have no structure (`events.order.leaves`):
     ascending, NaN after all other numbers, and NULL last. Rows that agree in all columns stay as they come.
     """
@@ -28,11 +27,17 @@ def _codes(leaf: pa.Array) -> Iterator[Codes]:
     if leaf.null_count:
         yield leaf.is_null().to_numpy(zero_copy_only=False).astype(np.uint64)
     words = _words(leaf)
-    yield _places(leaf) if words is None else words - words.min(initial=_MOST)
+    if words is None:
+        yield _places(leaf)
+    else:
+        words -= words.min(initial=_MOST)
+        yield words
 
 
 def _words(leaf: pa.Array) -> Codes | None:
-    """Numbers in the order of the values, and any for NULL; None if the type has values of another width."""
+    """Numbers in the order of the values, and any for NULL, in an array of their own; None if the type has values of
+    another width.
+    """
     type_ = leaf.type
     if pa.types.is_unsigned_integer(type_):
         unsigned: Codes = filled(leaf, 0).to_numpy().astype(np.uint64)

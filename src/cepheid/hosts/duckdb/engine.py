@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
@@ -169,7 +169,7 @@ class DuckDbEngine:
             MemoryError: the values do not fit into memory.
         """
         # DuckDB makes a join of IN with some ten values, and then threads return their rows in any order.
-        numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows)))
+        numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows, dtype=_number_type(held.num_rows))))
         self._connection.register("events", numbered)
         try:
             columns = ", ".join([*(f"{text} AS v{i}" for i, text in enumerate(selected)), _ROW])
@@ -231,7 +231,14 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a fo
     return database
 
 
-def _places(rows: NDArray[np.int64]) -> pa.Array:
+def _number_type(count: int) -> type[np.signedinteger[Any]]:
+    """The type of the numbers of so many rows. Arrays of all events are short where they can be: the system clears
+    their pages.
+    """
+    return np.int32 if count <= 1 << 31 else np.int64
+
+
+def _places(rows: NDArray[Any]) -> pa.Array:
     """The places of the rows, by their numbers."""
     places = np.empty(len(rows), np.int64)
     places[rows] = np.arange(len(rows))

@@ -127,12 +127,12 @@ def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None 
     Raises:
         EventError: there are other events, and `nulls` makes them an error.
     """
-    rows = np.arange(len(events))
+    rows: Sequence[int] | npt.NDArray[np.int64] = range(len(events))
     if until is not None:
         reached = pc.less_equal(events.times[-1], pa.scalar(until, pa.int64()).cast(TIME_TYPE)).fill_null(
             fill_value=True
         )
-        events, rows = events.filter(reached), rows[reached.to_numpy()]
+        events, rows = events.filter(reached), np.flatnonzero(reached.to_numpy())
     no_key = _any_null([events.events.column(name) for name in schema.key], len(events))
     no_time = _any_null(events.times, len(events)) & ~no_key
     backwards = _reversed(events.times, len(events)) & ~no_key & ~no_time
@@ -144,7 +144,7 @@ def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None 
     if nulls == "error":
         ids = None if schema.event_id is None else events.events.column(schema.event_id)  # an event may be of two rows
         first = {
-            name: row_text(int(rows[which.argmax()])) if ids is None else f"event {ids[which.argmax()].as_py()!r}"
+            name: row_text(int(rows[int(which.argmax())])) if ids is None else f"event {ids[which.argmax()].as_py()!r}"
             for name, which in faulty.items()
             if which.any()
         }

@@ -17,11 +17,11 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from cepheid.compile.arrays import Ints
 from cepheid.events.batch import DEFERRED, EVENT_PREFIX, ROW_PREFIX, TIME, Batch, DeferredColumns
 from cepheid.events.order import descends, leaves, ranks_of
 from cepheid.hosts.spark.batch.worker import Layout, batch_of_layout
 from cepheid.hosts.spark.coalesce import ROWS
+from cepheid.kernel.order import Rows
 from cepheid.kernel.order_of_columns import order_of_columns
 
 IN_MEMORY = 1 << 27
@@ -89,7 +89,7 @@ def _joined(blocks: list[pa.RecordBatch], layout: Layout) -> pa.RecordBatch:
     return events
 
 
-def _order_of(batch: Batch) -> Ints:
+def _order_of(batch: Batch) -> Rows:
     """The rows' numbers in the order of key, sub-keys, time and sequence."""
     ranks = ranks_of(batch)
     if not descends(ranks).any():
