@@ -84,7 +84,7 @@ def found_in_parts(
     """
     tasks = [task for each in events for task in divided(each, division)]
     done = run_tasks(tasks, workers)
-    counts = Counter[str](asdict(Found()))
+    counts = Counter({"ties": 0, **asdict(Found())})
     rows: list[list[pa.Table]] = [[schema.empty_table()] for schema in family.row_schemas(plans)]
     for task, one in zip(tasks, done, strict=True):
         counts.update(one.counts)
