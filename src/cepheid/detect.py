@@ -95,8 +95,8 @@ def detect(
             without a zone are read in `time_zone`; a date is the start of the day. None: processing order; events have
             the order of `sequence` or, in process, of the rows, and no time passes. On a stream also `cepheid.ARRIVAL`:
             the time of an event is that of its micro-batch.
-        event_id: For intervals, in tables in process and on streams: the column that identifies an event. A row whose
-            end is NULL then opens an event, and another row with the same id closes it.
+        event_id: For intervals: the column that identifies an event. A row whose end is NULL then opens an event, and
+            another row with the same id closes it.
         open_for: For a stream with `event_id`: how long an event may be open. A longer one is an error or, with
             nulls="drop", dropped, and its matches are retracted. None: any time.
         sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
@@ -462,8 +462,7 @@ def plan_of(events: object, request: Request) -> Any:
     if is_spark(events):
         from cepheid.hosts.spark.batch.detect import plans_on_spark
 
-        _check_ids(events, request)
-        return plans_on_spark(events, request).each[0]
+        return plans_on_spark(events, request, in_one_row=not events.isStreaming).each[0]
     from cepheid.hosts.duckdb.engine import DuckDbEngine
     from cepheid.hosts.in_process.detect import plans_in_process
     from cepheid.hosts.in_process.tables import columns_of
@@ -474,7 +473,6 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
-        _check_ids(events, request)
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:
@@ -503,15 +501,6 @@ def _run(events: object, request: Request) -> object:
             return detect_lazily(events, request)
         table, from_arrow = to_arrow(events)
         return from_arrow(*detect_in_process(table, request))
-
-
-def _check_ids(events: DataFrame, request: Request) -> None:
-    """Raises SchemaError if rows of a batch on Spark should open and close events."""
-    if request.event_id is not None and not events.isStreaming:
-        raise SchemaError(
-            "event_id: tables in process, an IntervalMatcher and streams take opening and closing rows. In a batch on "
-            "Spark join the two rows of an event first, and leave event_id out"
-        )
 
 
 def is_spark(events: object) -> TypeGuard[DataFrame]:

@@ -230,7 +230,7 @@ except LimitExceeded as error:
     ("call", "memory"),
     [
         ("detect(events, Pattern.begin('a').followed_by_any('b'), time='at')", 300_000_000),
-        ("why(many, pattern, time='at')", 30_000_000),
+        ("why(pa.concat_tables([many] * 3), pattern, time='at')", 30_000_000),
         ("found.near_misses", 30_000_000),
     ],
 )

@@ -87,6 +87,19 @@ GREEDY_BEFORE_LOOP = (
 )
 """A greedy loop without an event after it is a match only because of the `longest` one."""
 
+BELOW_MINIMUM = (
+    Pattern.begin("s0")
+    .where("kind = 'a'")
+    .next("s1")
+    .where("kind = 'b'")
+    .times_or_more(2)
+    .optional()
+    .consecutive()
+    .longest(),
+    [[("x", 1, "a", None), ("x", 1, "b", None)]],
+)
+"""The first event alone would be a match if the loop had not begun."""
+
 _PART = (
     Pattern.begin("s2")
     .one_or_more()
@@ -118,6 +131,7 @@ TOO_MANY_OPEN = (
 @example(case=NOT_AT_START, end="complete", tied=False)
 @example(case=NOT_BEFORE_LOOP, end="complete", tied=False)
 @example(case=GREEDY_BEFORE_LOOP, end="complete", tied=False)
+@example(case=BELOW_MINIMUM, end="complete", tied=False)
 @given(cases_with_faults(), st.sampled_from(["complete", "as_of"]), st.booleans())
 def test_every_suggestion_is_true(case: tuple[Pattern, list[list[Row]]], end: str, tied: bool) -> None:  # noqa: FBT001
     """With its change, and without skipping, each near miss is the start of a match; without the change it is none. All

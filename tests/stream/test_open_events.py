@@ -74,6 +74,32 @@ def test_a_stream_goes_on_from_its_checkpoint(streams: SparkSession, tmp_path: P
     assert kinds["conservative"] == {"insertion"}
 
 
+def test_rows_of_events_are_those_of_the_table(streams: SparkSession, tmp_path: Path) -> None:
+    """A table that takes insertions and completions and deletes retractions has the rows of events that detect gives,
+    with measures and the columns of the events.
+    """
+    rows, pattern = arriving(), interval_pattern(f"{CHAIN} CONSISTENCY realtime")
+    measures = {"until": "unix_seconds(end(c))"}
+    options: dict[str, Any] = {"rows_per": "event", "columns": ["id", "ends"], "measures": measures}
+    written([table(rows[:200]), table(rows[200:]), table([("Z", 1000, 1000, "z", "u")])], tmp_path / "events")
+    found = run(
+        detect(streamed(streams, tmp_path / "events"), pattern, **options, **ON_STREAM), tmp_path / "checkpoint"
+    )
+    stored: dict[tuple[str, int], dict[str, Any]] = {}
+    for row in (row for batch in found for row in batch):
+        place = row["match_id"], row["position"]
+        if row["kind"] == "retraction":
+            del stored[place]
+        else:
+            stored[place] = row
+    expected = detect(table(rows), pattern, **options, **OPTIONS).to_pylist()
+    names = ("match_id", "position", "stage", "id", "user", "ends", "match_start", "match_end", "until")
+    assert sorted(repr([row[name] for name in names]) for row in stored.values()) == sorted(
+        repr([row[name] for name in names]) for row in expected
+    )
+    assert len(expected) > 30
+
+
 def test_events_that_are_open_for_too_long_and_other_problems(streams: SparkSession, tmp_path: Path) -> None:
     """They end the query with a message that names the event; what no row can give is refused before it starts."""
     rows = [("A", 0, None, "a1", "u")], [("B", 90, 90, "b1", "u")], [("B", 100, 100, "b2", "u")]
@@ -93,5 +119,3 @@ def test_events_that_are_open_for_too_long_and_other_problems(streams: SparkSess
         detect(events, pattern, lateness="1 second", open_for="1 minute", **NAMES)
     with pytest.warns(CepheidWarning, match="events that no row closes are stored for ever"):
         detect(events, pattern, **{**ON_STREAM, "open_for": None})
-    with pytest.raises(SchemaError, match="event_id: tables in process, an IntervalMatcher and streams take opening"):
-        detect(streams.createDataFrame(table(rows[0])), pattern, **OPTIONS)

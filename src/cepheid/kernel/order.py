@@ -15,8 +15,8 @@ import numpy.typing as npt
 from cepheid.compile.arrays import Ints
 from cepheid.kernel.jit import kernel
 
-Codes = npt.NDArray[np.uint64]
-"""(rows,) numbers whose order is that of the values for which they stand."""
+Codes = npt.NDArray[Any]
+"""(rows,) unsigned numbers, of 32 bits where these suffice, whose order is that of the values for which they stand."""
 Rows = npt.NDArray[Any]
 """(rows,) numbers of rows: of 32 bits where these suffice, as what is moved is what a sort costs."""
 
@@ -41,8 +41,8 @@ def order_by(columns: Sequence[Codes], length: int) -> Rows:
     """
     rows: Rows | None = None
     for codes, bits in reversed(_words(columns)):
-        rows = _order_by_word(codes if bits > _WORD // 2 else codes.astype(np.uint32), bits, rows)
-    return np.arange(length, dtype=_number_type(length)) if rows is None else rows
+        rows = _order_by_word(codes if bits > _WORD // 2 else codes.astype(np.uint32, copy=False), bits, rows)
+    return np.arange(length) if rows is None else rows
 
 
 def _words(columns: Sequence[Codes]) -> list[_Word]:
@@ -52,7 +52,9 @@ def _words(columns: Sequence[Codes]) -> list[_Word]:
         bits = int(codes.max(initial=0)).bit_length()
         if words and bits and words[-1].bits + bits <= _WORD:
             former = words.pop()
-            words.append(_Word(former.codes << np.uint64(bits) | codes, former.bits + bits))
+            both = former.bits + bits
+            high = former.codes.astype(np.uint64 if both > _WORD // 2 else np.uint32, copy=False)
+            words.append(_Word(np.left_shift(high, bits) | codes, both))
         elif bits:
             words.append(_Word(codes, bits))
     return words
@@ -60,7 +62,7 @@ def _words(columns: Sequence[Codes]) -> list[_Word]:
 
 def _order_by_word(codes: Rows, bits: int, rows: Rows | None) -> Rows:
     """The rows, which are in the order of what counts less (None: as they come), in the order of these codes."""
-    length, number = len(codes), _number_type(len(codes))
+    length, number = len(codes), np.int32 if len(codes) <= _SHORT else np.int64
     nothing, no_codes = np.empty(0, number), np.empty(0, codes.dtype)
     codes = codes if rows is None else codes[rows]
     for shift, width in _digits(bits):
@@ -71,10 +73,6 @@ def _order_by_word(codes: Rows, bits: int, rows: Rows | None) -> Rows:
         codes, rows = codes_to, rows_to
     assert rows is not None  # a word has at least one bit
     return rows
-
-
-def _number_type(length: int) -> type[np.signedinteger[Any]]:
-    return np.int32 if length <= _SHORT else np.int64
 
 
 def _digits(bits: int) -> Iterator[tuple[int, int]]:

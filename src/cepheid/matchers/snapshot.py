@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.errors import SnapshotError
-from cepheid.events.batch import MASK, TIME
+from cepheid.events.batch import EVENT_ID, MASK, TIME
 from cepheid.lang.duration import format_duration
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ def with_columns(events: pa.RecordBatch, columns: pa.Schema, what: str) -> pa.Re
         events = events.select(columns.names)
     if events.schema != columns:
         raise SnapshotError(f"{what} have other columns: {events.schema}")
-    without = [name for name in columns.names if name.startswith((TIME, MASK)) and events.column(name).null_count]
+    needed = MASK if EVENT_ID in columns.names else (TIME, MASK)  # a row that closes an event may have no start
+    without = [name for name in columns.names if name.startswith(needed) and events.column(name).null_count]
     if without:
         raise SnapshotError(f"{what} are damaged: NULL in {', '.join(without)}")
     return events

@@ -150,5 +150,3 @@ def _faults_of_ids(request: Request, *, has_open_for: bool, endless: bool) -> It
         yield f"event_id: it joins the rows in which an interval opens and closes; leave it out of {family.kind}"
     if request.sequence or request.in_row_order:
         yield "sequence: with event_id the id identifies events; leave sequence out"
-    if request.rows_per == "event" and endless:
-        yield "rows_per: with event_id a match of a stream gets further rows when its events end; leave it out"

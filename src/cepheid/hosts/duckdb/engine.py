@@ -44,6 +44,8 @@ _NO_MEMORY_IN_ARROW = "exporting a stream from the object registered as 'events'
 """How DuckDB reports that Arrow has not found the memory for its events."""
 _ROW = "row_number_of_event"
 """The column with the number of each row."""
+_SHORT = 1 << 31
+"""Up to so many rows have numbers of 32 bits."""
 
 
 class Evaluated(NamedTuple):
@@ -123,7 +125,8 @@ class DuckDbEngine:
         values: Sequence[Lifted] = (),
         shown: pa.Table | None = None,
     ) -> Evaluated:
-        """All lifted columns, computed by one query over the columns that they name.
+        """All lifted columns, computed by one query over the columns that they name. Numbers and times that are lifted
+        as they are stay where they are.
 
         Raises:
             ConditionError: one of them fails on an event, as it would on Spark. The message has its text, and the event
@@ -133,13 +136,16 @@ class DuckDbEngine:
         columns, fragments, lists = self._translated(bits, values, table.schema)
         held = lists.looked_up(columns.taken_from(table), self._value)
         words = [*map(_mask, words_of(fragments[: len(bits)]))]
-        selected = [*words, *(fragment.text for fragment in fragments[len(bits) :])]
+        texts = [fragment.text for fragment in fragments[len(bits) :]]
+        known = {name: held.column(name) for name in texts if _is_there(held, name)}
+        computed = [text for text in texts if text not in known]
         try:
-            result = self._query(selected, held)
+            result = self._query([*words, *computed], held)
         except duckdb.Error as error:
             raise self._explained(error, [*bits, *values], fragments, held, shown) from error
         masks = (result.column(i).to_numpy() for i in range(len(words)))
-        typed = (as_type(result.column(len(words) + i), lifted.type) for i, lifted in enumerate(values))
+        known |= {text: result.column(len(words) + i) for i, text in enumerate(computed)}
+        typed = (as_type(known[text], lifted.type) for text, lifted in zip(texts, values, strict=True))
         return Evaluated(tuple(masks), tuple(typed))
 
     def _translated(
@@ -169,7 +175,8 @@ class DuckDbEngine:
             MemoryError: the values do not fit into memory.
         """
         # DuckDB makes a join of IN with some ten values, and then threads return their rows in any order.
-        numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows, dtype=_number_type(held.num_rows))))
+        width = np.int32 if held.num_rows <= _SHORT else np.int64
+        numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows, dtype=width)))
         self._connection.register("events", numbered)
         try:
             columns = ", ".join([*(f"{text} AS v{i}" for i, text in enumerate(selected)), _ROW])
@@ -231,11 +238,9 @@ def _database(process: int) -> duckdb.DuckDBPyConnection:  # noqa: ARG001 - a fo
     return database
 
 
-def _number_type(count: int) -> type[np.signedinteger[Any]]:
-    """The type of the numbers of so many rows. Arrays of all events are short where they can be: the system clears
-    their pages.
-    """
-    return np.int32 if count <= 1 << 31 else np.int64
+def _is_there(held: pa.Table, text: str) -> bool:
+    """Whether SQL text is a column of fixed width, which DuckDB would return as it is."""
+    return text in held.column_names and bool(arrow.is_primitive(held.schema.field(text).type))
 
 
 def _places(rows: NDArray[Any]) -> pa.Array:

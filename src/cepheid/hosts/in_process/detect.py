@@ -395,6 +395,8 @@ def _ordered_rows(events: Ranked, computed: Evaluated, relevant: Words | None) -
     if relevant is None:
         return pa.array(order_of(events))
     rows = rows_with_any(computed.masks, relevant)
+    if len(rows) == len(events):
+        return pa.array(order_of(events))
     return pa.array(rows[order_of(events.take(pa.array(rows)))])
 
 

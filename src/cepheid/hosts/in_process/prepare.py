@@ -127,29 +127,30 @@ def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None 
     Raises:
         EventError: there are other events, and `nulls` makes them an error.
     """
-    rows: Sequence[int] | npt.NDArray[np.int64] = range(len(events))
+    reached = None
     if until is not None:
-        reached = pc.less_equal(events.times[-1], pa.scalar(until, pa.int64()).cast(TIME_TYPE)).fill_null(
-            fill_value=True
-        )
-        events, rows = events.filter(reached), np.flatnonzero(reached.to_numpy())
-    no_key = _any_null([events.events.column(name) for name in schema.key], len(events))
-    no_time = _any_null(events.times, len(events)) & ~no_key
-    backwards = _reversed(events.times, len(events)) & ~no_key & ~no_time
+        limit = pa.scalar(until, pa.int64()).cast(TIME_TYPE)
+        reached = pc.less_equal(events.times[-1], limit).fill_null(fill_value=True)
+        events = events.filter(reached)
+    keys, count = [events.events.column(name) for name in schema.key], len(events)
+    backwards = _reversed(events.times, count)
+    if not backwards.any() and not any(column.null_count for column in (*keys, *events.times)):
+        return events, {"events": count, "null_keys": 0, "null_times": 0, "reversed": 0}
+    no_key = _any_null(keys, count)
+    no_time = _any_null(events.times, count) & ~no_key
+    backwards &= ~no_key & ~no_time
     faulty = {"null_keys": no_key, "null_times": no_time, "reversed": backwards}
-    read = {"events": len(events), **{name: int(which.sum()) for name, which in faulty.items()}}
-    unusable = no_key | no_time | backwards
-    if not unusable.any():
-        return events, read
+    read = {"events": count, **{name: int(which.sum()) for name, which in faulty.items()}}
     if nulls == "error":
         ids = None if schema.event_id is None else events.events.column(schema.event_id)  # an event may be of two rows
+        rows = np.arange(count) if reached is None else np.flatnonzero(reached)
         first = {
-            name: row_text(int(rows[int(which.argmax())])) if ids is None else f"event {ids[which.argmax()].as_py()!r}"
+            name: row_text(int(rows[which.argmax()])) if ids is None else f"event {ids[which.argmax()].as_py()!r}"
             for name, which in faulty.items()
             if which.any()
         }
         raise EventError(_unusable_text(read, schema, first))
-    return events.filter(pa.array(~unusable)), read
+    return events.filter(pa.array(~(no_key | no_time | backwards))), read
 
 
 def _unusable_text(read: Read, schema: Schema, first: Mapping[str, str]) -> str:
@@ -176,8 +177,7 @@ def _reversed(times: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bo
     if len(times) < 2:
         return np.zeros(count, np.bool_)
     start, end = times
-    backwards: npt.NDArray[np.bool_] = pc.less(end, start).fill_null(fill_value=False).to_numpy()
-    return backwards
+    return np.array(pc.less(end, start).fill_null(fill_value=False))
 
 
 def _any_null(columns: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bool_]:

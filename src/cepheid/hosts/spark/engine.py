@@ -62,11 +62,14 @@ def is_carried(type_: DataType) -> bool:
 class SparkEngine:
     """Types expressions over the columns of `events`, or over columns of given Arrow types."""
 
-    def __init__(self, events: DataFrame) -> None:
+    def __init__(self, events: DataFrame, *, computes_rows_alone: bool = False) -> None:
         self._events = events
         self._columns = arrow_schema(events.schema)
+        self._computes_rows_alone = computes_rows_alone
 
-    computes_rows_alone = True
+    @property
+    def computes_rows_alone(self) -> bool:
+        return self._computes_rows_alone
 
     @property
     def time_zone(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
@@ -155,17 +155,29 @@ def counts_read(
     computes each aggregate for each event by itself, which takes long. With an `event_id`, rows have no time if they
     have neither start nor end, or no id; which end before they start, only a matcher knows.
     """
-    no_key = reduce(Column.__or__, [named(name).isNull() for name in key], F.lit(False))  # noqa: FBT003
     if event_id is None:
-        no_time = ~no_key & reduce(Column.__or__, [time.missing for time in times])
+        unusable = unusable_events(key, times)
     else:
-        no_time = ~no_key & (_without_times(times) | named(event_id).isNull())
-    unusable = {"null_keys": no_key, "null_times": no_time}
-    if len(times) > 1 and event_id is None:
-        unusable["reversed"] = ~no_key & ~no_time & _backwards(times)
-    is_counted = nulls == "drop"
-    counts = {name: F.count(F.when(which, 1)) if is_counted else F.lit(0) for name, which in unusable.items()}
-    return {"events": F.count(F.lit(1)), **counts}
+        no_key = _any([named(name).isNull() for name in key])
+        unusable = {"null_keys": no_key, "null_times": ~no_key & (_without_times(times) | named(event_id).isNull())}
+    return {"events": F.count(F.lit(1)), **counted_if(unusable, is_counted=nulls == "drop")}
+
+
+def counted_if(faults: Mapping[str, Column], *, is_counted: bool) -> dict[str, Column]:
+    """How many rows have each fault, as aggregates; none if they are not counted."""
+    return {name: F.count(F.when(which, 1)) if is_counted else F.lit(0) for name, which in faults.items()}
+
+
+def unusable_events(key: tuple[str, ...], times: Sequence[Times]) -> dict[str, Column]:
+    """Which events cannot be used, by the names of their counts. No event is counted twice."""
+    no_key = _any([named(name).isNull() for name in key])
+    no_time = ~no_key & _any([time.missing for time in times])
+    found = {"null_keys": no_key, "null_times": no_time}
+    return found if len(times) == 1 else found | {"reversed": ~no_key & ~no_time & _backwards(times)}
+
+
+def _any(conditions: Iterable[Column]) -> Column:
+    return reduce(Column.__or__, conditions, F.lit(False))  # noqa: FBT003
 
 
 def _backwards(times: Sequence[Times]) -> Column:
@@ -181,48 +193,66 @@ def missing(key: tuple[str, ...], times: Sequence[Times]) -> list[Column]:
     return [*(named(name).isNull() for name in key), *(time.missing for time in times), _backwards(times)]
 
 
+def with_sound_times(rows: DataFrame, times: Sequence[Times]) -> DataFrame:
+    """The rows; a local time that is ambiguous or does not exist is an error."""
+    return _chosen(rows, [(wrong, raised(message)) for time in times for wrong, message in time.checks()])
+
+
+def _chosen(rows: DataFrame, cases: Sequence[tuple[Column, Column]]) -> DataFrame:
+    """The rows for which the first case that is true has true as its value, and those for which no case is true."""
+    if not cases:
+        return rows
+    (first, result), *others = cases
+    is_chosen = reduce(lambda chain, case: chain.when(*case), others, F.when(first, result))
+    return rows.where(is_chosen.otherwise(F.lit(True)))  # noqa: FBT003
+
+
 def _without_times(times: Sequence[Times]) -> Column:
     """Whether a row has neither start nor end."""
     return reduce(Column.__and__, [time.missing for time in times])
 
 
 def usable(
-    events: DataFrame, key: tuple[str, ...], times: Sequence[Times], nulls: Nulls, event_id: str | None = None
+    events: DataFrame,
+    key: tuple[str, ...],
+    times: Sequence[Times],
+    nulls: Nulls,
+    event_id: str | None = None,
+    *,
+    subject: Column | None = None,
 ) -> DataFrame:
     """The events that have a key and unambiguous times, and do not end before they start. Other events are an error or
     are dropped, as `nulls` says. A local time that is ambiguous or does not exist is always an error. With an
     `event_id`, the rows that have it, and a start or an end: a row that closes an event has the start of that event.
+    `subject` is what messages call an event.
     """
-    cases = [(named(name).isNull(), _no_value(name, "key", nulls)) for name in key]
+    event = F.lit("an event") if subject is None else subject
+    cases = [(named(name).isNull(), _no_value(event, name, "key", nulls)) for name in key]
     if event_id is not None:
-        cases.append((named(event_id).isNull(), _no_value(event_id, "id", nulls)))
-        cases.append((_without_times(times), _no_value(str(times[0].name), "time", nulls)))
+        cases.append((named(event_id).isNull(), _no_value(event, event_id, "id", nulls)))
+        cases.append((_without_times(times), _no_value(event, str(times[0].name), "time", nulls)))
     for time in times:
         if time.name is not None and event_id is None:
-            cases.append((time.missing, _no_value(time.name, "time", nulls)))
+            cases.append((time.missing, _no_value(event, time.name, "time", nulls)))
         cases += [(wrong, raised(message)) for wrong, message in time.checks()]
     if len(times) > 1 and event_id is None:
-        cases.append((_backwards(times), _reversed(times, nulls)))
-    if not cases:
-        return events
-    (first, result), *others = cases
-    is_usable = reduce(lambda chain, case: chain.when(*case), others, F.when(first, result))
-    return events.where(is_usable.otherwise(F.lit(True)))  # noqa: FBT003
+        cases.append((_backwards(times), _reversed(event, times, nulls)))
+    return _chosen(events, cases)
 
 
-def _reversed(times: Sequence[Times], nulls: Nulls) -> Column:
+def _reversed(event: Column, times: Sequence[Times], nulls: Nulls) -> Column:
     if nulls == "drop":
         return F.lit(False)  # noqa: FBT003
     start, end = times
-    message = f"an event ends before it starts: {end.name!r} is before {start.name!r}. "
-    return raised(F.lit(message + 'Correct or drop such events before, or give nulls="drop"'))
+    message = f" ends before it starts: {end.name!r} is before {start.name!r}. "
+    return raised(F.concat(event, F.lit(message + 'Correct or drop such events before, or give nulls="drop"')))
 
 
-def _no_value(column: str, what: str, nulls: Nulls) -> Column:
+def _no_value(event: Column, column: str, what: str, nulls: Nulls) -> Column:
     if nulls == "drop":
         return F.lit(False)  # noqa: FBT003
-    message = f'an event has no {what}: {column!r} is NULL. Drop such events before, or with nulls="drop", '
-    return raised(F.lit(message + "which counts them"))
+    message = f' has no {what}: {column!r} is NULL. Drop such events before, or with nulls="drop", which counts them'
+    return raised(F.concat(event, F.lit(message)))
 
 
 @dataclass

@@ -10,7 +10,7 @@ partitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -27,6 +27,7 @@ from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.spark.batch.blocks.plan import WORK as WORK_ON_BLOCKS
 from cepheid.hosts.spark.batch.blocks.plan import in_blocks
+from cepheid.hosts.spark.batch.openings import RowsById, rows_by_id
 from cepheid.hosts.spark.batch.slices import asked_slices, in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
 from cepheid.hosts.spark.batch.unmatched import WORK as WORK_WITH_UNMATCHED
@@ -50,6 +51,7 @@ from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.lifted import Measure
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
+from cepheid.plan.used_columns import used_columns
 from cepheid.requests.arrival import refuse_arrival
 from cepheid.requests.request import COUNTS, ERROR, Request, last_instant, planned, repeated_names
 from cepheid.requests.warnings import with_names
@@ -99,8 +101,12 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
         from_workers = by_key.mapInArrow(mapped(work, tuple(task), spark_rows), spark_rows)
     columns = output_columns(plans, rows.names, family.last_columns, all_matched=not request.unmatched)
     found = without_worker_messages(from_workers, None if counts is None else counts[1]).select(*columns)
-    others = unread(events, request, ready.times, ready.zone) if request.unmatched else None
+    others = _unread(events, request, ready) if request.unmatched else None
     return found if others is None else with_unmatched(found, others, plans)
+
+
+def _unread(events: DataFrame, request: Request, ready: PreparedOnSpark) -> DataFrame | None:
+    return unread(events, request, ready.times, ready.zone) if ready.by_id is None else ready.by_id.unread()
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,8 @@ class PreparedOnSpark:
     """Those that have key and times, up to `until`."""
     until: int | None
     zone: str
+    by_id: RowsById | None = None
+    """All rows, where rows open and close events."""
 
     def shipped(self, *, every: bool = False) -> DataFrame:
         """The lifted columns of `every` event, or without the events that matter to no pattern."""
@@ -135,24 +143,32 @@ def prepared_on_spark(events: DataFrame, request: Request, read: Observation | N
         PatternError, SchemaError: as `detect_on_spark`.
     """
     events = with_sequence(events, request.sequence)
-    plans = plans_on_spark(events, request)
+    plans = plans_on_spark(events, request, in_one_row=True)
     for warning in with_names(plans, request.family.warnings):
         warn(warning)
     zone = request.time_zone or session_zone(events)
     until = last_instant(request, zone)
     times = Times.of_each(events, plans.schema.times, request.time_zone)
-    read_events = events if until is None else events.where(times[-1].until(until))
-    usable_events = counted(read_events, request, times, read)
+    by_id = None
+    if request.event_id is not None:
+        by_id = rows_by_id(events, request, times, until, used_columns(plans))
+        read_rows = by_id.rows if read is None else by_id.rows.observe(read, *_named_counts(by_id.counts()))
+        usable_events = by_id.usable(read_rows)
+    else:
+        read_events = events if until is None else events.where(times[-1].until(until))
+        usable_events = counted(read_events, request, times, read)
     ended = None if until is None else microseconds(until)
-    return PreparedOnSpark(request.family, plans, times, lifting(plans, times), usable_events, ended, zone)
+    return PreparedOnSpark(request.family, plans, times, lifting(plans, times), usable_events, ended, zone, by_id)
 
 
-def plans_on_spark(events: DataFrame, request: Request) -> PlanSet[Any]:
-    """The plans of the request's patterns. Raises PatternError and SchemaError, as `detect_on_spark`."""
+def plans_on_spark(events: DataFrame, request: Request, *, in_one_row: bool) -> PlanSet[Any]:
+    """The plans of the request's patterns. `in_one_row`: each event is in one row when SQL is computed, also where rows
+    open and close events. Raises PatternError and SchemaError, as `detect_on_spark`.
+    """
     refuse_arrival(arrival=request.arrival)
     events = with_sequence(events, request.sequence)
     check_columns(events, request)
-    return planned(request, arrow_schema(events.schema), SparkEngine(events))
+    return planned(request, arrow_schema(events.schema), SparkEngine(events, computes_rows_alone=not in_one_row))
 
 
 def check_columns(events: DataFrame, request: Request) -> None:
@@ -166,6 +182,7 @@ def check_columns(events: DataFrame, request: Request) -> None:
     chosen = names if request.columns is None else request.columns
     used = [("key", name) for name in request.key] + [("columns", name) for name in chosen]
     used += [("sequence", name) for name in request.sequence]
+    used += [("event_id", name) for name in (request.event_id,) if name is not None]
     if any(request.family.names_of_functions(one.pattern) for one in request.patterns):
         used += [("functions see all columns", name) for name in names if name not in chosen]
     types = {field.name: field.dataType for field in events.schema}
@@ -204,8 +221,12 @@ def counted(events: DataFrame, request: Request, times: Sequence[Times], read: O
     """
     if read is not None:
         counts = counts_read(request.key, times, request.nulls)
-        events = events.observe(read, *(count.alias(name) for name, count in counts.items()))
+        events = events.observe(read, *_named_counts(counts))
     return usable(events, request.key, times, request.nulls)
+
+
+def _named_counts(counts: Mapping[str, Column]) -> Iterator[Column]:
+    return (count.alias(name) for name, count in counts.items())
 
 
 def with_any(events: DataFrame, lift: Lift, relevant: Words | None) -> DataFrame:

@@ -144,7 +144,7 @@ def source_of(
     endless = (asked._replace(pattern=family.endless(asked.pattern)) for asked in request.patterns)
     request = replace(request, patterns=tuple(endless))
     events = with_sequence(events, request.sequence)
-    plans = plans_on_spark(events, replace(request, arrival=False))
+    plans = plans_on_spark(events, replace(request, arrival=False), in_one_row=False)
     if problems := [*_never_certain(plans, request, late_by), *_without_copies(plans, request)]:
         raise PatternError(problems)
     times = Times.of_each(events, plans.schema.times, request.time_zone or zone)

@@ -120,24 +120,10 @@ def _text_of_one(change: Change) -> str:
 
 def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:
     """The pattern without its skip strategy. If the input is `complete`, a start has one match at most, the first one
-    that is completed; otherwise it has all its matches, and so it does where `_forbids_growing`.
+    that is completed. Otherwise it has all its matches, and so it does with `longest`, which may decide whether there
+    are any: where a loop has begun, and is below its minimum, there is none without it.
     """
-    if not complete or _forbids_growing(pattern):
-        return pattern.skip(Skip.no_skip())
-    stages = tuple(replace(stage, quantifier=replace(stage.quantifier, longest=False)) for stage in pattern.stages)
-    return replace(pattern, stages=stages, skip_strategy=Skip.to_next())
-
-
-def _forbids_growing(pattern: Pattern) -> bool:
-    """Whether `longest` may decide which starts match. A NOT may end the loop where it begins: an event that both
-    forbids and begins it is a match of its own without `longest`, and none with it. A greedy loop before it may be a
-    match only with `longest`, if no event follows.
-    """
-    return grows(pattern) and (any(leaf.contiguity.negated for leaf in pattern.leaves) or _is_greedy(pattern.stages))
-
-
-def _is_greedy(stages: Sequence[Stage]) -> bool:
-    return any(stage.quantifier.greedy or _is_greedy(stage.group) for stage in stages)
+    return pattern.skip(Skip.no_skip() if not complete or grows(pattern) else Skip.to_next())
 
 
 def grows(pattern: Pattern) -> bool:
