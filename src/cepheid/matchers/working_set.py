@@ -285,9 +285,8 @@ def widest(column: pa.Array) -> int:
 
 
 def _room(columns: int, length: int) -> Events:
-    """Room for so many events. Only what is missing is known beforehand: nothing."""
-    words = np.empty(length, np.int64), np.empty(length, np.int64)
-    return Events(*words, np.empty((columns, length), np.int64), np.zeros((columns, length), np.bool_))
+    words = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    return Events(*words, np.zeros((columns, length), np.int64), np.zeros((columns, length), np.bool_))
 
 
 def mask_of(batch: Batch, word: int = 0) -> Mask:
