@@ -62,8 +62,8 @@ def test_unknown_arguments_are_refused_with_advice(name: str) -> None:
     [
         (
             detect,
-            {"changes": "what"},
-            "changes: detect has no such argument, but IntervalMatcher has. detect has events, pattern, key, ",
+            {"late_by": "end"},
+            "late_by: detect has no such argument, but IntervalMatcher has. detect has events, pattern, key, ",
         ),
         (
             explain,

@@ -61,6 +61,7 @@ def detect(
     time: str | Sequence[str] | Arrival | EllipsisType | None = ...,
     event_id: str | None = None,
     open_for: timedelta | str | None = None,
+    changes: str | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -99,6 +100,9 @@ def detect(
             another row with the same id closes it.
         open_for: For a stream with `event_id`: how long an event may be open. A longer one is an error or, with
             nulls="drop", dropped, and its matches are retracted. None: any time.
+        changes: For a table in process with `event_id`: the column that says what a row does. "insertion" (or
+            "completion") inserts, closes or revises its event, "retraction" withdraws it; matches are those of the
+            events that are left. The rows of an event are read in the order in which they stand.
         sequence: Column or columns that order events of equal time, or items of ORDER BY such as "priority DESC";
             without one their content does. An exact name of a column is this column, with NULL last. For a table in
             process also `cepheid.ROW_ORDER`: they are in the order of their rows.
@@ -168,6 +172,7 @@ def detect(
         time=time,
         event_id=event_id,
         open_for=open_for,
+        changes=changes,
         sequence=sequence,
         columns=columns,
         measures=measures,
@@ -473,6 +478,11 @@ def plan_of(events: object, request: Request) -> Any:
 
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
+        if request.changes is not None:
+            raise SchemaError(
+                "changes: rows revise and withdraw events in tables in process and for an IntervalMatcher. On Spark "
+                "give the final events, and leave it out"
+            )
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, cast
 
 from cepheid.detect import arrow_table
-from cepheid.errors import PatternError, SchemaError, did_you_mean
+from cepheid.errors import PatternError, SchemaError
 from cepheid.lang.argument_advice import FORMER
 from cepheid.lang.arguments import brief, shown
 from cepheid.lang.consistency import Consistency, given_consistency
@@ -19,9 +19,9 @@ from cepheid.lang.intervals.printer import interval_text
 from cepheid.lang.known_arguments import known_arguments, known_calls
 from cepheid.lang.occurrences.pattern import OccurrencePattern
 from cepheid.lang.stages.pattern import Pattern
-from cepheid.plan.conditions.types import is_string
 from cepheid.plan.limits import Limits
 from cepheid.requests.arguments import checked_snapshot, time_of
+from cepheid.requests.changes import faults_of_changes
 from cepheid.requests.request import Nulls, Resolution
 from cepheid.requests.request_of import request_of
 
@@ -247,13 +247,9 @@ def _one(pattern: object) -> IntervalPattern:
 
 def _changes(changes: object, event_id: str | None, columns: pa.Schema) -> str:
     """The column of changes."""
-    if event_id is None:
-        raise SchemaError("changes: rows change the event that has their id: name the column of ids with event_id=…")
-    if not isinstance(changes, str) or changes not in columns.names:
-        raise SchemaError(f"changes: no column named {changes!r}. {did_you_mean(str(changes), columns.names)}")
-    if not is_string(columns.field(changes).type):
-        raise SchemaError(f"changes: the column {changes!r} is of texts, not {columns.field(changes).type}")
-    return changes
+    for fault in faults_of_changes(changes, event_id, columns):
+        raise SchemaError(fault)
+    return str(changes)
 
 
 def _number_of_events(lateness: object) -> int | None:

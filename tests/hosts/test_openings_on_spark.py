@@ -161,6 +161,13 @@ def test_ids_of_any_type(spark: SparkSession) -> None:
         detect(collated, pattern, columns="kind", **OPTIONS)
 
 
+def test_rows_that_revise_events_are_refused(spark: SparkSession) -> None:
+    """The message says where there are such rows."""
+    frame = spark.createDataFrame(table([("A", 0, 1, "a1", "u")]))
+    with pytest.raises(SchemaError, match="changes: rows revise and withdraw events in tables in process and for an"):
+        detect(frame, interval_pattern("EVENT PAL(A a)"), changes="kind", **OPTIONS)
+
+
 def test_local_times(spark: SparkSession) -> None:
     """Times without a zone are read in that of the call; one that does not exist is an error, also of a closing row."""
     frame = spark.createDataFrame(table([("A", 0, None, "a1", "u"), (None, None, 4, "a1", None)]))

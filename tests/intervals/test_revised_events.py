@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+from warnings import catch_warnings
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -11,8 +13,10 @@ from hypothesis import strategies as st
 from tests.intervals.events import NAMES, Row, interval_pattern, matcher, table
 
 from cepheid.detect import detect
-from cepheid.errors import EventError, SnapshotError
+from cepheid.errors import EventError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher
+from cepheid.lang.stages.pattern import Pattern
+from cepheid.requests.report import Report
 
 OVERLAP = "EVENT PAL(A a overlap B b) WITHIN 1 minute"
 NO_D = "EVENT PAL(A a, (!D d during_span), C c) RELATE a before c WITHIN 1 minute"
@@ -194,6 +198,95 @@ def _applied(left: set[str], rows: pa.Table) -> set[str]:
         assert (row["kind"] == "insertion") != (row["match_id"] in left)
         left = left - {row["match_id"]} if row["kind"] == "retraction" else left | {row["match_id"]}
     return left
+
+
+def detected(pattern: str, given: list[Change], **options: Any) -> pa.Table:
+    """What detect finds in a table of these changes."""
+    options = {"event_id": "id", "changes": "change"} | NAMES | options
+    return detect(changes(given), interval_pattern(pattern), **options)
+
+
+TIMES = st.none() | st.integers(0, 9)
+STORIES = st.lists(
+    st.tuples(
+        st.sampled_from(["insertion", "insertion", "completion", "retraction"]),
+        st.tuples(st.sampled_from("ADC"), TIMES, TIMES, st.none() | st.sampled_from("abcde")),
+    ),
+    max_size=16,
+)
+
+
+@settings(max_examples=60)
+@given(given_=STORIES, consistency=st.sampled_from(["realtime", "conservative"]), cut=st.integers(0, 16))
+def test_a_table_of_changes_has_what_is_left_of_them(given_: list[Change], consistency: str, cut: int) -> None:
+    """Rows of any kind, faulty ones too: the matches are those that a live matcher has left, and the counts its own."""
+    live = revised(f"{NO_D} CONSISTENCY {consistency}", None, nulls="drop", open_for=None)
+    left, report, first = set[str](), Report(), [insertion("Z", 0, 0, "y"), insertion("Z", 0, 0, "z")]
+    with catch_warnings(action="ignore"):
+        for other, part in zip(first, (given_[:cut], given_[cut:]), strict=True):
+            left = _applied(left, live.process(changes([other, *part])))
+        left = _applied(left, live.finish())
+        found = detected(NO_D, [*first, *given_], nulls="drop", report=report)
+    assert set(found["match_id"].to_pylist()) == left
+    names = ("events", "null_times", "null_ids", "reversed", "repeated", "unclosed", "matches")
+    assert [getattr(report.counts, name) for name in names] == [getattr(live.counts, name) for name in names]
+
+
+CHANGED = [
+    A,
+    insertion("B", 2, None, "b"),
+    insertion("A", 1, 5, "gone"),
+    insertion(None, None, 6, "b"),
+    retraction("gone"),
+    insertion("A", 0, 5, "a"),
+]
+
+
+def test_rows_of_events_are_first_rows_with_last_ends() -> None:
+    """Revisions, withdrawals and withdrawn events are no unmatched events either; all other columns are the first's."""
+    options: dict[str, Any] = {"rows_per": "event", "unmatched": True, "columns": ["id", "ends"]}
+    found = detected(OVERLAP, [*CHANGED, insertion("Z", 8, 9, "z")], **options).to_pylist()
+    assert [(row["row_number"], row["stage"], row["id"], row["ends"].second) for row in found] == [
+        (0, "a", "a", 5),
+        (1, "b", "b", 6),
+        (6, None, "z", 9),
+    ]
+
+
+def test_errors_of_a_table_of_changes() -> None:
+    """They name the row with its id and times, or the event; and what cannot be asked for."""
+    for message, change in {
+        r"row 6 \(id: 'a', begins: 1970-.*00:00:02\+00:00, ends: .*\) gives an event another start": ("A", 2, 9, "a"),
+        r"row 6 \(id: NULL, .*\) has no id\. Leave such rows out, or give nulls='drop'": ("A", 2, 9, None),
+        r"^1 event is opened and no row closes it \(id: 'c'\)\. Drop them before": ("A", 7, None, "c"),
+    }.items():
+        with pytest.raises(EventError, match=message):
+            detected(OVERLAP, [*CHANGED, insertion(*change)])
+    with pytest.raises(EventError, match="row 6 has 'late' in the column 'change' of changes"):
+        detected(OVERLAP, [*CHANGED, ("late", B[1])])
+    with pytest.raises(SchemaError, match=r"changes: no column named 'changed'\. Did you mean 'change'"):
+        detected(OVERLAP, CHANGED, changes="changed")
+    with pytest.raises(SchemaError, match="changes: rows change the event that has their id: name the column of ids"):
+        detected(OVERLAP, CHANGED, event_id=None)
+    with pytest.raises(SchemaError, match="changes: a row that withdraws an event has no time of its own, which as_of"):
+        detected(OVERLAP, CHANGED, as_of="1970-01-01T00:00:05Z")
+    with pytest.raises(SchemaError, match="changes: rows change intervals; leave it out of stages"):
+        detect(changes(CHANGED), Pattern.begin("a"), time="begins", changes="change")
+
+
+def test_keys_and_kinds_of_tables() -> None:
+    """An event has the key of its first row; tables of pandas and lazy frames of polars are taken, too."""
+    table_ = changes(CHANGED)
+    keyed = table_.set_column(
+        table_.schema.get_field_index("user"), "user", pa.array(["u", "u", None, None, None, None], pa.string())
+    )
+    options: dict[str, Any] = {"event_id": "id", "changes": "change", "key": "user"} | NAMES
+    pattern = interval_pattern(OVERLAP)
+    (row,) = detect(keyed, pattern, **options).to_pylist()
+    assert (row["user"], row["a"]["ends"].second, row["b"]["ends"].second) == ("u", 5, 6)
+    assert detect(keyed.to_pandas(), pattern, **options)["match_id"].tolist() == [row["match_id"]]
+    lazily = detect(pl.from_arrow(keyed).lazy(), pattern, **options)  # type: ignore[union-attr]
+    assert lazily.collect()["match_id"].to_list() == [row["match_id"]]
 
 
 def test_a_snapshot_is_of_a_matcher_with_the_same_changes() -> None:

@@ -15,6 +15,7 @@ Rows = npt.NDArray[np.int64]
 
 _MOST_SHOWN = 3
 """So many rows or events are named in a message."""
+_ADVICE = 'Drop them before, or with nulls="drop", which counts them in the report'
 
 
 class WholeEvents(NamedTuple):
@@ -32,6 +33,21 @@ class WholeEvents(NamedTuple):
     """The number of rows that are further rows of an event, or close what is not open."""
     read: int
     """The number of rows that count."""
+
+
+class FinalEvents(NamedTuple):
+    """Which rows the events are made of that are left after rows have revised and withdrawn some, in the order of their
+    first rows.
+    """
+
+    rows: Rows
+    """Each event's first row, which has all but its end."""
+    end_rows: Rows
+    """The row that has its end."""
+    others: Rows
+    """The rows that are part of an event and not its first row, and all rows of events that were withdrawn."""
+    counts: dict[str, int]
+    """The counts of rows and events that are dropped, by name."""
 
 
 def whole_events(
@@ -96,10 +112,13 @@ def whole_events(
         faults += _of_rows(of_nothing, ids, ("has", "have"), f"an end and no start, and no open event ({column})")
         reversed_rows = as_they_are[backwards[as_they_are]]
         faults += _of_rows(reversed_rows, ids, ("ends before it starts", "end before they start"), f"({column})")
-        raise EventError(
-            f'{"; ".join(faults)}. Drop them before, or with nulls="drop", which counts them in the report'
-        )
+        raise EventError(f"{'; '.join(faults)}. {_ADVICE}")
     return found
+
+
+def unclosed_text(ids: pa.Array, column: str) -> str:
+    """The message about events with these ids, at least one, which are opened and not closed."""
+    return f"{_unclosed(ids, column)[0]}. {_ADVICE}"
 
 
 def _whole(*columns: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from cepheid.compile.step_in_words import StepInWords
     from cepheid.events.batch import Schema
+    from cepheid.events.openings import FinalEvents
     from cepheid.lang.consistency import Consistency
     from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.counts import ReadCounts
@@ -323,6 +324,23 @@ class Family(Protocol):
             PatternError: a condition or a measure needs what no row has.
         """
         raise AssertionError(f"{self.noun} has no events that rows open")
+
+    def final_events(
+        self,
+        rows: pa.Table,  # noqa: ARG002
+        times: Sequence[pa.ChunkedArray],  # noqa: ARG002
+        schema: Schema,  # noqa: ARG002
+        changes: str,  # noqa: ARG002
+        *,
+        drops: bool,  # noqa: ARG002
+    ) -> FinalEvents:
+        """The events that are left after rows that insert, revise and withdraw them; see `final_events` of intervals.
+        Only for kinds whose events have ends.
+
+        Raises:
+            EventError: a row cannot be used, or an event is not closed.
+        """
+        raise AssertionError(f"{self.noun} has no events that rows revise")
 
     def live_outputs(self, plan: Any) -> tuple[str, ...]:
         """The kinds of rows of a stream: outputs, and RETRACTIONS."""

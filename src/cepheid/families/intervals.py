@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cepheid.compile.intervals.compiled import CompiledIntervalPlans
     from cepheid.errors import Problem
     from cepheid.events.batch import Schema
+    from cepheid.events.openings import FinalEvents
     from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner
     from cepheid.matchers.intervals.runner import IntervalsRunner
@@ -188,6 +189,13 @@ class Intervals(Family):
             raise PatternError(problems)
         longest = None if open_for is None else microseconds(open_for)
         return OpenIntervalsRunner(runner.plan, runner.late_by, drops, longest)
+
+    def final_events(
+        self, rows: pa.Table, times: Sequence[pa.ChunkedArray], schema: Schema, changes: str, *, drops: bool
+    ) -> FinalEvents:
+        from cepheid.matchers.intervals.final_events import final_events
+
+        return final_events(rows, times, schema, changes, drops=drops)
 
     def live_outputs(self, plan: IntervalPlan) -> tuple[str, ...]:
         """Where rows open events, a match may get a further row, or be retracted, before all its events have ended."""

@@ -70,6 +70,8 @@ class Request:
     """For events with a start and an end: the column that identifies an event."""
     open_for: timedelta | None = None
     """With `event_id`, on a stream: how long an event may be open; None: any time."""
+    changes: str | None = None
+    """With `event_id`, for finite input in process: the column that says what each row does to its event."""
     named: bool = False
     """Whether the patterns were given by name."""
     sequence: tuple[str, ...] = ()

@@ -49,6 +49,7 @@ def request_of(
     key: str | Sequence[str] | None = None,
     event_id: str | None = None,
     open_for: timedelta | str | None = None,
+    changes: str | None = None,
     sequence: str | Sequence[str] | RowOrder | None = None,
     columns: str | Sequence[str] | None = None,
     measures: Measures | None = None,
@@ -98,6 +99,7 @@ def request_of(
         end=end,
         event_id=None if event_id is None else checked_name("event_id", event_id, faults),
         open_for=None if open_for is None else checked_lateness(open_for, faults, "open_for", or_zero=False),
+        changes=None if changes is None else checked_name("changes", changes, faults),
         sequence=checked_sequence(sequence, faults),
         in_row_order=sequence is ROW_ORDER,
         columns=None if columns is None else checked_names("columns", columns, faults),
@@ -143,9 +145,13 @@ def _faults_of_ids(request: Request, *, has_open_for: bool, endless: bool) -> It
     if has_open_for and (request.event_id is None or not endless):
         where = "rows open them" if request.event_id is None else "rows may still close them: on a stream"
         yield f"open_for: events are open only where {where}. Leave it out"
+    family = request.family
+    if request.changes is not None and not family.has_ends:
+        yield f"changes: rows change intervals; leave it out of {family.kind}"
+    if request.changes is not None and request.as_of is not None:
+        yield "changes: a row that withdraws an event has no time of its own, which as_of needs; give one of the two"
     if request.event_id is None:
         return
-    family = request.family
     if not family.has_ends:
         yield f"event_id: it joins the rows in which an interval opens and closes; leave it out of {family.kind}"
     if request.sequence or request.in_row_order:

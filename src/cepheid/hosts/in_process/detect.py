@@ -26,6 +26,7 @@ from cepheid.hosts.in_process.prepare import (
     deferred_columns,
     evaluated,
     in_order_of_arrival,
+    joined_by_changes,
     joined_by_id,
     timed,
     usable,
@@ -61,6 +62,7 @@ from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.arguments import cores
 from cepheid.requests.arrival import refuse_arrival
+from cepheid.requests.changes import faults_of_changes
 from cepheid.requests.request import Request, last_instant, planned, repeated_names
 
 PIECE = 1 << 18
@@ -103,7 +105,7 @@ class Prepared(NamedTuple):
     held: HeldBits
     """The bits of all plans that were set for an event of the batches so far."""
     closing: pa.Array | None = None
-    """The numbers of the rows that close events; None where each row is an event."""
+    """The numbers of the rows that are no events of their own; None where each row is an event."""
 
     def batches(self, *, ordered: bool, every: bool = False) -> Iterator[Batch]:
         """The events without those that matter to no pattern, or `every` event; if `ordered`, in the order of key, time
@@ -129,6 +131,7 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
     engine = DuckDbEngine(time_zone=zone)
     events = with_sequence(events, request.sequence, engine)
     plans = plans_in_process(events.schema, request, engine)
+    changes = None if request.changes is None else events.column(request.changes)
     events = without_views(events.select(used_columns(plans)))
     plans = plans if fixed_types else with_nanoseconds(plans, events)
     compiled = family.compile(plans)
@@ -138,7 +141,10 @@ def prepared(events: pa.Table, request: Request, *, warns: bool = True, fixed_ty
         for warning in empty_sequences(events, plans.schema):
             warn(warning)
     given = with_numbers(events) if request.numbered else events
-    joined = joined_by_id(timed(given, request), plans.schema, request.nulls, until)
+    if changes is None:
+        joined = joined_by_id(timed(given, request), plans.schema, request.nulls, until)
+    else:
+        joined = joined_by_changes(timed(given, request), plans.schema, request, changes)
     for warning in none_by_then(joined.events, request, until) if warns else ():
         warn(warning)
     usable_events, read = usable(joined.events, plans.schema, request.nulls, until)
@@ -262,6 +268,8 @@ def check_columns(columns: pa.Schema, request: Request) -> None:
     chosen = columns.names if request.columns is None else request.columns
     named = {*request.key, request.time, request.end, *request.sequence, *chosen}
     faults = repeated_names(columns.names) + column_faults(columns, named)
+    if request.changes is not None:
+        faults += faults_of_changes(request.changes, request.event_id, columns)
     for name in request.key:
         at = columns.get_all_field_indices(name)
         if at and not _can_be_key(type_ := columns.field(at[0]).type):

@@ -95,7 +95,9 @@ class JoinedEvents(NamedTuple):
     read: Read
     """The counts of what was dropped."""
     closing: pa.Array | None = None
-    """The numbers of the rows that close events, or would if one were open; None where each row is an event."""
+    """The numbers of the rows that are no events of their own, as they close, revise or withdraw one, or would if it
+    were there; None where each row is an event.
+    """
 
 
 def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None = None) -> JoinedEvents:
@@ -110,14 +112,40 @@ def joined_by_id(events: TimedEvents, schema: Schema, nulls: Nulls, until: int |
     ids = whole(events.events.column(schema.event_id))
     starts, ends = events.times
     found = whole_events(ids, starts, ends, schema.event_id, drops=nulls == "drop", until=until)
-    rows, end_rows = pa.array(found.rows), pa.array(found.end_rows)
-    joined = events.events.take(rows)
-    at = joined.schema.get_field_index(schema.end)
-    joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(end_rows))
     read = {"events": found.read, "unclosed": found.unclosed, "null_ids": found.null_ids, "repeated": found.repeated}
-    without_start = np.flatnonzero(_any_null([starts], len(events)))
-    closing = pa.array(np.union1d(found.end_rows[found.end_rows != found.rows], without_start))
-    return JoinedEvents(TimedEvents(joined, (starts.take(rows), ends.take(end_rows))), read, closing)
+    closing = _closing(events, found.end_rows[found.end_rows != found.rows])
+    return JoinedEvents(_joined(events, schema, found.rows, found.end_rows), read, closing)
+
+
+def joined_by_changes(events: TimedEvents, schema: Schema, request: Request, changes: pa.ChunkedArray) -> JoinedEvents:
+    """The events that are left after rows that insert, revise and withdraw them, each in one row: its first one, with
+    its last end. `changes` says what each row does.
+
+    Raises:
+        EventError: as `Family.final_events`.
+    """
+    name, known = str(request.changes), [str(schema.event_id), *schema.times]
+    rows = pa.table({one: events.events.column(one) for one in known} | {name: changes})
+    found = request.family.final_events(rows, events.times, schema, name, drops=request.nulls == "drop")
+    joined, read = _joined(events, schema, found.rows, found.end_rows), {"events": len(events), **found.counts}
+    return JoinedEvents(joined, read, _closing(events, found.others))
+
+
+def _joined(
+    events: TimedEvents, schema: Schema, rows: npt.NDArray[np.int64], end_rows: npt.NDArray[np.int64]
+) -> TimedEvents:
+    """The events of these rows, with the ends of `end_rows`."""
+    first, last = pa.array(rows), pa.array(end_rows)
+    starts, ends = events.times
+    joined = events.events.take(first)
+    at = joined.schema.get_field_index(schema.end)
+    joined = joined.set_column(at, joined.schema.field(at), events.events.column(at).take(last))
+    return TimedEvents(joined, (starts.take(first), ends.take(last)))
+
+
+def _closing(events: TimedEvents, others: npt.NDArray[np.int64]) -> pa.Array:
+    """The numbers of the rows that are no events of their own: these, and those without a start."""
+    return pa.array(np.union1d(others, np.flatnonzero(_any_null(events.times[:1], len(events)))))
 
 
 def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None = None) -> tuple[TimedEvents, Read]:

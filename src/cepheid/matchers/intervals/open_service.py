@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.errors import EventError, PatternError
 from cepheid.events.batch import END, TIME, Batch
@@ -19,11 +16,11 @@ from cepheid.matchers.counts import IntervalMatcherCounts
 from cepheid.matchers.intervals.live import WHY_UNLISTED
 from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
 from cepheid.matchers.intervals.open_rows import OpenRows
-from cepheid.matchers.intervals.open_state import given_rows, reader_batches, restore_reader, unusable_text
+from cepheid.matchers.intervals.open_state import given_rows, reader_batches, restore_reader, unusable_text, withdrawals
 from cepheid.matchers.intervals.rows import GivenRow, RowReader, Step, UnusableRow
 from cepheid.matchers.intervals.service import made_for
 from cepheid.matchers.snapshot import fitting, opened, stored_numbers
-from cepheid.output.common import COMPLETION, INSERTION, RETRACTION
+from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.ends import unknown_negations
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -120,7 +117,7 @@ class OpenIntervalServiceMatcher:
         return joined.drop_columns([TIME, END]), (joined.column(TIME), joined.column(END))
 
     def _given(self, rows: pa.Table, times: tuple[pa.ChunkedArray, ...]) -> list[GivenRow]:
-        withdraws = None if self._changes is None else _withdrawals(rows, self._changes)
+        withdraws = None if self._changes is None else withdrawals(rows, self._changes)
         keys = [rows.column(name) for name in self._plan.schema.key]
         return given_rows(rows.column(self._plan.schema.event_id).combine_chunks(), times, keys, withdraws)
 
@@ -192,25 +189,3 @@ class OpenIntervalServiceMatcher:
         kinds = rows.column("kind").to_pylist()
         self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
         return rows
-
-
-WITHDRAWS = {INSERTION: False, COMPLETION: False, RETRACTION: True}
-"""What the values of a column of changes say: whether the row withdraws its event."""
-
-
-def _withdrawals(rows: pa.Table, column: str) -> npt.NDArray[np.bool_]:
-    """Which rows withdraw their events.
-
-    Raises:
-        EventError: another value stands there.
-    """
-    changes = rows.column(column).combine_chunks().cast(pa.string())
-    known = pc.is_in(changes, value_set=pa.array([*WITHDRAWS]))
-    if not pc.all(known).as_py() and len(rows):
-        number = pc.index(known, pa.scalar(value=False)).as_py()
-        allowed = ", ".join(map(repr, WITHDRAWS))
-        raise EventError(
-            f"row {number} has {changes[number].as_py()!r} in the column {column!r} of changes. It may be {allowed}"
-        )
-    found: npt.NDArray[np.bool_] = pc.equal(changes, RETRACTION).to_numpy(zero_copy_only=False)
-    return found

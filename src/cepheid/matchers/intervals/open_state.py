@@ -10,11 +10,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cepheid.errors import SnapshotError
+from cepheid.errors import EventError, SnapshotError
 from cepheid.events.identity import canonical_bytes
 from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
 from cepheid.matchers.intervals.open_rows import OpenRows
 from cepheid.matchers.intervals.rows import ClosedEvent, GivenRow, RowReader, UnusableRow
+from cepheid.output.common import COMPLETION, INSERTION, RETRACTION
+
+_WITHDRAWS = {INSERTION: False, COMPLETION: False, RETRACTION: True}
+"""What the values of a column of changes say: whether the row withdraws its event."""
 
 
 def given_rows(
@@ -31,6 +35,24 @@ def given_rows(
     withdrawn = np.zeros(len(ids), np.bool_) if withdraws is None else withdraws
     instants = (time.cast(pa.int64()).to_pylist() for time in times)
     return [GivenRow(*row) for row in zip(names, *instants, there.tolist(), withdrawn.tolist(), strict=True)]
+
+
+def withdrawals(rows: pa.Table, column: str) -> npt.NDArray[np.bool_]:
+    """Which rows withdraw their events.
+
+    Raises:
+        EventError: another value stands there.
+    """
+    changes = rows.column(column).combine_chunks().cast(pa.string())
+    known = pc.is_in(changes, value_set=pa.array([*_WITHDRAWS]))
+    if not pc.all(known).as_py() and len(rows):
+        number = pc.index(known, pa.scalar(value=False)).as_py()
+        allowed = ", ".join(map(repr, _WITHDRAWS))
+        raise EventError(
+            f"row {number} has {changes[number].as_py()!r} in the column {column!r} of changes. It may be {allowed}"
+        )
+    found: npt.NDArray[np.bool_] = pc.equal(changes, RETRACTION).to_numpy(zero_copy_only=False)
+    return found
 
 
 def reader_batches(reader: RowReader, rows: OpenRows) -> dict[str, pa.RecordBatch]:
@@ -93,14 +115,23 @@ def unusable_text(
     are those that the message shows, the id first: what it calls each, and its name in the rows. `numbered` says
     whether the numbers of the rows mean something to the user.
     """
-    if unusable.number is None or rows is None:
-        assert unusable.name is not None
-        found, noun = first.first_row(unusable.name), "an event"
-        if found is None and rows is not None:
-            found = _row_of(unusable.name, rows, next(iter(columns.values())))
-    else:
-        found, noun = rows.slice(unusable.number, 1), f"row {unusable.number}" if numbered else "a row"
-    known = {} if found is None else found.to_pylist()[0]
+    if unusable.number is not None and rows is not None:
+        return row_text(unusable, rows, columns, numbered=numbered)
+    assert unusable.name is not None
+    found = first.first_row(unusable.name)
+    if found is None and rows is not None:
+        found = _row_of(unusable.name, rows, next(iter(columns.values())))
+    return _text("an event", {} if found is None else found.to_pylist()[0], columns, unusable)
+
+
+def row_text(unusable: UnusableRow, rows: pa.Table, columns: Mapping[str, str], *, numbered: bool = True) -> str:
+    """What is wrong with one of the rows. `columns` and `numbered` are as in `unusable_text`."""
+    assert unusable.number is not None
+    noun = f"row {unusable.number}" if numbered else "a row"
+    return _text(noun, rows.slice(unusable.number, 1).to_pylist()[0], columns, unusable)
+
+
+def _text(noun: str, known: Mapping[str, object], columns: Mapping[str, str], unusable: UnusableRow) -> str:
     shown = ", ".join(f"{name}: {_value(known[column])}" for name, column in columns.items() if column in known)
     return f"{noun} ({shown}) {unusable.what}. {unusable.advice}"
 
