@@ -1,7 +1,7 @@
 """Threads that put the events of their tasks in order themselves.
 
 Until a task begins only the numbers of the rows are in order. So this work is divided, too, and few events are in order
-at once: with P8 of docs/performance.md, 20 million events stored in order take 0.9 GB, whose pages the system clears.
+at once: with P8 of docs/performance.md, 20 million events in order would take 0.7 GB, whose pages the system clears.
 """
 
 from __future__ import annotations
