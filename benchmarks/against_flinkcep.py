@@ -207,14 +207,14 @@ def speed_on_stream(run: Comparison, session: SparkSession, workload: Workload, 
     return statistics.median(speeds)
 
 
-def write_micro_batches(events: pa.Table, folder: Path) -> Path:
+def write_micro_batches(events: pa.Table, folder: Path, count: int = MICRO_BATCHES) -> Path:
     """Writes one file per micro-batch, with a row group for each core. The last file has one event, of no kind of the
     pattern, whose time moves the watermark past all other events.
     """
     files = Path(tempfile.mkdtemp(dir=folder))
-    size = len(events) // MICRO_BATCHES
-    for number in range(MICRO_BATCHES):
-        rows = size if number < MICRO_BATCHES - 1 else len(events)
+    size = len(events) // count
+    for number in range(count):
+        rows = size if number < count - 1 else len(events)
         part = events.slice(number * size, rows)
         pq.write_table(part, files / f"{number:03}.parquet", row_group_size=-(-len(part) // CORES))
     latest = pc.max(events.column("at")).as_py()

@@ -128,6 +128,7 @@ def test_report_shows_its_counts() -> None:
     detect(EVENTS, RISING, report=report, **PLACE)
     assert repr(report) == f"Report({report.counts})"
     assert '<tr><td>events</td><td style="text-align:right">2</td></tr>' in report._repr_html_()
+    assert report._repr_mimebundle_() == {"text/plain": str(report), "text/html": report._repr_html_()}
 
 
 def test_showing_a_report_does_not_wait() -> None:

@@ -125,7 +125,7 @@ def test_integers_with_nulls_in_pandas() -> None:
 def test_what_is_no_table(events: object, advice: str) -> None:
     """Other values are refused, and the message says what is accepted, and how to make a table of them."""
     message = (
-        f"events are a builtins.{type(events).__name__}; detect takes a Spark DataFrame, or a pandas, polars or "
+        f"events are a {type(events).__name__}; detect takes a Spark DataFrame, or a pandas, polars or "
         "pyarrow table, a DuckDB relation, or anything with the Arrow C stream interface" + advice
     )
     with pytest.raises(SchemaError) as error:

@@ -197,7 +197,7 @@ def test_events_that_matter_to_no_pattern_are_dropped() -> None:
                 "no column named 'm' (pattern 'y', stage 'two', where 2, column 1)\n"
                 "  m > 1\n"
                 "  ^\n"
-                "Known here: id, device, at, kind, n, x, price\n"
+                "If it is a text, write 'm'. Known here: id, device, at, kind, n, x, price\n"
                 "a condition must be BOOLEAN, this is INT (pattern 'z', stage 'a', where, column 1)\n"
                 "  n + 1\n"
                 "  ^^^^^"

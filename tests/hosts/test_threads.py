@@ -17,8 +17,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid import ConditionError, IntervalPattern, OccurrencePattern, Pattern, Report, detect
+from cepheid import (
+    CepheidWarning,
+    ConditionError,
+    EventError,
+    IntervalPattern,
+    OccurrencePattern,
+    Pattern,
+    Report,
+    detect,
+)
 from cepheid.hosts.in_process import threads
+from cepheid.hosts.in_process.sort import KeysInOrder
 from cepheid.hosts.in_process.threads import divided
 from cepheid.hosts.in_process.workers import worker_groups
 
@@ -77,6 +87,36 @@ def test_two_workers_are_threads(
     assert two.equals(one)
 
 
+@pytest.mark.parametrize("kind", ["x = 0", "x = 5"], ids=["matches", "no match"])
+def test_threads_order_the_events_of_their_tasks(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events of one hot key in any order, many at a time, are in the order of one worker, and ties are counted once."""
+    monkeypatch.setattr(threads, "LEAST", 1)
+    numbers = np.random.default_rng(1).permutation(40_000)
+    table = events([(int(i % 50 == 0), int(i) // 8, int(i) % 3) for i in numbers])
+    pattern = Pattern.begin("a").where(kind).followed_by("b").where("x = 1 AND n > a.n").within("5 seconds")
+    reports = [Report(), Report()]
+    with pytest.warns(CepheidWarning, match="events agree in key and time with another"):
+        one, two = (
+            detect(table, pattern, key="k", time="at", workers=workers, report=report)
+            for workers, report in zip((1, 2), reports, strict=True)
+        )
+    assert two.equals(one)
+    assert reports[0].counts == reports[1].counts
+    assert (len(one) > 1000) == (kind == "x = 0")
+
+
+def test_a_time_that_is_out_of_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the same error in a thread that orders events as with one worker."""
+    monkeypatch.setattr(threads, "LEAST", 1)
+    for time in ((1 << 62) + 1, -(1 << 63)):
+        times = np.arange(40_000)[::-1].copy()
+        times[7] = time
+        table = pa.table({"k": np.arange(40_000) // 39_000, "at": pa.array(times, pa.timestamp("us", "UTC"))})
+        for workers in (1, 2):
+            with pytest.raises(EventError, match="an event's time is further than 100,000 years from 1970"):
+                detect(table, Pattern.begin("a").within("1 second"), key="k", time="at", columns=[], workers=workers)
+
+
 def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """If conditions fail on events of several keys, the error is that of the first key, as with one thread."""
     monkeypatch.setattr(threads, "LEAST", 1)
@@ -131,7 +171,7 @@ def test_no_key_is_divided(*, sizes: list[int], parts: int, reversed_: bool) -> 
     """Parts end with keys, and none has more than three quarters of the events unless there is only one."""
     keys = np.repeat(np.arange(len(sizes)), sizes)
     rows = pa.array(np.arange(len(keys))[::-1]) if reversed_ else None
-    ends = divided([pa.array(keys)], rows, len(keys), parts)
+    ends = divided(KeysInOrder([pa.array(keys)], rows, len(keys)), parts)
     in_order = keys[::-1] if reversed_ else keys
     assert all(in_order[end - 1] != in_order[end] for end in ends[:-1])
     assert ends[-1:] == [len(keys)]

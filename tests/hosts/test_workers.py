@@ -105,7 +105,7 @@ def test_division(  # noqa: PLR0917
     times = np.concatenate(
         [np.zeros(0, np.int64), *(np.cumsum(gaps[e - s : e]) for s, e in zip(sizes, ends, strict=True))]
     )
-    events = PartEvents(0, starts, times, TimeSlices(before, window, settles=settles))
+    events = PartEvents.of(0, starts, times, TimeSlices(before, window, settles=settles))
     tasks = divided(events, Division(workers, None, least, repeated=1))
     assert [row for task in tasks for row in range(task.slice.begin if task.slice else task.first, task.end)] == [
         *range(len(times))

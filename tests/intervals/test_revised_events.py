@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.intervals.events import NAMES, Row, interval_pattern, matcher, table
 
 from cepheid.detect import detect
-from cepheid.errors import EventError, SchemaError, SnapshotError
+from cepheid.errors import CepheidWarning, EventError, SchemaError, SnapshotError
 from cepheid.intervals import IntervalMatcher
 from cepheid.lang.stages.pattern import Pattern
 from cepheid.requests.report import Report
@@ -79,9 +79,40 @@ def test_a_withdrawn_event_is_in_no_match_and_forbids_none() -> None:
     assert emitted(live, retraction("c"), insertion("C", 6, 8, "c")) == ["-a:1 c:7", "+a:1 c:8"]
 
 
+def test_the_earliest_match_comes_when_no_row_can_undo_it() -> None:
+    """None of its events can be withdrawn, and it holds whatever ends they get. A later end is a completion."""
+    given = [A, B, insertion("Z", 9, 9, "z"), insertion("Z", 9, 10, "y"), insertion("B", None, 12, "b")]
+    live = revised(f"{OVERLAP} OF STARTS CONSISTENCY earliest")
+    assert [emitted(live, one) for one in given] == [[], [], [], ["+a:4 b:8"], ["=a:4 b:12"]]
+    with pytest.warns(CepheidWarning, match="stored for ever where lateness is measured at ends"):
+        by_end = revised(f"{OVERLAP} OF STARTS CONSISTENCY earliest", late_by="end")
+    rest = [insertion("Z", 9, 17, "x"), insertion("Z", 17, 18, "w")]
+    assert [emitted(by_end, one) for one in [*given, *rest]] == [*[[]] * 6, ["+a:4 b:12"]]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [(insertion("D", None, 8, "d"), ["+a:1 c:7"]), (retraction("d"), ["+a:1 c:7"]), (insertion("Z", 8, 8, "x"), [])],
+)
+@pytest.mark.parametrize("first", ["earliest", "conservative"])
+def test_the_earliest_match_depends_on_negated_events(change: Change, expected: list[str], first: str) -> None:
+    """An event forbids a match until it is revised or withdrawn; the match comes when neither can happen any more. It
+    does so, too, if the matcher was of another consistency first.
+    """
+    live = revised(f"EVENT PAL(A a, (!D d gap), C c) RELATE a before c WITHIN 1 minute OF STARTS CONSISTENCY {first}")
+    given = [insertion("A", 0, 1, "a"), insertion("C", 5, 7, "c"), insertion("D", 3, 4, "d"), change]
+    assert emitted(live, *given, insertion("Z", 9, 10, "z")) == []
+    if first != "earliest":
+        live.switch("earliest")
+    assert emitted(live, insertion("Z", 9, 11, "y")) == expected
+    assert emitted(live, insertion("Z", 20, 30, "w")) == []
+
+
 @pytest.mark.parametrize("consistency", ["earliest", "conservative"])
 def test_without_real_time_a_match_waits_until_no_row_can_change_it(consistency: str) -> None:
-    """It comes when the lateness has passed since its end, and is never retracted."""
+    """It comes when the lateness has passed since its end, and is never retracted. With WITHIN any other end could
+    undo it.
+    """
     live = revised(f"{OVERLAP} CONSISTENCY {consistency}")
     given = [A, B, insertion("Z", 9, 13, "z"), insertion("B", None, 9, "b"), insertion("Z", 9, 14, "y")]
     assert emitted(live, *given) == []

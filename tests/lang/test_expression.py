@@ -127,7 +127,10 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
             "a; drop table x",
             "one expression is expected; a second statement is refused (column 2)\n  a; drop table x\n   ^",
         ),
-        ("a && b", "'&&' is no operator of SQL (column 3)\n  a && b\n    ^^\nWrite AND."),
+        ("a && b", "an operator or the end is expected, found '&&' (column 3)\n  a && b\n    ^^\nWrite AND."),
+        ("a =< 2", "a value is expected, found '<' (column 4)\n  a =< 2\n     ^\nWrite <=."),
+        ("a => 2", "an operator or the end is expected, found '=>' (column 3)\n  a => 2\n    ^^\nWrite >=."),
+        ("a === 2", "a value is expected, found '=' (column 5)\n  a === 2\n      ^\nWrite =."),
         ("a in (select 1)", "subqueries are refused (column 7)\n  a in (select 1)\n        ^^^^^^"),
         (
             "sum(a) over (order by b)",

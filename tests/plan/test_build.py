@@ -204,7 +204,7 @@ def test_measures(plan: BuildPlan) -> None:
         "a value is expected, but the text ends here (measure 'z', column 7)\n  one.n +\n        ^",
         (
             "no column named 'q' (measure 'w', column 1)\n  q\n  ^\n"
-            "Known here: key, time, s, n, b, x, f, price, d, ok, place, tags"
+            "If it is a text, write 'q'. Known here: key, time, s, n, b, x, f, price, d, ok, place, tags"
         ),
         "unknown function 'oops' (measure 'y', column 1)\n  oops(one.n)\n  ^^^^^^^^^^^",
     ]

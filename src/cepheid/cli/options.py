@@ -127,6 +127,7 @@ GivenParameters = Annotated[
     list[str] | None,
     typer.Option(
         "--parameter",
+        "--param",
         metavar="NAME=VALUE",
         help="A value for $NAME in the pattern: a number, true, false, text, DATE '2026-01-31', or a list: "
         "[a, b] or @watchlist.csv:column; repeat for several.",

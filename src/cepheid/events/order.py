@@ -52,6 +52,8 @@ class Ordered:
 
     batch: Batch
     key_start: Flags
+    ties: int = 0
+    """How many of the events were ordered by their content alone, if that is not counted elsewhere."""
 
 
 MAX_TIME = 1 << 62
@@ -65,11 +67,13 @@ class Ordering:
     later.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, begins_key: bool = True) -> None:
+        """`begins_key` says whether a key begins with the first event; otherwise that key has earlier events, too."""
         self.ties = 0
         """The number of events that were ordered by their content alone."""
         self._waiting: Batch | None = None
         self._waiting_starts_key = True
+        self._begins_key = begins_key
 
     def process(self, batch: Batch) -> Iterator[Ordered]:
         """The events whose order is certain now.
@@ -117,7 +121,7 @@ class Ordering:
         """Flags of the events at which a key or sub-key begins, and at which a group of events of equal rank begins."""
         if self._waiting is None:
             key_start, group_start = _borders_within(batch)
-            key_start[0] = group_start[0] = True
+            key_start[0], group_start[0] = self._begins_key, True
             return key_start, group_start
         seam = join([self._waiting.slice(len(self._waiting) - 1, len(self._waiting)), batch.slice(0, 1)])
         at_seam = _borders_within(seam)
@@ -126,23 +130,24 @@ class Ordering:
         return key_start, group_start
 
     def _ordered(self, batch: Batch, key_start: Flags, group_start: Flags) -> Ordered:
-        tied, ordinals = _tied(group_start), np.zeros(len(batch), np.int32)
+        tied, ordinals, ties = _tied(group_start), np.zeros(len(batch), np.int32), 0
         if len(tied):
             group = np.cumsum(group_start, dtype=np.int64)
             events = _without_chosen(batch).take(pa.array(tied))
-            self.ties += self.counted(events)
+            ties = self.counted(events)
+            self.ties += ties
             rows, ordinals[tied] = _by_content(_content(batch, tied), events, group[tied])
             batch = _rearranged(batch, tied, rows)
-        return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start)
+        return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start, ties)
 
     def counted(self, tied: Batch) -> int:
         """How many of these events count as ties."""
         return len(tied)
 
 
-def ordering_of(schema: Schema) -> Ordering:
-    """What orders the events of a finite input."""
-    return InRowOrder() if schema.in_row_order else Ordering()
+def ordering_of(schema: Schema, *, begins_key: bool = True) -> Ordering:
+    """What orders the events of a finite input. `begins_key` is as in Ordering."""
+    return InRowOrder(begins_key=begins_key) if schema.in_row_order else Ordering(begins_key=begins_key)
 
 
 class InRowOrder(Ordering):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from cepheid.errors import Problem
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.html import html_of, text_html
+from cepheid.lang.pictures.shown import Shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +46,7 @@ LateBy: TypeAlias = Literal["start", "end"]
 
 
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(Shown):
     """What a pattern looks for and how it will run; `str` gives the text, and a notebook shows the picture above it."""
 
     text: str

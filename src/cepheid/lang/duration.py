@@ -37,6 +37,7 @@ WHOLE_UNITS = {
 """The units of `format_duration` in microseconds."""
 WORD = "[a-zA-Z\u00b5\u03bc]+"
 """A unit, as a regular expression; micro is either the micro sign (U+00B5) or the Greek letter (U+03BC)."""
+_OF_CALENDAR = re.compile(r"\d\s*(month|quarter|year)", re.IGNORECASE)
 _PART = re.compile(rf"\s*(\d+)\s*({WORD})\s*")
 
 
@@ -77,9 +78,10 @@ def _parse_text(text: str) -> timedelta:
             raise _too_long() from None
         position = part.end()
     if position != len(text) or not text.strip():
+        of_calendar = ". Only within(…) of a pattern of stages takes months, quarters and years"
         raise PatternError(
             f"not a length of time: {text!r}. Write a whole number and a unit, as in '12 hours'; "
-            f"units: {', '.join(_called(unit) for unit in _UNITS)}"
+            f"units: {', '.join(_called(unit) for unit in _UNITS)}{of_calendar if _OF_CALENDAR.search(text) else ''}"
         )
     return total
 

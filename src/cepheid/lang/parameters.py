@@ -133,7 +133,8 @@ def _literal(value: object, expected: str) -> tuple[SingleValue, str]:
         given = given.astimezone(UTC)
     sql = _literal_sql(given)
     if sql is None:
-        raise ValueError(f"{expected} is expected, got {shown(value)}")
+        advice = ". Give one of its columns" if len(getattr(value, "shape", ())) > 1 else ""
+        raise ValueError(f"{expected} is expected, got {shown(value)}{advice}")
     if isinstance(given, int | Decimal) and not isinstance(given, bool):
         read_number(sql[1:-1])  # refuses too many digits
     if isinstance(given, timedelta):

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.batch import TIME, Batch, join, mask_column
-from cepheid.events.identity import as_integers
+from cepheid.events.identity import as_integers, filled
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
 from cepheid.output.values import columns_text
@@ -302,13 +302,13 @@ def _as_words(column: pa.Array) -> npt.NDArray[np.int64]:
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.int64)
     if pa.types.is_floating(column.type):
-        doubles = column.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        doubles = filled(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
         words: npt.NDArray[np.int64] = doubles.view(np.int64)
         return words
     if pa.types.is_decimal128(column.type):
-        filled = pc.fill_null(column, pa.scalar(0, column.type))
-        halves = np.frombuffer(filled.buffers()[1], dtype=np.int64)  # little endian; 18 digits fit the lower half
-        low: npt.NDArray[np.int64] = halves[2 * filled.offset : 2 * (filled.offset + len(filled)) : 2]
+        whole = pc.fill_null(column, pa.scalar(0, column.type))
+        halves = np.frombuffer(whole.buffers()[1], dtype=np.int64)  # little endian; 18 digits fit the lower half
+        low: npt.NDArray[np.int64] = halves[2 * whole.offset : 2 * (whole.offset + len(whole)) : 2]
         return low
     integers = as_integers(column)
     assert integers is not None, column.type

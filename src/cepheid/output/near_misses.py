@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cepheid.lang.pictures.shown import Shown
 from cepheid.output.html_table import html_table
 from cepheid.output.values import plain_text, plain_value
 from cepheid.plan.reserved import ROW_NUMBER
@@ -36,7 +37,7 @@ class TriedChange:
 
 
 @dataclass(frozen=True)
-class NearMisses:
+class NearMisses(Shown):
     """The starts that do not match, and would match with one change. Printed, this is a readable text."""
 
     table: pa.Table = field(repr=False, compare=False)

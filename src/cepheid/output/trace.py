@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from cepheid.lang.pictures.shown import Shown
 from cepheid.output.conditions import StageCondition
 from cepheid.output.html_table import html_table
 from cepheid.output.values import plain_text, plain_value, time_text
@@ -47,7 +48,7 @@ class TraceStep:
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Shown):
     """All steps of one key, in order. Printed, it is a readable text; a notebook shows a table."""
 
     steps: tuple[TraceStep, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +11,14 @@ from cepheid.errors import SchemaError
 from cepheid.lang.arguments import brief
 from cepheid.lang.known_arguments import known_arguments
 from cepheid.lang.pictures.html import text_html
+from cepheid.lang.pictures.shown import Shown
 from cepheid.output.funnel import Funnel
 from cepheid.output.near_misses import NearMisses
 from cepheid.output.trace import Trace
 
 
 @dataclass(frozen=True)
-class Why(ABC):
+class Why(Shown):
     """Why events did not match a pattern. Printed, it is a readable text; a notebook shows it, too. Each host computes
     near misses and traces in its own way.
     """

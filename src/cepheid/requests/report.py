@@ -8,6 +8,7 @@ from dataclasses import fields
 from cepheid.errors import with_noun
 from cepheid.lang.known_arguments import known_calls, known_fields
 from cepheid.lang.pictures.html import text_html
+from cepheid.lang.pictures.shown import Shown
 from cepheid.matchers.counts import ReadCounts
 
 
@@ -19,7 +20,7 @@ def certain_by_end_text(late: int, found: int) -> str:
 
 @known_calls
 @known_fields
-class Report:
+class Report(Shown):
     """Filled by `detect`: the counts of events read and dropped, and of what was found.
 
     In process the counts are available when `detect` returns, and for a lazy frame when the result has been collected;

@@ -61,7 +61,7 @@ class Evaluated(NamedTuple):
 
     def take(self, rows: pa.Array) -> Evaluated:
         return Evaluated(
-            tuple(mask[rows.to_numpy()] for mask in self.masks), tuple(column.take(rows) for column in self.values)
+            tuple(mask.take(rows.to_numpy()) for mask in self.masks), tuple(column.take(rows) for column in self.values)
         )
 
 

@@ -19,6 +19,7 @@ from cepheid.hosts.duckdb.fragment import Fragment, bound, duckdb_type, fail
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, converted, guarded
 from cepheid.hosts.duckdb.time_arithmetic import time_arithmetic
 from cepheid.lang.expression import Call
+from cepheid.lang.sql.habits import habit_of_arguments
 from cepheid.plan.conditions.result_types import common_type, operand_types, type_of_call
 from cepheid.plan.conditions.types import (
     as_decimal,
@@ -95,7 +96,8 @@ def _common_with_text(call: Call, args: Sequence[Fragment], types: Sequence[pa.D
     common = common_type(types) or common_type(typed)
     if common is None:
         given = ", ".join(dict.fromkeys(sql_name(t) for t in types))
-        raise PatternError(Problem(f"{call.function!r} needs values of one type, got {given}", span=call.span))
+        message = f"{call.function!r} needs values of one type, got {given}"
+        raise PatternError(Problem(message, span=call.span, hint=habit_of_arguments(call.args)))
     if is_decimal(common) and any(is_decimal(as_decimal(t)) and as_decimal(t).scale > common.scale for t in types):
         raise NotInProcess("these decimals need more than 38 digits together")
     return common

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -42,11 +42,12 @@ from cepheid.hosts.in_process.read_warnings import (
     unheld,
     unheld_warning,
 )
-from cepheid.hosts.in_process.sort import Ranked, is_ordered, order_of
+from cepheid.hosts.in_process.sort import KeysInOrder, OrderedEvents, Ranked, is_ordered, order_of
 from cepheid.hosts.in_process.source_rows import by_number, with_ends, with_numbers, with_source_columns, with_unmatched
 from cepheid.hosts.in_process.tables import column_faults, plain_schema, without_views
 from cepheid.hosts.in_process.workers.choose import matcher_for, number_of_workers
 from cepheid.hosts.in_process.workers.division import Division
+from cepheid.hosts.in_process.workers.in_place import can_be_found_in_place, found_in_place
 from cepheid.hosts.meanwhile import Found, found_meanwhile
 from cepheid.hosts.pace import in_portions
 from cepheid.lang.expression import Name
@@ -210,10 +211,13 @@ def _found(ready: Prepared, workers: int) -> Found:
     if in_threads and family.in_order and ready.plans.schema.key:
         relevant = relevant_to_any(ready.compiled.relevant_to)
         ordered = ordered_events(ready.events, ready.plans, relevant, ready.engine, ready.held)
-        ends = threads.divided(ordered.keys, ordered.rows, ordered.length, threads.THREADS)
+        ends = threads.divided(ordered.keys, threads.THREADS)
         if len(ends) > 1:
             return _found_by_threads(ready, ordered, ends)
-        batches = prefetched(ordered.batches(0, ordered.length, ready.engine))
+        if workers > 1 and can_be_found_in_place(ready.plans, ordered):
+            division = Division(workers, ready.until)
+            return found_in_place(family, ready.plans, ready.compiled, ordered, division=division, engine=ready.engine)
+        batches = prefetched(ordered.batches(0, ordered.keys.length, ready.engine))
     else:
         batches = ready.batches(ordered=in_order)
     division = Division(workers, ready.until, memory=ready.request.worker_memory)
@@ -346,18 +350,6 @@ def batches_as_they_come(
         yield with_any(as_batch(piece, computed, plans, engine.time_zone), relevant)
 
 
-class OrderedEvents(NamedTuple):
-    """Events in the order of key, time and sequence."""
-
-    length: int
-    keys: list[pa.Array]
-    """The columns of the key."""
-    rows: pa.Array | None
-    """The row of each event in `keys`; None: they are in order there."""
-    batches: Callable[[int, int, DuckDbEngine], Iterator[Batch]]
-    """The events from a position to before another one, with the lifted columns of all patterns."""
-
-
 def ordered_batches(
     events: TimedEvents, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine, held: HeldBits
 ) -> Iterator[Batch]:
@@ -365,7 +357,7 @@ def ordered_batches(
     that have none of the `relevant` bits are left out. The bits of all events are added to `held`.
     """
     ordered = ordered_events(events, plans, relevant, engine, held)
-    yield from ordered.batches(0, ordered.length, engine)
+    yield from ordered.batches(0, ordered.keys.length, engine)
 
 
 def ordered_events(
@@ -378,7 +370,7 @@ def ordered_events(
         def as_they_come(start: int, stop: int, engine: DuckDbEngine) -> Iterator[Batch]:
             return batches_as_they_come(events.slice(start, stop), plans, relevant, engine, held)
 
-        return OrderedEvents(len(events), ranked.keys, None, as_they_come)
+        return OrderedEvents(KeysInOrder(ranked.keys, None, len(events)), ranked.ranks[0], as_they_come)
     computed = evaluated(events, plans, engine)
     held.add(computed.masks)
     rows = _ordered_rows(ranked, computed, relevant)
@@ -393,7 +385,7 @@ def ordered_events(
             own = None if deferred is None else Deferred(deferred, piece)
             yield as_batch(whole.take(piece), computed.take(piece), plans, engine.time_zone, own)
 
-    return OrderedEvents(len(rows), ranked.keys, rows, in_pieces)
+    return OrderedEvents(KeysInOrder(ranked.keys, rows, len(rows)), ranked.ranks[0], in_pieces)
 
 
 def _rows_of_piece(events: TimedEvents) -> int:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from cepheid.events.batch import FINER, Schema
+from cepheid.events.batch import FINER, Batch, Schema
 from cepheid.events.direction import Direction
+from cepheid.events.identity import key_names
 from cepheid.events.order import descends, differs, leaves, ranked
+from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.prepare import TimedEvents, whole, wide
 from cepheid.hosts.in_process.tables import as_plain
 from cepheid.kernel.order import Rows
@@ -47,6 +52,44 @@ class Ranked:
 
     def take(self, rows: pa.Array) -> Ranked:
         return Ranked([column.take(rows) for column in self.keys], [column.take(rows) for column in self.ranks])
+
+
+class KeysInOrder(NamedTuple):
+    """The keys of events. Those of one key are side by side."""
+
+    columns: Sequence[pa.Array]
+    """The columns of the key, with one value per row."""
+    rows: pa.Array | None
+    """The row of each event; None: event i is in row i."""
+    length: int
+    """The number of events."""
+
+    def around(self, position: int) -> tuple[int, int]:
+        """The positions at which the key of the event at this position begins and ends."""
+        name = self._name_at(position)
+        begin = bisect_left(range(position), x=True, key=lambda other: self._name_at(other) == name)
+        after = range(position, self.length)
+        return begin, position + bisect_left(after, x=True, key=lambda other: self._name_at(other) != name)
+
+    def begins_at(self, position: int) -> bool:
+        """Whether a key begins with the event at this position."""
+        return position == 0 or self._name_at(position - 1) != self._name_at(position)
+
+    def _name_at(self, position: int) -> bytes:
+        row = position if self.rows is None else self.rows[position].as_py()
+        return key_names([column.slice(row, 1) for column in self.columns], 1)[0]
+
+
+class OrderedEvents(NamedTuple):
+    """Events in the order of key, time and sequence."""
+
+    keys: KeysInOrder
+    times: pa.Array
+    """The time of each row."""
+    batches: Callable[[int, int, DuckDbEngine], Iterator[Batch]]
+    """The events from a position to before another one, with the lifted columns of all patterns. If `keys` has no
+    `rows`, they are evaluated now, and those that matter to no pattern are left out.
+    """
 
 
 def is_ordered(events: Ranked) -> bool:

@@ -85,7 +85,8 @@ def to_arrow(events: object) -> tuple[pa.Table, FromArrow]:
 
 def kind_of(events: object) -> str:
     """The package and the name of the type, as "polars.DataFrame"."""
-    return f"{type(events).__module__.split('.')[0]}.{type(events).__name__}"
+    package = type(events).__module__.split(".")[0]
+    return type(events).__name__ if package == "builtins" else f"{package}.{type(events).__name__}"
 
 
 def columns_of(events: object) -> pa.Schema:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from cepheid.events.batch import Batch
-from cepheid.events.identity import key_names
+from cepheid.hosts.in_process.sort import KeysInOrder
 from cepheid.hosts.meanwhile import Found
 from cepheid.hosts.pace import in_portions
 from cepheid.kernel.stopping import Stopped, stopping_with
@@ -32,42 +32,23 @@ _EVEN = 0.75
 """Events are not divided if the largest part has more than this share of them: to prepare events ahead is as fast."""
 
 
-def divided(keys: Sequence[pa.Array], rows: pa.Array | None, length: int, parts: int) -> list[int]:
-    """Where to divide `length` events into so many parts: the ascending positions at which a part ends, so that no key
-    is in two parts. Fewer parts if keys have many events each; one if the events cannot be divided evenly.
-
-    The columns of the key have one value per event. Event i is in row rows[i] (None: in row i), and the events of a key
-    are side by side.
+def divided(keys: KeysInOrder, parts: int) -> list[int]:
+    """Where to divide the events into so many parts: the ascending positions at which a part ends, so that no key is in
+    two parts. Fewer parts if keys have many events each; one if the events cannot be divided evenly.
     """
+    length = keys.length
     if not length:
         return [0]
-
-    def name_at(position: int) -> bytes:
-        row = position if rows is None else rows[position].as_py()
-        return key_names([column.slice(row, 1) for column in keys], 1)[0]
-
-    ends = {_nearest_border(name_at, length * part // parts, length) for part in range(1, parts)}
+    ends = {_nearest_border(keys, length * part // parts) for part in range(1, parts)}
     found = sorted({*ends, length} - {0})
     largest = max(end - begin for begin, end in zip([0, *found], found, strict=False))
     return found if largest <= _EVEN * length else [length]
 
 
-def _nearest_border(name_at: Callable[[int], bytes], position: int, length: int) -> int:
-    """The position nearest to this one, from 0 to `length`, at which a key begins or the last one ends."""
-    name = name_at(position)
-    begin = _first(lambda other: name_at(other) == name, 0, position)
-    end = _first(lambda other: name_at(other) != name, position, length)
+def _nearest_border(keys: KeysInOrder, position: int) -> int:
+    """The position nearest to this one at which a key begins or the last one ends."""
+    begin, end = keys.around(position)
     return begin if position - begin < end - position else end
-
-
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The first number from `low` on for which the test holds, as it does for all from there on; `high` if for none
-    before.
-    """
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
 
 
 def found_by_threads(matchers: Sequence[FiniteMatcher], parts: Sequence[Iterable[Batch]]) -> Found:

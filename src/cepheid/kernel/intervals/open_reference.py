@@ -9,8 +9,9 @@ Real time emits what is certain from the clock on, and retracts it if a later ro
 consistencies emit what is certain from the clock minus the delay on, if no event that is not late could forbid it.
 
 Where rows revise events, a row may give an event that has ended another end, or withdraw an event. A revision is late
-if the earlier of both ends is, and a withdrawal if the event itself would be. Then all consistencies but real time also
-wait until the events of a match can no longer be revised.
+if the earlier of both ends is, and a withdrawal if the event itself would be. Then a conservative matcher also waits
+until the events of a match can no longer be revised. The earliest one waits until none can be withdrawn, and until the
+match holds whatever other ends they and negated events get.
 """
 
 from __future__ import annotations
@@ -184,11 +185,38 @@ def _emitted(
     """The matches that the consistency lets be emitted."""
     if consistency is Consistency.REALTIME:
         return [*known.certain(clock + 1)]
-    if revises:
-        consistency = Consistency.CONSERVATIVE
+    if revises and consistency is Consistency.EARLIEST:
+        return _settled(known, clock - delay)
     found = known.certain(clock - delay)
     whole = [match for match in found if consistency is Consistency.EARLIEST or not known.opened.intersection(match)]
     return [match for match in whole if may_be_emitted(found[match], clock - delay, consistency)]
+
+
+def _settled(known: _Accepted, horizon: float) -> list[Match]:
+    """The matches that no row in time can change. An event that ends at the horizon or later may get any end from then
+    on, as an open one. Whether one negated event forbids a match does not depend on others.
+    """
+
+    def may_be_withdrawn(number: int) -> bool:
+        if known.lateness is End.START:
+            return known.events[number].start >= horizon
+        return number in known.opened or known.events[number].end >= horizon
+
+    found = []
+    there = known.opened | known.closed
+    for match in known.certain(horizon):
+        if any(map(may_be_withdrawn, match)):
+            continue
+        parts = [_revisable(known, {*match, *one}, horizon).certain(horizon) for one in ((), *((n,) for n in there))]
+        if all(match in part and may_be_emitted(part[match], horizon, Consistency.EARLIEST) for part in parts):
+            found.append(match)
+    return found
+
+
+def _revisable(known: _Accepted, numbers: set[int], horizon: float) -> _Accepted:
+    """Only these events; those that a row in time can revise are open."""
+    fixed = {number for number in known.closed & numbers if known.events[number].end < horizon}
+    return _Accepted(known.plan, known.events, frozenset(numbers - fixed), frozenset(fixed), known.lateness)
 
 
 def _with_row(known: _Accepted, row: Row) -> _Accepted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -11,12 +11,13 @@ from cepheid.errors import closest
 from cepheid.lang.pictures.box import Box
 from cepheid.lang.pictures.html import html_of
 from cepheid.lang.pictures.mermaid import mermaid_of
+from cepheid.lang.pictures.shown import Shown
 
 MERMAID = "text/vnd.mermaid"
 """The type under which JupyterLab draws Mermaid."""
 
 
-class Drawn(ABC):
+class Drawn(Shown):
     """Shared by the kinds of pattern: a notebook shows the picture."""
 
     if not TYPE_CHECKING:  # a type checker reports these names itself
@@ -37,8 +38,7 @@ class Drawn(ABC):
         return html_of(self.picture)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
-        """The picture in all types; a notebook takes the one that it likes best."""
-        return {"text/plain": repr(self), "text/html": self._repr_html_(), MERMAID: mermaid_of(self.picture)}
+        return super()._repr_mimebundle_() | {MERMAID: mermaid_of(self.picture)}
 
 
 def name_advice(name: str, known: Sequence[str]) -> str:

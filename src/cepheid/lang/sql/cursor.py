@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Expression, Literal, Span
+from cepheid.lang.sql.habits import habit_of
 from cepheid.lang.sql.tokens import Kind, Token, tokenize
 
 _T = TypeVar("_T")
@@ -87,7 +88,8 @@ class Cursor:
         token = self.next
         if token.kind is Kind.END:
             return refused(f"{expected}, but the text ends here", (max(token.start - 1, 0), max(token.end, 1)))
-        return refused(f"{expected}, found {self.written(token.span)!r}", token.span)
+        hint = habit_of(self._tokens[self.at - 1] if self.at else None, token, self.peek())
+        return refused(f"{expected}, found {self.written(token.span)!r}", token.span, hint)
 
 
 Rule: TypeAlias = Callable[[Cursor], Expression]

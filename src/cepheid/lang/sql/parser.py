@@ -58,8 +58,6 @@ def _expect_end(cursor: Cursor) -> None:
         raise refused("one expression is expected; a second statement is refused", token.span)
     if token.text == "OVER":
         raise refused("window functions are refused: refer to earlier events by their stage", token.span)
-    if token.text == "&&":
-        raise refused("'&&' is no operator of SQL", token.span, hint="Write AND.")
     if token.kind is not Kind.END:
         raise cursor.unexpected("an operator or the end is expected")
 

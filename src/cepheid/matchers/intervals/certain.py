@@ -7,7 +7,7 @@ definition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -53,8 +53,11 @@ class Certainty:
     """The times from which matches of a plan are certain. The matches hold if all open ends are OPEN_END."""
 
     def __init__(self, plan: IntervalPlan, lateness: End) -> None:
-        self._plan = plan
-        self._waiting = frozenset().union(*reads_end(plan).scripts)
+        self._plan, self._lateness = plan, lateness
+        reads = reads_end(plan)
+        bits = plan.variable_bits[: plan.positives]
+        of_bits = {variable for variable, bit in enumerate(bits) if reads.bits >> bit & 1}
+        self._waiting = frozenset(of_bits).union(*reads.scripts)
         self._guards = [guard_of(negation, lateness) for negation in plan.pattern.negations]
 
     @cached_property
@@ -65,7 +68,8 @@ class Certainty:
         """From when on everything that is required of the match's events holds; FOREVER: not before ends are known."""
         if not any(one.is_open for one in times):
             return NO_TIME
-        if any(times[variable].is_open for variable in self._waiting):
+        needs_all = self._plan.window is not None and self._plan.pattern.window_of is not Window.STARTS
+        if needs_all or any(times[variable].is_open for variable in self._waiting):
             return FOREVER
         return max(self._demands(dict(zip(self._variables, times, strict=True))), default=NO_TIME)
 
@@ -115,6 +119,27 @@ class Certainty:
         borders = self._borders(times)
         return max(_refuted_from([*given, *scope], bound) for scope in _scope(negation, bound, borders))
 
+    def settled_from(self, times: Sequence[Times]) -> int:
+        """Where rows revise and withdraw events: from which horizon on, the first time that is not late, none of the
+        match's events can be withdrawn, and the match holds whatever ends they get; FOREVER: not before rows close
+        some. Negated events that are there already are not looked at.
+        """
+        last = max(one.start if self._lateness is End.START else one.end for one in times)
+        if last == OPEN_END:
+            return FOREVER
+        found = _settled_from(times, lambda now: max(self.holds_from(now), self.forbidden_until(now) + 1))
+        return max(found, last + 1)
+
+    def reach(self, times: Sequence[Times]) -> int:
+        """The greatest lateness time of an event that could forbid the match with any ends of its events."""
+        return self.forbidden_until([_open_after(one, NO_TIME) for one in times])
+
+    def cleared_from(self, number: int, times: Sequence[Times], negated: Times) -> int:
+        """Likewise, from which horizon on the event does not forbid the match by negation `number`, whatever ends all
+        of them get.
+        """
+        return _settled_from([*times, negated], lambda now: self.allowed_from(number, now[:-1], now[-1]))
+
     def _borders(self, times: Sequence[Times]) -> tuple[int, int]:
         """Where a scope begins without a left part, and where it ends without a right one."""
         window = self._plan.window or 0
@@ -122,6 +147,23 @@ class Certainty:
         # With a window of the match, all its ends are known: it would not be certain otherwise.
         last = max(one.start if of_starts else one.end for one in times)
         return last - window, min(one.start for one in times) + window
+
+
+def _settled_from(times: Sequence[Times], needed_from: Callable[[Sequence[Times]], int]) -> int:
+    """The least horizon from which on something holds, where each event that ends at the horizon or later may get any
+    end from then on. `needed_from` has the least end of open events with which it holds.
+    """
+    fixed_until, least = NO_TIME, NO_TIME
+    for end in sorted({one.end for one in times if not one.is_open}):
+        found = max(needed_from([_open_after(one, fixed_until) for one in times]), least)
+        if found <= end:
+            return found
+        fixed_until, least = end, end + 1
+    return max(needed_from(times), least)
+
+
+def _open_after(one: Times, time: int) -> Times:
+    return one if one.end <= time else times_of(one.start, OPEN_END)
 
 
 def _difference_from(left: Endpoint, right: Endpoint, most: int, bound: Mapping[str, Times]) -> int:

@@ -122,7 +122,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
 
     def change(self, consistency: Consistency) -> pa.Table:
         """Changes the consistency; in real time, emits at once what holds."""
-        self._matching.matches.consistency = consistency
+        self._matching.change(consistency)
         if consistency is Consistency.REALTIME:
             self._matching.emit_ready()
         return self._emitted_rows()

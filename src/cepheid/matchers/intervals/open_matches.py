@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import TypeAlias
 
-from cepheid.kernel.arrays import FOREVER
+from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.lang.consistency import Consistency
 
 EventNames: TypeAlias = tuple[bytes, ...]
@@ -33,6 +33,12 @@ class UncertainMatch:
     is_out: bool = False
     forbidding: dict[tuple[int, bytes], int] = field(default_factory=dict)
     """What forbids it, or may: the negation's number and the event's id, and from when on the event does not."""
+    settled_from: int = NO_TIME
+    """For `earliest` where rows revise events: the horizon from which on no row can undo it, but for `unsettled`."""
+    unsettled: dict[tuple[int, bytes], int] = field(default_factory=dict)
+    """Likewise, the horizons from which on events of negations do not forbid it, whatever ends all of them get."""
+    reach: int = NO_TIME
+    """Likewise, the greatest start of an event that could forbid it with other ends."""
 
     @property
     def certain_from(self) -> int:
@@ -128,7 +134,9 @@ class UncertainMatches:
         certain = match.certain_from - 1
         if self._consistency is Consistency.REALTIME:
             return certain
-        if self._consistency is Consistency.EARLIEST and not self._revises:
+        if self._consistency is Consistency.EARLIEST and self._revises:
+            return max(match.settled_from, *match.unsettled.values(), NO_TIME) - 1
+        if self._consistency is Consistency.EARLIEST:
             return max(match.until, certain)
         return FOREVER if match.is_open else max(match.end, match.until, certain)
 

@@ -48,6 +48,20 @@ class OpenMatching:
         return BEGINNING if self._delay is None or self.clock == BEGINNING else self.clock - self._delay
 
     @property
+    def _settles(self) -> bool:
+        """Whether matches are emitted when no revision in time can undo them."""
+        return self._revises and self.matches.consistency is Consistency.EARLIEST
+
+    def change(self, consistency: Consistency) -> None:
+        """Changes the consistency. Where that decides what is noted of matches, they are noted anew."""
+        self.matches.consistency = consistency
+        waiting = [match for match in self.matches.all.values() if not match.is_out]
+        for match in waiting if self._settles else ():
+            self.matches.remove(match)
+            if (now := self.match_of(match.positions)) is not None:
+                self.matches.add(now)
+
+    @property
     def changeable(self) -> Changeable:
         return Changeable(self.events, self.horizon, self._revises)
 
@@ -119,6 +133,8 @@ class OpenMatching:
             holds_from=holds_from,
             until=self._certainty.forbidden_until(times),
         )
+        if self._settles:
+            match.settled_from, match.reach = self._certainty.settled_from(times), self._certainty.reach(times)
         for number in range(len(self._plan.pattern.negations)):
             for event in self.events.forbidding(match.key, number):
                 if not self._note(match, number, event):
@@ -130,9 +146,14 @@ class OpenMatching:
         if event.name in match.names:
             return True
         bound = [self.events[name] for name in match.names]
-        allowed = self._certainty.allowed_from(number, [one.times for one in bound], event.times)
-        if allowed > NO_TIME and not self._satisfies(number, bound, event):
-            allowed = NO_TIME
+        times = [one.times for one in bound]
+        cleared = self._certainty.cleared_from(number, times, event.times) if self._settles else NO_TIME
+        allowed = self._certainty.allowed_from(number, times, event.times)
+        if max(cleared, allowed) > NO_TIME and not self._satisfies(number, bound, event):
+            allowed = cleared = NO_TIME
+        match.unsettled.pop((number, event.name), None)
+        if cleared > NO_TIME:
+            match.unsettled[number, event.name] = cleared
         if allowed == NO_TIME:
             match.forbidding.pop((number, event.name), None)
             return True
@@ -148,7 +169,7 @@ class OpenMatching:
         """Notes for the matches of its key what a negated event, which has arrived or is closed, forbids."""
         for match in self.matches.with_key(event.key):
             known = [number for number in numbers if (number, event.name) in match.forbidding]
-            if event.times.start > match.until and not known:
+            if event.times.start > max(match.until, match.reach) and not known:
                 continue
             possible = all(self._note(match, number, event) for number in numbers)
             self._reconsider(match, possible=possible)
@@ -178,6 +199,7 @@ class OpenMatching:
         for match in self.matches.with_key(event.key) if numbers else ():
             for number in numbers:
                 match.forbidding.pop((number, name), None)
+                match.unsettled.pop((number, name), None)
             self.matches.wait(match)
 
     def emit_ready(self) -> None:

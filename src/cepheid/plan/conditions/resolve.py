@@ -12,6 +12,7 @@ from cepheid.errors import Problem, closest, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.semantic import FILTER
+from cepheid.lang.sql.habits import habit_of_name
 from cepheid.lang.sql.refused import DISTINCT, NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
 from cepheid.plan.conditions.script import Fold
 
@@ -313,7 +314,10 @@ class Resolver:
         stages = list(self.stages[: self.visible])
         what = "column or stage" if len(name.parts) > 1 else "column"
         known = stages + self.columns.names if len(name.parts) > 1 else self.columns.names
-        return self._problem(f"no {what} named {name.parts[0]!r}", name.spans[0], did_you_mean(name.parts[0], known))
+        hint = did_you_mean(name.parts[0], known)
+        if len(name.parts) == 1 and not closest(name.parts[0], known):
+            hint = f"{habit_of_name(name.parts[0])} {hint}"
+        return self._problem(f"no {what} named {name.parts[0]!r}", name.spans[0], hint)
 
     def _column(self, name: Name, event: Event, span: Span) -> Node:
         if self.columns is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -102,78 +105,99 @@ class Division(NamedTuple):
 
 
 class PartEvents(NamedTuple):
-    """The events of a part, which are in order."""
+    """The events of a part, which are in order. A division needs to know few of them."""
 
     part: int
-    key_starts: Rows
-    """The rows with which keys begin."""
-    times: Rows
-    """(events,) microseconds."""
+    length: int
+    key_at: Callable[[int], tuple[int, int]]
+    """The rows with which the key of the event in this row begins, and before which it ends."""
+    time_at: Callable[[int], int]
+    """The time of the event in this row, in microseconds."""
     slices: TimeSlices | None
     """How a key is divided into time slices; None: not at all."""
+
+    @classmethod
+    def of(cls, part: int, key_starts: Rows, times: Rows, slices: TimeSlices | None) -> PartEvents:
+        """The same from the rows with which keys begin, and (events,) the times in microseconds."""
+        borders = np.append(key_starts, len(times))
+
+        def key_at(row: int) -> tuple[int, int]:
+            number = int(np.searchsorted(key_starts, row, side="right"))
+            return int(borders[number - 1]), int(borders[number])
+
+        return cls(part, len(times), key_at, lambda row: int(times[row]), slices)
 
 
 def divided(events: PartEvents, division: Division) -> list[Task]:
     """The tasks for one part, in the order of their results."""
-    part, key_starts, times, slices = events
-    count = len(times)
-    if not count:
+    length, slices = events.length, events.slices
+    if not length:
         return []
-    target = max(division.least, -(-count // (division.workers * TASKS)))
-    sizes = np.diff(key_starts, append=count)
-    large = np.flatnonzero(sizes > target)
-    even = key_starts[np.searchsorted(key_starts, np.arange(0, key_starts[-1] + 1, target))]
-    borders = np.unique(np.concatenate([even, key_starts[large], key_starts[large] + sizes[large], [0, count]]))
-    tasks, alone = list[Task](), set(key_starts[large].tolist())
-    for first, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
-        task = Task(part, first, end, division.until, as_of=division.until)
+    target = max(division.least, -(-length // (division.workers * TASKS)))
+    borders, alone, end = {0, length}, set[int](), 0
+    for row in range(target, length, target):  # each key with more events than `target` has one of these rows
+        if row < end:
+            continue
+        begin, end = events.key_at(row)
+        borders |= {begin if begin == row else end}
+        if end - begin > target:
+            borders |= {begin, end}
+            alone.add(begin)
+    tasks = list[Task]()
+    for first, end in pairwise(sorted(borders)):
+        task = Task(events.part, first, end, division.until, as_of=division.until)
         if slices is not None and first in alone:
-            tasks += _sliced(task, times[first:end], target, slices, division)
+            tasks += _sliced(task, events.time_at, target, slices, division)
         else:
             tasks.append(task)
     return tasks
 
 
-def _sliced(key: Task, times: Rows, target: int, slices: TimeSlices, division: Division) -> list[Task]:
+def _sliced(
+    key: Task, time_at: Callable[[int], int], target: int, slices: TimeSlices, division: Division
+) -> list[Task]:
     """The slices of one key, of about `target` events each, and fewer if they overlap much."""
-    most = -(-len(times) // target)
+    most = -(-key.size // target)
     while True:
-        tasks = _slices(key, times, most, slices)
-        repeated = sum(task.size for task in tasks) - len(times)
-        if repeated <= division.repeated * len(times) or most <= division.workers:
+        tasks = _slices(key, time_at, most, slices)
+        repeated = sum(task.size for task in tasks) - key.size
+        if repeated <= division.repeated * key.size or most <= division.workers:
             return tasks
         most = max(division.workers, most // 2)
 
 
-def _slices(key: Task, times: Rows, most: int, slices: TimeSlices) -> list[Task]:
+def _slices(key: Task, time_at: Callable[[int], int], most: int, slices: TimeSlices) -> list[Task]:
     """At most `most` slices of the key, with about the same number of events."""
-    places = np.arange(most) * len(times) // most
-    begins = np.unique(np.searchsorted(times, times[places]))  # no instant is divided
+    rows = range(key.first, key.end)
+
+    def first_from(time: int) -> int:
+        """The first row of the key that is not before this time."""
+        return key.first + bisect_left(rows, time, key=time_at)
+
+    begins = sorted({first_from(time_at(rows[number * len(rows) // most])) for number in range(most)})
     if len(begins) == 1:
         return [key]
-    windows = 1 if slices.settles else WINDOWS
-    started_from = times[begins] - slices.window * (0 if slices.by_start else windows)
-    may_start, first = (np.searchsorted(times, started_from - before) for before in (0, slices.before))
-    ends, entered = np.append(begins[1:], len(times)), (times[begins] - 1).tolist()
-    last = times[ends - 1] + (slices.window if slices.by_start else 0)
-    reads_to = np.searchsorted(times, last, side="right")
-    borders = zip(*(rows.tolist() for rows in (first, may_start, begins, ends, reads_to)), entered, strict=True)
-    count = len(begins)
-    return [
-        key._replace(
-            first=key.first + reads_from,
-            end=key.first + until,
-            until=key.until if number == count - 1 else entered[number + 1],
-            slice=Slice(
-                key=key.first,
-                may_start=key.first + starts_from,
-                begin=key.first + begin,
-                end=key.first + end,
-                entered=time,
-                is_last=number == count - 1,
-                hands_over=not slices.settles,
-                certain=slices.settles or number == 0,
-            ),
+    windows = 0 if slices.by_start else 1 if slices.settles else WINDOWS
+    tasks = []
+    for begin, end in pairwise([*begins, key.end]):
+        is_last = end == key.end
+        started_from = time_at(begin) - slices.window * windows
+        last = time_at(end - 1) + (slices.window if slices.by_start else 0)
+        slice_ = Slice(
+            key=key.first,
+            may_start=first_from(started_from),
+            begin=begin,  # no instant is divided
+            end=end,
+            entered=time_at(begin) - 1,
+            is_last=is_last,
+            hands_over=not slices.settles,
+            certain=slices.settles or begin == key.first,
         )
-        for number, (reads_from, starts_from, begin, end, until, time) in enumerate(borders)
-    ]
+        task = key._replace(
+            first=first_from(started_from - slices.before),
+            end=key.first + bisect_right(rows, last, key=time_at),
+            until=key.until if is_last else time_at(end) - 1,
+            slice=slice_,
+        )
+        tasks.append(task)
+    return tasks

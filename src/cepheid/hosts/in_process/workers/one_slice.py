@@ -37,8 +37,11 @@ def find_in_slice(part: OrderedPart, task: Task, events: SpooledEvents, add: Add
             matcher.run([marked])
         matcher.advance(slice_.entered)
     counted, before = asdict(detector.found), _open_starts(detector, slice_)
-    for marked in _read(part, slice_, events, (slice_.begin, task.end)):
-        add(matcher.run([marked]))
+    own, ties = (slice_.begin, slice_.end), 0
+    for rows in (own, (slice_.end, task.end)):
+        for marked in _read(part, slice_, events, rows):
+            add(matcher.run([marked]))
+            ties += marked.ties if rows is own else 0
     if slice_.is_last:
         add(matcher.end())
         after = before[:0]
@@ -47,7 +50,7 @@ def find_in_slice(part: OrderedPart, task: Task, events: SpooledEvents, add: Add
         add(matcher.advance(task.until))
         after = _open_starts(detector, slice_)
     counts = {name: count - counted[name] for name, count in asdict(detector.found).items()}
-    return Counted(counts, Open(before, after) if slice_.hands_over else None)
+    return Counted(counts | {"ties": ties}, Open(before, after) if slice_.hands_over else None)
 
 
 def _read(part: OrderedPart, slice_: Slice, events: SpooledEvents, rows: tuple[int, int]) -> Iterator[Ordered]:
@@ -57,7 +60,7 @@ def _read(part: OrderedPart, slice_: Slice, events: SpooledEvents, rows: tuple[i
         numbers = first + np.arange(len(ordered.batch))
         first += len(numbers)
         marked = part.marked(ordered.batch, _may_start(slice_, numbers))
-        yield Ordered(marked.with_column(ROW, pa.array(numbers)), ordered.key_start)
+        yield Ordered(marked.with_column(ROW, pa.array(numbers)), ordered.key_start, ordered.ties)
 
 
 def _may_start(slice_: Slice, rows: Rows) -> Flags:

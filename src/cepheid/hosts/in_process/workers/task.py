@@ -31,8 +31,9 @@ def do_task(part: Part, task: Task, events: SpooledEvents, add: AddRows) -> Coun
         if task.slice is not None:
             return find_in_slice(part, task, events, add)
         detector = part.detector()
-        matcher = OrderedMatcher(detector, until=task.until)
+        matcher, ties = OrderedMatcher(detector, until=task.until), 0
         for ordered in events.read(task.first, task.end):
             add(matcher.run([ordered]))
+            ties += ordered.ties
         add(matcher.end())
-        return Counted(asdict(detector.found))
+        return Counted(asdict(detector.found) | {"ties": ties})

@@ -125,13 +125,15 @@ class Threads:
 
     def workers(self) -> Sequence[Worker]:
         events = [writer.events for writer in self._writers]
-        return [_ThreadWorker(self._parts, events) for _ in range(self._count)]
+        return [ThreadWorker(self._parts, events) for _ in range(self._count)]
 
     def close(self) -> None:
         self._writers = []
 
 
-class _ThreadWorker:
+class ThreadWorker:
+    """A Worker in a thread of this process."""
+
     def __init__(self, parts: Sequence[Part], events: Sequence[SpooledEvents]) -> None:
         self._parts, self._events = parts, events
         self._stop = Event()
