@@ -134,8 +134,8 @@ def test_the_listener_decides(streams: SparkSession, tmp_path: Path) -> None:
     hot = KeySample(100, {key_hash(("p",)): Counted(shard, 100)})
     reported["observedMetrics"]["cepheid.packed.pattern"]["reports"] = [to_text({"pattern": hot}, 1000)]
     for call in calls:
-        call[3] = 10_000  # microseconds in the matcher
-    reported["durationMs"]["triggerExecution"] = 5
+        call[3] = 5_000_000  # microseconds in the matcher
+    reported["durationMs"]["triggerExecution"] = 5000
     event = SimpleNamespace(progress=SimpleNamespace(json=json.dumps(reported)))
     changes = list[CopiesChange]()
     for budget in (None, "1 microsecond", "1 microsecond"):

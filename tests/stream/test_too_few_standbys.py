@@ -75,7 +75,8 @@ def assert_said(found: Any, change: CopiesChange) -> None:
     """The key that needs more standbys is named by its hash, with the remedy, everywhere but in Prometheus."""
     message = (
         f"key {HOT} of 'pattern' after batch {change.batch}: 1 copy; its load of 3.50 s a micro-batch needs 4, and no "
-        "standby is free: give the query more standbys and a new checkpoint, in which their number is fixed, or a larger budget"
+        "standby is free: give the query more standbys and a new checkpoint, in which their number is fixed, or a "
+        "larger budget"
     )
     assert str(change) == message
     assert ("too few standbys", message) in [*load_rows(found, found, None)]
