@@ -166,9 +166,9 @@ def test_dropped_events_are_reported_on_spark(folder: Path, cepheid: Cepheid) ->
 
 
 @pytest.mark.spark
-def test_errors_of_events_are_distinguished(spark: Any) -> None:
+def test_errors_of_events_are_distinguished(spark: Any, capfd: pytest.CaptureFixture[str]) -> None:
     """Raised errors and operations that fail on a value are errors of events; other failures of Spark are raised
-    unchanged.
+    unchanged. Spark writes none of them to the terminal as well.
     """
     from pyspark.errors import PySparkException
 
@@ -186,6 +186,7 @@ def test_errors_of_events_are_distinguished(spark: Any) -> None:
         assert "\n" not in str(caught.value)
     with pytest.raises(PySparkException), event_failures():
         spark.range(1).selectExpr("nosuch(id)").toArrow()
+    assert "QueryContextLogger" not in capfd.readouterr().err
 
 
 @pytest.mark.spark

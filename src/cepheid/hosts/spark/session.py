@@ -36,6 +36,7 @@ def local_session(
     if active is not None:
         return _in_zone(active, time_zone)
     _prepare_environment()
+    _silence_query_contexts()
     builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
     zone = {"spark.sql.session.timeZone": time_zone} if time_zone else {}
     for key, value in {**_settings(cores or os.cpu_count() or 1), **zone, **(settings or {})}.items():
@@ -61,6 +62,14 @@ def _prepare_environment() -> None:
     java_home = find_java_home()
     if java_home is not None:
         os.environ["JAVA_HOME"] = str(java_home)
+
+
+def _silence_query_contexts() -> None:
+    """PySpark writes the message of an error in a query as JSON, too. Users get the exception."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def _settings(cores: int) -> dict[str, str]:
