@@ -292,6 +292,20 @@ def test_a_change_that_fails_is_named() -> None:
     assert {row["change"] for row in found.table.to_pylist()} == {"b: without 10 / v > 20"}
 
 
+def test_a_function_that_fails_without_another_condition_is_named_alone() -> None:
+    """The reason has the function and the row, and no name that the changed pattern has inside."""
+
+    def below(event: Mapping[str, Any]) -> bool:
+        if event["v"] == 0:
+            raise TypeError("no value")
+        return bool(event["v"] > 5)
+
+    pattern = A.next("b").where("v <> 0").where(below, name="below")
+    (reason,) = why(shop("abab", v=[0, 0, 0, 5]), pattern, **OPTIONS).changes.failed.values()
+    assert reason.startswith("function below raised TypeError: no value in the condition of stage 'b' (below), at the")
+    assert reason.endswith("row_number = 1")
+
+
 def test_of_many_events_before_a_start() -> None:
     """Where the event that forbids a start is not among the last twenty that may, the start has still not begun."""
     table = shop("w" + "n" * 25 + "ab", v=[9] + [1] * 25 + [5, 0])

@@ -14,6 +14,7 @@ from cepheid.errors import ConditionError, LimitExceeded
 from cepheid.events.batch import MASK, TIME, Batch
 from cepheid.events.order import Ordered
 from cepheid.kernel.arrays import Visits
+from cepheid.kernel.failures import ConditionFailed
 from cepheid.kernel.stages.emitted import Emitted
 from cepheid.kernel.stages.layout import MATCHED
 from cepheid.lang.stages.pattern import Pattern
@@ -50,6 +51,11 @@ class NearDetector(Detector):
     @cached_property
     def schemas(self) -> list[pa.Schema]:
         return [_MATCHES]
+
+    def _failed(self, failure: ConditionFailed) -> ConditionError:
+        """The error without the name of the changed pattern, which is a number that the user did not give."""
+        reason = failure.reason.removeprefix(f"pattern {self.pattern.plan.pattern.name!r}: ")
+        return super()._failed(ConditionFailed(failure.event, failure.script, reason))
 
     def _rows(self, emitted: Emitted) -> pa.RecordBatch:
         matched, _ = emitted.only(emitted.outcome == MATCHED)
