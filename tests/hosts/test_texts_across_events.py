@@ -63,10 +63,13 @@ def test_explain_says_that_python_computes_texts() -> None:
 
 
 def test_functions_of_a_choice_are_compiled() -> None:
-    """A function of a CASE or coalesce between events is lifted for each event."""
+    """A function of a CASE, coalesce, greatest or least between events is lifted for each event."""
     table = events("x", None, "xyz", "ab")
     assert pairs("hour(CASE WHEN text = 'ab' THEN a.at ELSE at END) = 0", table) == [(0, 2), (1, 2), (2, 3)]
     assert pairs("length(coalesce(text, a.text)) = 1", table) == [(0, 1)]
+    assert pairs("hour(greatest(at, a.at)) = 0", table) == [(0, 2), (1, 2)]
+    assert pairs("date_trunc('day', least(a.at, at)) = '2026-03-03'", table) == [(2, 3)]
+    assert pairs("ascii(greatest(text, a.text)) = 97", table) == [(1, 3)]
     request = request_of(Pattern.begin("a").followed_by("b").where("length(nvl(text, a.text)) = 1"), time="at")
     assert not plan_of(table, request).runs_in_python
 

@@ -2,8 +2,9 @@
 
 `hour(coalesce(b.at, a.at))` is about two events, and scripts do not know `hour`. But
 `CASE WHEN b.at IS NOT NULL THEN hour(b.at) ELSE hour(a.at) END` is the same, and each `hour` is about one event: the
-host's SQL engine computes it as a column. It is the same only if all values have one type, because SQL first casts them
-to a common one: `concat(coalesce(a.whole, b.decimal))` of 1 is '1.00'.
+host's SQL engine computes it as a column. The same holds for greatest and least of two values. It is the same only if
+all values have one type, because SQL first casts them to a common one: `concat(coalesce(a.whole, b.decimal))` of 1 is
+'1.00'.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node
 from cepheid.plan.conditions.script_functions import COMPILED_FUNCTIONS
 
 _FIRST_PRESENT = frozenset({"coalesce", "nvl", "ifnull"})
+_EXTREMES = {"greatest": ">=", "least": "<="}
 _CHOOSING = _FIRST_PRESENT | {"case", "case_of", "if"}
 
 
@@ -30,9 +32,21 @@ def with_functions_inside(node: Node) -> Node:
     if node.source is None or node.call.function in COMPILED_FUNCTIONS:
         return node
     places = [place for place, arg in enumerate(node.args) if not isinstance(arg, Constant)]
-    if len(places) != 1 or not isinstance(choice := node.args[places[0]], Apply) or not _is_choice(choice):
+    if len(places) != 1 or not isinstance(applied_to := node.args[places[0]], Apply):
         return node
-    return with_functions_inside(_moved(node, places[0], choice))
+    choice = _by_comparison(applied_to)
+    return with_functions_inside(_moved(node, places[0], choice)) if _is_choice(choice) else node
+
+
+def _by_comparison(node: Apply) -> Apply:
+    """The greater or lesser of two values as a CASE; another node as it is."""
+    if node.call.function not in _EXTREMES or len(node.args) != 2 or node.source is None:
+        return node
+    left, right = node.args
+    operands = (resolve.expression_of(left), resolve.expression_of(right))
+    is_left = Apply(Call(_EXTREMES[node.call.function], operands, node.call.span), (left, right), node.source)
+    # Where one of them is NULL, so is the comparison, and the other one is chosen.
+    return _in_place(node, "case", [is_left, left, _is_present(right), right, left])
 
 
 def _is_choice(node: Apply) -> bool:
