@@ -123,7 +123,7 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
     """The progress of the query's last micro-batch; None before there is one, or if the query has no pattern.
 
     With the query's `checkpoint`, the number of open partial matches is read from it; without one, it is known only in
-    the query's first micro-batch.
+    the query's first micro-batch. The keys that need more copies than there are standbys are known only with it.
 
     Raises:
         SchemaError: `query` is not a StreamingQuery.
@@ -138,9 +138,9 @@ def progress(query: StreamingQuery, checkpoint: str | PathLike[str] | None = Non
         latest = replace(latest, standing=watch.standing)
     if latest is None or checkpoint is None:
         return latest
-    from cepheid.hosts.spark.stream.listener import with_open
+    from cepheid.hosts.spark.stream.listener import with_open, with_short
 
-    return with_open(latest, fspath(checkpoint))
+    return with_short(with_open(latest, fspath(checkpoint)), fspath(checkpoint))
 
 
 @known_arguments()
@@ -174,16 +174,19 @@ def copy_hot_keys(
 
     Args:
         checkpoint: The query's checkpointLocation.
-        budget: The time that a shard may take for a key in a micro-batch: usually the interval of the trigger, or the
-            time that a micro-batch may take. A key gets one more copy while it takes more than 80 % of what its shards
-            may take together, and loses one under 40 %. None: nothing is changed, and `report` gets advice, with the
-            length of the last micro-batch as the budget.
-        report: Called with a CopiesChange whenever a key gets or loses a copy, or should.
+        budget: The time that a shard may take for a key in a micro-batch. A key gets one more copy while it takes more
+            than 80 % of what its shards may take together, and loses one under 40 %. None: the interval of the query's
+            trigger. With another trigger, such as availableNow, and with Spark Connect, which does not say, nothing is
+            changed, and `report` gets advice, with the length of the last micro-batch as the budget.
+        report: Called with a CopiesChange whenever a key gets or loses a copy, or should; and once when it needs more
+            copies than there are standbys, which `progress(query, checkpoint)` has as long as that is so.
 
     Raises:
         SchemaError: `budget` is not a duration.
+        SnapshotError: the checkpoint's query was started without standbys. A checkpoint that is still empty does not
+            say: then there is a warning after the first micro-batch.
     """
-    from cepheid.hosts.spark.stream.copies.listener import CopiesListener
+    from cepheid.hosts.spark.stream.copies.listener import CopiesListener, check_standbys
 
     faults: list[str] = []
     allowed = None if budget is None else checked_lateness(budget, faults, "budget")
@@ -191,6 +194,7 @@ def copy_hot_keys(
         faults.append("budget: a time above zero is expected")
     if faults:
         raise SchemaError("\n".join(faults))
+    check_standbys(fspath(checkpoint))
     return CopiesListener(fspath(checkpoint), allowed, report)
 
 

@@ -21,21 +21,26 @@ COUNT = 400 * KILLS
 OPTIONS = {"key": "k", "time": "at", "sequence": "id", "outputs": ALL}
 
 
-def written(spark: SparkSession, events: pa.Table, servers: str) -> None:
-    """Writes the events to their topic in order, as JSON, with the key that chooses the partition."""
+def written(spark: SparkSession, events: pa.Table, servers: str, topic: str = EVENTS) -> None:
+    """Writes the events to a topic in order, as JSON, with the key that chooses the partition."""
     frame = spark.createDataFrame(events).coalesce(1).select("k", F.to_json(F.struct("*")).alias("value"))
     writer = frame.withColumnRenamed("k", "key").write.format("kafka")
-    writer.option("kafka.bootstrap.servers", servers).option("topic", EVENTS).save()
+    writer.option("kafka.bootstrap.servers", servers).option("topic", topic).save()
 
 
-def matches_into(spark: SparkSession, servers: str, checkpoint: Path) -> StreamingQuery:
-    """The query over all events in the topic, in some 2 * KILLS micro-batches."""
+def matches_into(
+    spark: SparkSession, servers: str, checkpoint: Path, topics: tuple[str, str] = (EVENTS, MATCHES), shards: int = 4
+) -> StreamingQuery:
+    """The query over all events in the first topic, in micro-batches of COUNT / (2 * KILLS) events. Its matches go to
+    the second one.
+    """
+    events_in, matches_in = topics
     source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", servers)
     source = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", COUNT // (2 * KILLS))
-    texts = source.option("subscribe", EVENTS).load().select(F.col("value").cast("string"))
+    texts = source.option("subscribe", events_in).load().select(F.col("value").cast("string"))
     events = texts.select(F.from_json("value", "id BIGINT, k STRING, at TIMESTAMP, x STRING").alias("e")).select("e.*")
-    rows = messages(detect(events, PAIR, lateness="30 seconds", shards=4, **OPTIONS))
-    sink = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", MATCHES)
+    rows = messages(detect(events, PAIR, lateness="30 seconds", shards=shards, **OPTIONS))
+    sink = rows.writeStream.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", matches_in)
     return sink.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
 
 
@@ -44,7 +49,7 @@ def messages(rows: DataFrame) -> DataFrame:
     return rows.select(F.col("match_id").alias("key"), F.to_json(F.struct("*")).alias("value"))
 
 
-def read(spark: SparkSession, servers: str) -> list[tuple[str, str]]:
-    """The key and value of each message in the topic of matches."""
-    source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", MATCHES)
+def read(spark: SparkSession, servers: str, topic: str = MATCHES) -> list[tuple[str, str]]:
+    """The key and value of each message in a topic of matches."""
+    source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", topic)
     return [(row.key.decode(), row.value.decode()) for row in source.load().select("key", "value").collect()]

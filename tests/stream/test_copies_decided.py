@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid import SnapshotError
+from cepheid import CopiesChange, SnapshotError
 from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision, Segment, shares
-from cepheid.hosts.spark.stream.copies.deciding import Figures, Loads, in_order_of_load, next_change
+from cepheid.hosts.spark.stream.copies.deciding import Figures, Loads, in_order_of_load, next_change, without_standby
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
 
 HOT, OTHER = (0, "hot"), (1, "other")
@@ -57,6 +58,15 @@ def test_the_hottest_key_is_first() -> None:
 
 def test_without_standbys_nothing_can_change() -> None:
     assert next_change({HOT: 9.0}, {}, [], budget=1) is None
+
+
+def test_keys_that_need_more_than_all_standbys() -> None:
+    """A key over 80 % of what its shards may take has no free standby if it has a copy in each; the hottest is first.
+    One that may still grow, or is within the budget, is not meant.
+    """
+    loads, copies = {HOT: 2.5, OTHER: 3.0, (2, "grows"): 9.0, (3, "cool"): 2.4}, {(2, "grows"): (0,)}
+    both = dict.fromkeys((HOT, OTHER, (3, "cool")), (0, 1))
+    assert without_standby(loads, both | copies, 2, budget=1) == [OTHER, HOT]
 
 
 def test_the_load_of_a_key_includes_its_copies() -> None:
@@ -188,6 +198,17 @@ def test_old_assignments_are_removed(tmp_path: Path) -> None:
         spark_log(tmp_path, batch, 0)
         folder.assignment(batch, 0, {})
     assert len([*(tmp_path / "copies" / "batches").iterdir()]) == 201
+
+
+def test_keys_that_are_short_of_standbys(tmp_path: Path) -> None:
+    """They are stored for `progress` until there are none; what an earlier listener has left does not count."""
+    folder, load = CopiesFolder(str(tmp_path)), timedelta(seconds=3.5)
+    key = CopiesChange("q", 7, "p", "hot", copies=2, wanted=4, load=load, decided=False, standbys=2)
+    assert folder.short(7) == ()
+    folder.report_short(7, [key])
+    assert [CopiesFolder(str(tmp_path)).short(batch) for batch in (6, 7, 8, 9)] == [(key,), (key,), (key,), ()]
+    folder.report_short(8, [])
+    assert folder.short(8) == ()
 
 
 def test_files_that_cannot_be_used(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_standbys_are_fixed_in_the_checkpoint(streams: SparkSession, tmp_path: P
 
 def test_the_listener_decides(streams: SparkSession, tmp_path: Path) -> None:
     """After the progress of a micro-batch in which a key is hot, the key gets one copy; until that is in force, nothing
-    more is decided. Without a budget there is only advice.
+    more is decided. Without a budget and an interval of the trigger there is only advice.
     """
     written([events(*((number, "p", number / 10, "a") for number in range(50)))], tmp_path / "events")
     checkpoint = tmp_path / "checkpoint"
@@ -133,13 +133,17 @@ def test_the_listener_decides(streams: SparkSession, tmp_path: Path) -> None:
     (shard,) = (number for number, _, count, *_ in calls if count)
     hot = KeySample(100, {key_hash(("p",)): Counted(shard, 100)})
     reported["observedMetrics"]["cepheid.packed.pattern"]["reports"] = [to_text({"pattern": hot}, 1000)]
+    for call in calls:
+        call[3] = 5_000_000  # microseconds in the matcher
+    reported["durationMs"]["triggerExecution"] = 5000
     event = SimpleNamespace(progress=SimpleNamespace(json=json.dumps(reported)))
     changes = list[CopiesChange]()
     for budget in (None, "1 microsecond", "1 microsecond"):
         copy_hot_keys(checkpoint, budget=budget, report=changes.append).onQueryProgress(event)
     decided = Assignment().after([CopiesFolder(str(checkpoint)).decision(1)], 0)
     assert [(one.pattern, one.key, one.copies, one.decided) for one in changes] == [
-        ("pattern", key_hash(("p",)), 1, True)
+        ("pattern", key_hash(("p",)), 0, False),
+        ("pattern", key_hash(("p",)), 1, True),
     ]
-    assert changes[0].wanted > 2
+    assert changes[1].wanted > 2
     assert [*decided.copies(0)] == [(shard, key_hash(("p",)))]

@@ -23,6 +23,10 @@ OPTIONS: dict[str, Any] = {"key": "k", "time": "at", "lateness": "2 seconds"}
 ADVICE = (
     "To continue from the checkpoint, call detect with the former arguments; otherwise give the query a new checkpoint"
 )
+RESCALED = (
+    "A query that is stopped can get another number of shards and go on: cepheid.streams.rebalance(checkpoint, "
+    "shards=…), or cepheid stream rebalance CHECKPOINT --shards N"
+)
 OTHERWISE = (
     "its shards may be numbered otherwise, as by earlier versions of Cepheid: name the checkpoint, so that the query "
     "goes on with these numbers, as in detect(…, checkpoint='…')"
@@ -163,13 +167,14 @@ def test_fewer_shards_when_a_timer_is_due(stream: DataFrame, tmp_path: Path) -> 
     finally:
         stream.sparkSession.conf.unset(no_data)
     written([events()], tmp_path / "events", first=2)
-    with failing(f"the checkpoint belongs to another query: it has more shards or patterns; {OTHERWISE}. {ADVICE}"):
+    reason = f"it has more shards or patterns; {OTHERWISE}"
+    with failing(f"the checkpoint belongs to another query: {reason}. {ADVICE}. {RESCALED}"):
         finished(detect(stream, PAIR, shards=1, **OPTIONS).writeStream.format("noop"), tmp_path / "checkpoint")
 
 
 def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> None:
     """On a checkpoint of a query with another pattern, other shards or another time zone, the changes are reported
-    before anything is matched.
+    before anything is matched, with the way to other shards.
     """
     run(detect(stream, PAIR, shards=2, **OPTIONS), tmp_path / "checkpoint")
     written([events((2, "q", 3, "z"))], tmp_path / "events", first=1)
@@ -180,7 +185,7 @@ def test_a_checkpoint_of_another_query(stream: DataFrame, tmp_path: Path) -> Non
         'session.time_zone was "UTC" and is "Asia/Tokyo"'
     )
     try:
-        with failing(f"the checkpoint belongs to another query: {changed}. {ADVICE}"):
+        with failing(f"the checkpoint belongs to another query: {changed}. {ADVICE}. {RESCALED}"):
             shorter = detect(stream, PAIR.within("5 seconds"), shards=3, time_zone="UTC", **OPTIONS)
             finished(shorter.writeStream.format("noop"), tmp_path / "checkpoint")
     finally:

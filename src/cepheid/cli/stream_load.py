@@ -15,7 +15,7 @@ _MOST = 3
 
 def load_rows(last: Progress, so_far: Progress, advice: Advice | None) -> Iterator[tuple[str, str]]:
     """What the view says of the load, each with its name: the busiest shards of the last micro-batch, the hottest keys
-    of all micro-batches, and advice.
+    of all micro-batches, keys that need more copies than there are standbys, and advice.
     """
     if last.max_over_mean is not None:
         yield "busiest shard", f"{last.max_over_mean:.1f} times the mean of all"
@@ -24,6 +24,8 @@ def load_rows(last: Progress, so_far: Progress, advice: Advice | None) -> Iterat
     for name, pattern in so_far.patterns.items():
         for key in pattern.hottest[:_MOST]:
             yield f"hot key {key.key}", f"{key.share:.0%} of the events of {name}, in shard {key.shard}"
+    for one in last.short or ():
+        yield "too few standbys", str(one)
     if advice is not None:
         yield "advice", str(advice)
 

@@ -96,6 +96,10 @@ class View:
             from cepheid.hosts.spark.stream.listener import with_open
 
             progress = with_open(progress, str(self._checkpoint))
+        if self._checkpoint is not None:
+            from cepheid.hosts.spark.stream.listener import with_short
+
+            progress = with_short(progress, str(self._checkpoint))
         found = progress.together
         self.figures = found if self._so_far is None else found.after(self.figures)
         self._so_far = progress if self._so_far is None else progress.after(self._so_far)

@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.hosts.prometheus import write
 from cepheid.hosts.spark.stream.checkpoint_reader import open_by_shard
+from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
 from cepheid.hosts.spark.stream.progress import Progress, progress_of, prometheus_text
 from cepheid.hosts.spark.stream.standing import Watch
 from cepheid.hosts.spark.stream.stored_state import query_of
@@ -43,6 +44,8 @@ class ProgressListener(StreamingQueryListener):
         if progress is None or not self._is_meant(progress):
             return
         progress = replace(progress, standing=watch.standing)
+        if self._checkpoint is not None:
+            progress = with_short(progress, self._checkpoint)
         earlier = self._so_far.get(progress.query)
         if earlier is None and progress.batch > 0 and self._checkpoint is not None:
             progress = with_open(progress, self._checkpoint)
@@ -84,3 +87,10 @@ def with_open(progress: Progress, checkpoint: str) -> Progress:
     return replace(
         progress, patterns={name: it.with_open(open_.get(name, {})) for name, it in progress.patterns.items()}
     )
+
+
+def with_short(progress: Progress, checkpoint: str) -> Progress:
+    """The progress with the keys that need more copies than there are standbys, which is stored beside the query's
+    checkpoint.
+    """
+    return replace(progress, short=CopiesFolder(checkpoint).short(progress.batch))

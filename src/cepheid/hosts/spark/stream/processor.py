@@ -167,7 +167,15 @@ class ShardProcessor(StatefulProcessor):
             yield Row(*SHARD_ROWS.names)(str(error), *[None] * (len(SHARD_ROWS) - 1))
 
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
-        from cepheid.hosts.spark.stream.shard import CACHE, Matching, Shard, check_ledger, of_another_query, step
+        from cepheid.hosts.spark.stream.shard import (
+            CACHE,
+            MORE_SHARDS,
+            Matching,
+            Shard,
+            check_ledger,
+            of_another_query,
+            step,
+        )
 
         pattern, own = (pattern_of_ledger(shard), shard) if shard < 0 else self._placement.shard_of(shard)
         if pattern in self._ended:
@@ -175,7 +183,7 @@ class ShardProcessor(StatefulProcessor):
             return
         matchings = _unpickled(self._matchings)
         if pattern not in matchings:  # called by a timer, perhaps before the ledger's shard
-            raise of_another_query(["it has more shards or patterns", NUMBERED_OTHERWISE])
+            raise of_another_query([MORE_SHARDS, NUMBERED_OTHERWISE])
         matching = Matching(*matchings[pattern])  # type: ignore[arg-type]
         if shard < 0:
             known = self._store.read_ledger()

@@ -11,6 +11,7 @@ from typing import Any
 
 from cepheid.errors import SchemaError
 from cepheid.hosts.prometheus import Sample, label, text_of
+from cepheid.hosts.spark.stream.copies.change import CopiesChange
 from cepheid.hosts.spark.stream.load.advice import Advice, Load, advice_for
 from cepheid.hosts.spark.stream.load.hot_keys import NO_KEYS, HotKey, KeySample, from_texts, merged
 from cepheid.hosts.spark.stream.load.measured import number_of_keys, shard_loads
@@ -136,6 +137,10 @@ class Progress:
     """By the pattern's name."""
     standing: Standing | None = None
     """Since when the watermark has stood still, and why, according to Spark's reports so far; None while it moves."""
+    short: tuple[CopiesChange, ...] | None = None
+    """The keys that need more copies than there are standbys, as `copy_hot_keys` found. None: not known, because the
+    query's checkpoint was not given.
+    """
 
     @property
     def together(self) -> PatternProgress:
@@ -291,6 +296,9 @@ def _samples(progress: Progress) -> Iterator[Sample]:
         yield Sample("watermark_seconds", query, progress.watermark.timestamp())
         yield Sample("watermark_lag_seconds", query, progress.watermark_lag.total_seconds())
     yield Sample("watermark_stands", query, int(progress.standing is not None))
+    if progress.short is not None:
+        yield Sample("keys_short_of_standbys", query, len(progress.short))
+        yield Sample("standbys_wanted", query, max((one.wanted for one in progress.short), default=0))
     yield Sample("slowest_task_seconds_total", query, progress.slowest_task.total_seconds())
     if progress.max_over_mean is not None:
         yield Sample("shards_max_over_mean", query, progress.max_over_mean)

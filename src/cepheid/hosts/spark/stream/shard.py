@@ -39,6 +39,11 @@ from cepheid.requests.counts import OPENED, STREAM_TIMES
 ANEW = (
     "To continue from the checkpoint, call detect with the former arguments; otherwise give the query a new checkpoint"
 )
+MORE_SHARDS = "it has more shards or patterns"
+RESCALED = (
+    "A query that is stopped can get another number of shards and go on: cepheid.streams.rebalance(checkpoint, "
+    "shards=…), or cepheid stream rebalance CHECKPOINT --shards N"
+)
 
 
 class Matching(NamedTuple):
@@ -182,9 +187,11 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
 
 
 def of_another_query(changed: Sequence[str]) -> SnapshotError:
+    """The error of a checkpoint from which this query cannot continue, with what has changed."""
     others = [text for text in changed if not text.startswith(PLACEMENT)]
     changed = [*others, *[NUMBERED_OTHERWISE] * (len(others) < len(changed))]
-    return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {ANEW}")
+    advice = f"{ANEW}. {RESCALED}" if any(text.startswith(("shards ", MORE_SHARDS)) for text in changed) else ANEW
+    return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {advice}")
 
 
 def _matcher(matching: Matching, shard: Shard, head: Head | None) -> ReadyMatcher:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -18,17 +19,38 @@ class CopiesChange:
     key: str
     """The hash of the key, as in `Progress`."""
     copies: int
-    """How many copies the key has from one of the next micro-batches on; as before, if only advice is given."""
+    """How many copies the key has from one of the next micro-batches on; as before, if nothing is decided."""
     wanted: int
     """How many copies its load needs."""
     load: timedelta
     """The time that the key takes in all shards together, a micro-batch, smoothed."""
     decided: bool
-    """False: only advice, as there is no budget."""
+    """False: only advice, as there is no budget; or no standby is free."""
+    standbys: int
+    """How many standbys the pattern has; a key has at most one copy in each."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the key needs one more copy and has one in each standby, so that none is free."""
+        return not self.decided and self.wanted > self.copies >= self.standbys
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The change in JSON values."""
+        return asdict(self) | {"load": self.load.total_seconds()}
+
+    @staticmethod
+    def of(document: dict[str, Any]) -> CopiesChange:
+        """The change whose `document` this is."""
+        return CopiesChange(**document | {"load": timedelta(seconds=document["load"])})
 
     def __str__(self) -> str:
         """The change, or the advice, for people, in one line."""
         copies = f"{self.copies} {'copy' if self.copies == 1 else 'copies'}"
         has = f"{copies} from now on" if self.decided else copies
         load = f"its load of {self.load.total_seconds():,.2f} s a micro-batch needs {self.wanted}"
-        return f"key {self.key} of {self.pattern!r} after batch {self.batch}: {has}; {load}"
+        said = f"key {self.key} of {self.pattern!r} after batch {self.batch}: {has}; {load}"
+        return f"{said}, and no standby is free: {_MORE}" if self.is_short else said
+
+
+_MORE = "give the query more standbys and a new checkpoint, in which their number is fixed, or a larger budget"

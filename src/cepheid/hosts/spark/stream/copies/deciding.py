@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from cepheid.allocation.load import smoothed
 from cepheid.allocation.pool import allocated
+from cepheid.allocation.thresholds import wanted_copies
 from cepheid.hosts.spark.stream.copies.assignment import Key
 
 
@@ -81,7 +82,7 @@ class Change(NamedTuple):
     load: float
     """The key's smoothed load: seconds a micro-batch."""
     wanted: int
-    """The number of copies that the load needs; it may be more than there are standbys."""
+    """The number of copies that the load needs, at most that of the standbys."""
 
 
 def next_change(
@@ -98,6 +99,18 @@ def next_change(
     now, goal = copies.get(key, ()), wanted.get(key, ())
     following = goal[: len(now) + 1] if len(goal) > len(now) else now[:-1]
     return Change(key, following, loads.get(key, 0.0), len(goal))
+
+
+def without_standby(
+    loads: Mapping[Key, float], copies: Mapping[Key, tuple[int, ...]], standbys: int, *, budget: float
+) -> list[Key]:
+    """The keys whose loads need one more copy, and which have one in each of so many standbys. The hottest is first."""
+    short = [
+        key
+        for key, load in loads.items()
+        if wanted_copies(load, capacity=budget) > len(copies.get(key, ())) >= standbys
+    ]
+    return sorted(short, key=lambda key: (-loads[key], key))
 
 
 def in_order_of_load(standbys: Mapping[int, int], partitions: Mapping[int, float]) -> list[int]:

@@ -1,21 +1,28 @@
-"""The folder beside a checkpoint's logs that says which copies there are. Its files are only added, never changed.
+"""The folder beside a checkpoint's logs that says which copies there are. Its files are only added, never changed, but
+for `short.json`.
 
 `decisions` has what the driver has decided, numbered. `batches` has the assignment of each micro-batch. The first task
 of a micro-batch writes it, with all decisions made until then; all other tasks, and all repetitions of the micro-batch,
 read it. So the driver may decide at any moment: no micro-batch sees two assignments.
+
+`short.json` has the keys that need more copies than there are standbys, for `progress`, which also other processes ask.
+It is there while there are such keys, and nothing is decided by it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from cepheid.errors import SnapshotError
+from cepheid.hosts.prometheus import write
 from cepheid.hosts.shards.store import check_format
 from cepheid.hosts.spark.stream.copies.assignment import FORMAT, Assignment, Decision
+from cepheid.hosts.spark.stream.copies.change import CopiesChange
 
 NAME = "copies"
 _KEPT = 200
@@ -28,6 +35,7 @@ class CopiesFolder:
     def __init__(self, checkpoint: str) -> None:
         self._checkpoint = Path(checkpoint.removeprefix("file://"))
         self._decisions, self._batches = (self._checkpoint / NAME / part for part in ("decisions", "batches"))
+        self._short = self._checkpoint / NAME / "short.json"
 
     def assignment(self, batch: int, delay: int, windows: dict[int, int]) -> Assignment:
         """The assignment of a micro-batch that runs.
@@ -75,6 +83,24 @@ class CopiesFolder:
         """The decision with this number, from 1."""
         document = _read(self._decisions / _name(number))
         return Decision(document["pattern"], document["shard"], document["key"], tuple(document["copies"]))
+
+    def report_short(self, batch: int, keys: Sequence[CopiesChange]) -> None:
+        """Says which keys need more copies than there are standbys after this micro-batch."""
+        if keys:
+            self._short.parent.mkdir(parents=True, exist_ok=True)
+            write(self._short, json.dumps({"format": FORMAT, "batch": batch, "keys": [one.document for one in keys]}))
+        else:
+            self._short.unlink(missing_ok=True)
+
+    def short(self, batch: int) -> tuple[CopiesChange, ...]:
+        """The keys that need more copies than there are standbys, as of this micro-batch or the one before: what is
+        older comes from a listener that no longer runs.
+        """
+        try:
+            document = _read(self._short)
+        except FileNotFoundError:
+            return ()
+        return tuple(map(CopiesChange.of, document["keys"])) if document["batch"] >= batch - 1 else ()
 
     def _watermark(self, batch: int) -> int:
         """The watermark of a micro-batch, in microseconds, from Spark's log, which has it before its tasks begin."""

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from cepheid.allocation.thresholds import wanted_copies
-from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision
+from cepheid.errors import SnapshotError, warn
+from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision, Key
 from cepheid.hosts.spark.stream.copies.change import CopiesChange
-from cepheid.hosts.spark.stream.copies.deciding import Figures, Loads, in_order_of_load, next_change
+from cepheid.hosts.spark.stream.copies.deciding import Figures, Loads, in_order_of_load, next_change, without_standby
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
+from cepheid.hosts.spark.stream.copies.trigger import trigger_interval
 from cepheid.hosts.spark.stream.placement import Placement, murmur3
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
-from cepheid.hosts.spark.stream.stored_state import checkpointed_patterns, query_of
+from cepheid.hosts.spark.stream.stored_state import active_session, all_operators, checkpointed_patterns, query_of
 
 
 class CopiesListener(StreamingQueryListener):
@@ -32,6 +35,13 @@ class CopiesListener(StreamingQueryListener):
         """By the pattern's name."""
         self._numbers: dict[str, int] = {}
         self._placement: Placement | None = None
+        self._short = set[tuple[str, str]]()
+        """The patterns and keys of which it was reported that no standby is free."""
+        self._is_useless = False
+        """Whether the query turned out to have no standbys."""
+        self._run = ""
+        self._interval: timedelta | None = None
+        """That of the trigger in this run of the query; without a budget, it is the budget."""
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         pass
@@ -43,7 +53,8 @@ class CopiesListener(StreamingQueryListener):
         pass
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
-        progress = progress_of(json.loads(event.progress.json))
+        reported = json.loads(event.progress.json)
+        progress = progress_of(reported)
         if progress is None or not self._is_meant(progress):
             return
         placement = self._learned()
@@ -52,8 +63,14 @@ class CopiesListener(StreamingQueryListener):
         assignment = self._folder.of_batch(progress.batch)
         for name, number in self._numbers.items():
             self._learn(name, number, progress, assignment, placement)
-        if assignment.decisions == self._folder.decisions:  # what was decided before has its effect now
-            self._decide(progress, assignment, placement)
+        if self._budget is None:
+            self._ask_trigger(reported["runId"], progress.query)
+        self._follow(progress, assignment, placement)
+
+    def _ask_trigger(self, run: str, query: str) -> None:
+        """Asks once for each run of the query: it may go on with another trigger."""
+        if run != self._run:
+            self._run, self._interval = run, trigger_interval(active_session(), query)
 
     def _is_meant(self, progress: Progress) -> bool:
         try:
@@ -63,10 +80,14 @@ class CopiesListener(StreamingQueryListener):
 
     def _learned(self) -> Placement | None:
         """How the shards of the patterns with standbys are numbered; None as long as nothing is stored."""
-        if self._placement is None:
-            for name, stored in checkpointed_patterns(self._checkpoint).items():
-                if stored.placement.standbys:
-                    self._numbers[name], self._placement = stored.number, stored.placement
+        if self._placement is None and not self._is_useless:
+            stored = checkpointed_patterns(self._checkpoint)
+            for name, one in stored.items():
+                if one.placement.standbys:
+                    self._numbers[name], self._placement = one.number, one.placement
+            if stored and self._placement is None:
+                self._is_useless = True
+                warn(_no_standbys(self._checkpoint))
         return self._placement
 
     def _learn(self, name: str, number: int, progress: Progress, assignment: Assignment, placement: Placement) -> None:
@@ -81,31 +102,86 @@ class CopiesListener(StreamingQueryListener):
         before = self._loads.get(name, Loads())
         self._loads[name] = before.after(figures, assignment.copies(number))
 
-    def _decide(self, progress: Progress, assignment: Assignment, placement: Placement) -> None:
-        """One change of the pattern whose key has the highest load."""
-        budget = self._budget
-        found = []
+    def _follow(self, progress: Progress, assignment: Assignment, placement: Placement) -> None:
+        """Makes one change of the pattern whose key has the highest load, and says which keys lack standbys."""
+        budget = self._budget or self._interval
+        found, short = list[tuple[float, CopiesChange, Decision]](), list[CopiesChange]()
         for name, number in self._numbers.items():
-            standbys = _standbys(progress, number, placement)
             copies, loads = assignment.copies(number), self._loads.get(name, Loads()).keys
-            seconds = (budget or progress.total).total_seconds()
-            change = next_change(loads, copies, standbys, budget=seconds)
+            said = _Said(progress, name, placement.standbys, budget)
+            change = next_change(loads, copies, _standbys(progress, number, placement), budget=said.seconds)
             if change is not None:
-                found.append((change.load, name, number, change, wanted_copies(change.load, capacity=seconds)))
-        if not found:
-            return
-        load, name, number, change, wanted = max(found)
-        shard, digest = change.key
-        if budget is not None:
-            self._folder.decide(Decision(number, shard, digest, change.copies))
+                after = change.copies if budget is not None else copies.get(change.key, ())
+                report = said.of(change.key, after, change.load, decided=budget is not None)
+                found.append((change.load, report, Decision(number, *change.key, change.copies)))
+            if budget is not None:
+                keys = without_standby(loads, copies, placement.standbys, budget=said.seconds)
+                short += [said.of(key, copies.get(key, ()), loads[key], decided=False) for key in keys]
+        if found and assignment.decisions == self._folder.decisions:  # what was decided before has its effect now
+            _, report, decision = max(found, key=lambda one: (one[0], one[1].pattern))
+            if budget is not None:
+                self._folder.decide(decision)
+            self._tell(report)
+        self._tell_short(progress.batch, short)
+
+    def _tell_short(self, batch: int, short: list[CopiesChange]) -> None:
+        self._folder.report_short(batch, short)
+        for one in short:
+            if (one.pattern, one.key) not in self._short:
+                self._tell(one)
+        self._short = {(one.pattern, one.key) for one in short}
+
+    def _tell(self, change: CopiesChange) -> None:
         if self._report is not None:
-            copies_now = change.copies if budget is not None else assignment.copies(number).get(change.key, ())
-            seconds_ = timedelta(seconds=load)
-            self._report(
-                CopiesChange(
-                    progress.query, progress.batch, name, digest, len(copies_now), wanted, seconds_, budget is not None
-                )
-            )
+            self._report(change)
+
+
+def check_standbys(checkpoint: str) -> None:
+    """Checks that the checkpoint's query has standbys. A query that has not had events yet may have some.
+
+    Raises:
+        SnapshotError: it has none, or is another kind of query.
+    """
+    session = SparkSession.getActiveSession()
+    if session is None or not all_operators(session, checkpoint):
+        return
+    stored = checkpointed_patterns(checkpoint).values()
+    if stored and not any(one.placement.standbys for one in stored):
+        raise SnapshotError(_no_standbys(checkpoint))
+
+
+def _no_standbys(checkpoint: str) -> str:
+    return (
+        f"the query of the checkpoint at {checkpoint!r} has no standbys, so its keys cannot have copies. Their number "
+        "is fixed in the checkpoint: start the query with a new one and standbys, as in detect(…, standbys=4)"
+    )
+
+
+class _Said(NamedTuple):
+    """What all that is reported of a pattern after one micro-batch has in common."""
+
+    progress: Progress
+    pattern: str
+    standbys: int
+    budget: timedelta | None
+
+    @property
+    def seconds(self) -> float:
+        """The budget; without one, the length of the micro-batch."""
+        return (self.budget or self.progress.total).total_seconds()
+
+    def of(self, key: Key, copies: Sequence[int], load: float, *, decided: bool) -> CopiesChange:
+        return CopiesChange(
+            query=self.progress.query,
+            batch=self.progress.batch,
+            pattern=self.pattern,
+            key=key[1],
+            copies=len(copies),
+            wanted=wanted_copies(load, capacity=self.seconds),
+            load=timedelta(seconds=load),
+            decided=decided,
+            standbys=self.standbys,
+        )
 
 
 def _standbys(progress: Progress, number: int, placement: Placement) -> list[int]:
