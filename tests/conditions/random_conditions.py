@@ -37,6 +37,9 @@ _FORMS: dict[str, list[str]] = {
         *("({number} IN ({number}, {number}, 3))", "({number} NOT IN ({number}, 1))"),
         *("({text} = {text})", "({text} < {text})", "({text} <=> {text})", "({text} IN ({text}, 'a', NULL))"),
         *("({text} BETWEEN {text} AND {text})", "(<s> LIKE 'a%')", "({text} IS NULL)"),
+        *("({day} >= '2024-02-29')", "({day} IN ('1970-01-01', {day}))", "({day} > {moment})", "({clock} <= {day})"),
+        *("({moment} > '2024-03-01 12:00:00')", "({moment} BETWEEN '1900-01-01' AND {moment})"),
+        *("({clock} <=> '2024-03-01T12:00:00')", "({number} > <digits>)"),
         *("({day} >= {day})", "({day} <=> {day})", "({day} IN ({day}, date '2024-02-29'))"),
         *("({moment} < {moment})", "({moment} = {moment})", "({moment} BETWEEN {moment} AND {moment})"),
         *("({clock} > {clock})", "({clock} <=> {clock})"),
@@ -46,15 +49,19 @@ _FORMS: dict[str, list[str]] = {
         *("<s>", "<s>", "'a'", "'é'", "upper(<s>)", "substring(<s>, 1, 1)", "coalesce({text}, {text})"),
         *("if({truth}, {text}, {text})", "least({text}, {text})", "greatest({text}, {text})"),
     ],
-    "day": ["<d>", "<d>", "date '2024-02-29'", "date_add(<d>, 1)", "coalesce({day}, {day})", "greatest({day}, {day})"],
+    "day": [
+        *("<d>", "<d>", "date '2024-02-29'", "date_add(<d>, 1)", "coalesce({day}, {day})", "greatest({day}, {day})"),
+        *("(<d> + interval 1 day)", "(<d> - interval '2' day)", "(<d> + interval 1 month)", "(<d> - 1)"),
+    ],
     "moment": [
         *("<t>", "<t>", "timestamp '2024-03-01 12:00:00'", "({moment} + {span})", "({moment} - {span})"),
-        "coalesce({moment}, {moment})",
+        *("coalesce({moment}, {moment})", "coalesce(<t>, '2024-03-01')"),
+        *("(<t> + interval 1 month)", "(<t> - interval '1-2' year to month)", "(<d> + interval 5 hours)"),
     ],
     "clock": ["<u>", "<u>", "timestamp_ntz '2024-03-01 12:00:00'", "({clock} - {span})", "coalesce({clock}, {clock})"],
     "span": [
         *("interval 2 hours", "interval '1' day", "interval '0.000001' second", "({moment} - {moment})"),
-        *("({clock} - {clock})", "coalesce({span}, {span})", "({span} + {span})"),
+        *("({clock} - {clock})", "coalesce({span}, {span})", "({span} + {span})", "({day} - {day})"),
     ],
 }
 

@@ -18,7 +18,7 @@ from scripts.stored_snapshots import AFTER, BEFORE, KINDS, MORE, OF_STAGES, OPEN
 from tests.fuzz.checkpoints import prepare_streams, try_checkpoint
 from tests.fuzz.mutations import mutated_bytes, mutated_snapshot, mutated_text
 
-from cepheid import IntervalPattern, Matcher, OccurrencePattern, Pattern, detect, errors
+from cepheid import IntervalPattern, Matcher, OccurrencePattern, Pattern, detect, errors, why
 from cepheid.host import open_host
 from cepheid.lang.documents import pattern_from_text, pattern_to_yaml
 from cepheid.lang.sql.parser import parse_expression
@@ -42,6 +42,9 @@ NUMBERS = (
     "9999999999999999999999",
     "0.1",
     "1e-300",
+    "1e40BD",
+    "5e-39BD",
+    ".5e",
     "127Y",
     "2147483647",
     "-9223372036854775808L",
@@ -84,6 +87,10 @@ CONDITIONS = (
     "items[0] = a.n AND size(items) > 1 AND array_contains(items, a.n)",
     "length(text) = n OR try_cast(a.text AS DOUBLE) IS NULL AND regexp_replace(text, 'x+', '') <> ''",
     "amount * 1.1 > a.amount AND abs(amount - a.amount) % 3 = 1 AND amount IN (1, 2.5)",
+    "at > '2026-01-01' OR a.day <= '2026-01-02 00:00' AND a.at BETWEEN '2026-01-01' AND greatest(at, a.at)",
+    "a.at IN ('2026-01-01', text) OR coalesce(a.day, day, '2026-01-01') = '2026-01-02' OR max(b.at) > '2026-1-1 5:00'",
+    "day > a.day + INTERVAL 1 DAY OR at < a.at - INTERVAL 1 MONTH OR a.day - INTERVAL 5 HOURS < at - a.gap",
+    "day - a.day > gap * 2 OR a.day + gap > at AND nullif(day, '2026-01-01') IS NULL OR n > '3' OR a.n < a.text",
     "last(b.n, 1) < first(b.n) AND greatest(n, a.n, 3) = least(n, nvl(a.n, 0))",
 )
 INTERVALS = (
@@ -113,6 +120,11 @@ WORDS = (
         "amount",
         "NULL",
         "TRUE",
+        "gap",
+        "'2026-01-01'",
+        "'2026-01-01 23:50'",
+        "INTERVAL 1 DAY",
+        "INTERVAL '1-2' YEAR TO MONTH",
         "INTERVAL",
         "MONTH",
         "DAY",
@@ -163,6 +175,7 @@ EVENTS = pa.table(
         "text": ["x", "10", "", None, "xyé"],
         "price": [0.5, -0.0, float("nan"), None, 1e300],
         "amount": pa.array([None, Decimal(150), Decimal(-75), Decimal(999_999), Decimal(1)], pa.decimal128(8, 2)),
+        "gap": pa.array([0, 1, None, -7, 90_000], pa.duration("s")).cast(pa.duration("us")),
         "items": pa.array([[1, 2], [], None, [None], [3]], pa.list_(pa.int64())),
     }
 )
@@ -195,11 +208,14 @@ def try_text(source: Random) -> None:
 
 
 def try_condition(source: Random) -> None:
-    """A condition is planned, lifted and evaluated, for a few events."""
+    """A condition is planned, lifted and evaluated, for a few events; one in eight is also explained."""
     text = mutated_text(source, source.choice(CONDITIONS), WORDS)
     pattern = Pattern.begin("a").followed_by_any("b").where(text).within("1 hour")
     try:
         detect(EVENTS, pattern, time="at")
+        if source.randrange(8) == 0:
+            found = why(EVENTS, pattern, time="at")
+            repr((found.near_misses, found.trace()))
     except ERRORS:
         raise
     except Exception as error:

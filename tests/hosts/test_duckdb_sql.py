@@ -111,7 +111,7 @@ def test_times_finer_than_microseconds_are_refused() -> None:
         ("levenshtien(name, 'b') < 2", "Did you mean 'levenshtein'?"),
         ("name[0] = 'A'", "[ ] takes an ARRAY and an INT, or a MAP and a key, got STRING, INT"),
         ("split(name, ',', 2) = 'A'", "split with a limit: not available in process; it is available on Spark"),
-        ("regexp_extract(name, '(a', 1) = 'a'", "a '(' without ')' in a regular expression: not available in process"),
+        ("regexp_extract(name, '(a', 1) = 'a'", "a '(' without ')' in a regular expression"),
         ("regexp_extract(name, 'a', 1) = 'a'", "regexp_extract of group 1: the pattern has 0. 0 is the whole match"),
         ("length(name, n) = 1", "length takes (STRING) in process, got (STRING, INT)"),
         ("pmod(n) = 1", "'pmod' does not take 1 arguments"),
@@ -119,15 +119,15 @@ def test_times_finer_than_microseconds_are_refused() -> None:
         ("date_format(at, 'yyyy-QQ') = 'a'", "'QQ' in a format: not available in process"),
         ("get_json_object(name, '$.*') = 'a'", "get_json_object with the path '$.*': not available in process"),
         ("aggregate(array(1), 0, (a, b) -> a + b) = 1", "'aggregate' is not available in process; it is available on"),
-        ("substrng(name, 1) = 'A'", "Did you mean 'substring'"),
+        ("substrng(name, 1) = 'A'", "Did you mean 'string' or 'substring' or 'substr'?"),
         ("cast(price as string) = '1'", "the cast of DOUBLE to STRING: not available in process"),
         ("name LIKE name", "LIKE with a pattern that is not a constant: not available in process"),
-        (r"name LIKE r'a\b'", r"'\\' before anything but %, _ and itself: not available in process"),
+        (r"name LIKE r'a\b'", r"'\\' in a pattern of LIKE stands before %, _ or itself"),
         ("n LIKE '1%'", "LIKE takes STRING, got INT"),
         ("n RLIKE '1'", "RLIKE takes STRING, got INT"),
         ("name RLIKE '(?m)a'", "'(?' in a regular expression: not available in process"),
         ("upper(n) = 'A'", "upper takes (STRING) in process, got (INT)"),
-        ("name > 1", "'>' needs values of one type, got STRING, INT"),
+        ("name > 1", "STRING is not converted to BIGINT here"),
         ("n AND true", "a BOOLEAN is needed here, this is INT"),
         ("date_trunc(name, at) = at", "a unit other than the constants year"),
         ("lpad(name, 3, '') = 'a'", "The padding is a constant, not empty"),
@@ -151,6 +151,30 @@ def test_the_message_does_not_claim_what_spark_refuses_too() -> None:
     """Spark is named only where it has the function."""
     assert "Spark" not in refusal("nosuch(name) = 'A'")
     assert "Spark" not in refusal("upper(n) = 'A'")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name RLIKE '('", "a '(' without ')' in a regular expression"),
+        ("size(split(name, 'a)')) = 1", "a ')' without '(' in a regular expression"),
+        (r"name LIKE r'a\'", r"'\\' in a pattern of LIKE stands before %, _ or itself"),
+        ("date_format(at, 'QQQQQQQQ') = 'a'", "'QQQQQQQQ' in a format: at most 4 of this letter"),
+    ],
+)
+def test_patterns_that_are_wrong_everywhere(text: str, message: str) -> None:
+    """What is wrong is said, and Spark is not named."""
+    assert message in refusal(text)
+    assert "Spark" not in refusal(text)
+
+
+def test_only_functions_that_can_be_called_are_suggested() -> None:
+    """Names that only the parser gives are not, and each name once."""
+    assert refusal("negat(n) = 1").endswith("Did you mean 'negative' or 'least'?")
+    assert refusal("case_o(n) = 1").endswith("Did you mean 'ucase' or 'lcase' or 'parse_json'?")
+    assert refusal("like_al(name, 'a')").endswith("Did you mean 'like' or 'rlike' or 'ilike'?")
+    assert refusal("slic(array(n), 1, 1)[0] = 1").endswith("Did you mean 'split' or 'slice'?")
+    assert "index" not in refusal("unhex('41') IS NULL")
 
 
 def test_the_reference_page_names_each_function() -> None:

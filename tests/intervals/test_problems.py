@@ -69,9 +69,9 @@ def test_all_problems_come_at_once() -> None:
     )
     assert refused(pattern) == (
         "2 events have the variable 'a' (EVENT)\n"
-        "Give each event a variable of its own: A first, A second.\n"
+        "Give each event a variable of its own: A first, B second.\n"
         "2 events have the variable 'A' (EVENT)\n"
-        "Give each event a variable of its own: A first, A second.\n"
+        "Give each event a variable of its own: A first, B second.\n"
         "no event has the variable 'x' (relate)\n"
         "Known here: a, A, c, d\n"
         "no event has the variable 'y' (order)\n"

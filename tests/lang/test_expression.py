@@ -174,6 +174,29 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
             "date'tomorrow'",
             "not a date: 'tomorrow'. Write it as '2024-12-31' (column 1)\n  date'tomorrow'\n  ^^^^^^^^^^^^^^",
         ),
+        (
+            "date'2026-02-30'",
+            (
+                "not a date: '2026-02-30', as day is out of range for month (column 1)\n"
+                "  date'2026-02-30'\n  ^^^^^^^^^^^^^^^^"
+            ),
+        ),
+        (
+            "timestamp'99999-01-01'",
+            (
+                "not a timestamp: '99999-01-01'. Write it as '2024-12-31 23:59:59' or with a zone after it (column 1)\n"
+                "  timestamp'99999-01-01'\n  ^^^^^^^^^^^^^^^^^^^^^^"
+            ),
+        ),
+        ("1 > .5e", "not a number: '.5e' (column 5)\n  1 > .5e\n      ^^^"),
+        ("1e40BD", "1e40 has more than 38 digits, the most of a DECIMAL (column 1)\n  1e40BD\n  ^^^^^^"),
+        (
+            "1e-99999999999999999999BD",
+            (
+                "1e-99999999999999999999 has more than 38 digits, the most of a DECIMAL (column 1)\n"
+                "  1e-99999999999999999999BD\n  ^^^^^^^^^^^^^^^^^^^^^^^^^"
+            ),
+        ),
         ("999Y", "999 is out of range for a 8 bit integer (column 1)\n  999Y\n  ^^^^"),
         (
             "cast(a as decimal(40))",

@@ -126,8 +126,8 @@ def problems_of(plan: BuildPlan, pattern: Pattern, **options: object) -> list[st
             "cannot compare INT with BOOLEAN (stage 'two', where, column 1)\n  n > ok\n  ^^^^^^",
         ),
         (
-            "s = one.n",
-            "cannot compare STRING with INT (stage 'two', where, column 1)\n  s = one.n\n  ^^^^^^^^^",
+            "ok = one.n",
+            "cannot compare BOOLEAN with INT (stage 'two', where, column 1)\n  ok = one.n\n  ^^^^^^^^^^",
         ),
         ("foo(n) = 1", "unknown function 'foo' (stage 'two', where, column 1)\n  foo(n) = 1\n  ^^^^^^"),
         (

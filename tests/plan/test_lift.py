@@ -56,6 +56,20 @@ def of(condition: str, plan: Callable[..., Plan]) -> str:
         ),
         ("n != one.n", "- | (not (= [n], last one [n]))"),
         ("n between one.n and 9", "- | (and (<= last one [n], [n]), (<= [n], 9))"),
+        (
+            "d - one.d > interval 1 day",
+            "- | (not (<= (- [CAST(d AS TIMESTAMP_NTZ)], last one [CAST(d AS TIMESTAMP_NTZ)]), 86400000000))",
+        ),
+        ("time > one.d", "- | (< last one [CAST(d AS TIMESTAMP)], [time])"),
+        ("one.time > '2024-01-01' or n > one.n", "- | (or last one [time > '2024-01-01'], (< last one [n], [n]))"),
+        (
+            "greatest(time, one.time) > '2024-01-01'",
+            "- | (< [CAST('2024-01-01' AS TIMESTAMP)], (greatest [time], last one [time]))",
+        ),
+        (
+            "one.time > 'x' or n > one.n",
+            "- | (or (not (<= last one [time], (fail if (and (is null [try_cast('x' AS TIMESTAMP)]), (not [('x') IS NULL])), [try_cast('x' AS TIMESTAMP)]))), (< last one [n], [n]))",
+        ),
         ("n in (one.n, 3)", "- | (or (= [n], last one [n]), (= [n], 3))"),
         ("time - one.time < interval 2 hours", "- | (< (- [time], last one [time]), 7200000000)"),
         ("nullif(n, one.n) is not null", "- | (not (is null (case (= [n], last one [n]), None, [n])))"),
@@ -132,7 +146,7 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
             "It can hold BOOLEAN, numbers, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ and INTERVAL DAY TO SECOND.",
         ),
         ("f * one.f > 1", "'*' on FLOAT is not known across events", "Cast one side to DOUBLE."),
-        ("d - one.d > interval 1 day", "'-' is not known for dates across events", "Cast the dates to TIMESTAMP."),
+        ("greatest(d, one.d) + 1 > d", "'+' is not known for dates across events", "Cast the dates to TIMESTAMP."),
         ("price div one.price > 1", "div of decimals is not known across events", "Cast both to BIGINT."),
         (
             "(time - one.time) * 2 > interval 1 day",
@@ -140,7 +154,7 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
             "Compare it with a constant interval.",
         ),
         (
-            "time > one.d",
+            "time > greatest(d, one.d)",
             "DATE cannot become TIMESTAMP in a condition across events",
             "Cast one side, so that both have one type; the host can compute a cast of one event's value.",
         ),

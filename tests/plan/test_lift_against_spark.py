@@ -125,6 +125,28 @@ CONDITIONS = [
         "floor(b - one.b) = 0",
         "round(n - one.n, 2) = 2",
     ),
+    *(
+        "one.t > '2024-03-01 10:00:00'",
+        "one.t >= '2024-03' or n > one.n",
+        "one.d = '2024-01-01' or t < one.t",
+        "one.u between '2024-03-01 12:00:00' and u",
+        "greatest(t, one.t) >= '2024-03-01T15:00:00Z'",
+        "least(d, one.d) in ('2023-05-06', '2024-01-01')",
+        "coalesce(one.t, t, '2024-01-01') < t",
+        "case one.d when '2024-01-01' then d else one.d end > '2023-12-31'",
+        "nullif(greatest(d, one.d), '2024-01-01') is null",
+        "s = '10' and greatest(n, one.n) > s",
+        "d > one.t or one.d <= t or u > one.d",
+        "d >= one.d + interval 1 day",
+        "t > one.d + interval 5 hours",
+        "one.d - interval '2' day < d",
+        "one.d + 100 > d",
+        "d - one.d > interval 10 days",
+        "t - one.d > one.t - d",
+        "t < one.t + interval 1 month",
+        "one.u - interval '1-2' year to month < u",
+        "one.t + null is null and n > one.n",
+    ),
 ]
 
 
@@ -142,9 +164,9 @@ class SparkTypes:
 
 
 def _arrow_schema(frame: DataFrame) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_type
+    from cepheid.hosts.spark.engine import arrow_schema
 
-    return pa.schema([(f.name, to_arrow_type(f.dataType, timezone="UTC")) for f in frame.schema])
+    return arrow_schema(frame.schema)
 
 
 def _encoded(value: Any, type_: pa.DataType) -> Any:

@@ -6,7 +6,7 @@ import math
 import re
 import struct
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -17,14 +17,19 @@ TIMESTAMP = pa.timestamp("us", "UTC")
 Number = int | float | Decimal
 
 _SUFFIXED = re.compile(r"(-?)\s*(.+?)(bd|[lsydf])", re.IGNORECASE | re.DOTALL)
+_NUMBER = re.compile(r"-?(?:\d+(?:[lsy])?|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?(?:bd|[df])?)", re.IGNORECASE | re.ASCII)
 _LONGEST_INTEGER = 40
 """Characters; longer ones are no integers, and Python does not read those of thousands of digits."""
 _INTEGER_SUFFIXES = {"y": pa.int8(), "s": pa.int16(), "l": pa.int64()}
 
 
 def read_number(text: str) -> tuple[Number, pa.DataType]:
-    """The value and type of a number as written, with sign and suffix; ValueError if it is out of its type's range."""
+    """The value and type of a number as written, with sign and suffix; ValueError if it is not a number, or out of its
+    type's range.
+    """
     text = re.sub(r"\s", "", text)
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"not a number: {text!r}")
     if match := _SUFFIXED.fullmatch(text):
         digits, suffix = match[1] + match[2], match[3].lower()
         if suffix in _INTEGER_SUFFIXES:
@@ -71,16 +76,19 @@ def _integer(digits: str, type_: pa.DataType) -> tuple[int, pa.DataType]:
 
 
 def _decimal(digits: str) -> tuple[Decimal, pa.DataType]:
-    value = Decimal(digits)
+    too_long = ValueError(f"{digits} has more than 38 digits, the most of a DECIMAL")
+    try:
+        value = Decimal(digits)
+    except InvalidOperation:  # an exponent of 19 digits
+        raise too_long from None
     _, all_digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int), digits
-    if exponent > 0:
-        value, exponent = value.quantize(Decimal(1)), 0
-        all_digits = value.as_tuple().digits
-    precision = max(len(all_digits), -exponent, 1)
+    if not isinstance(exponent, int):
+        raise too_long
+    whole_digits = len(all_digits) + exponent if value else 1
+    precision = max(len(all_digits), whole_digits, -exponent)
     if precision > 38:
-        raise ValueError(f"{digits} has more than 38 digits")
-    return value, pa.decimal128(precision, -exponent)
+        raise too_long
+    return (Decimal(int(value)) if exponent > 0 else value), pa.decimal128(precision, max(-exponent, 0))
 
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
@@ -103,7 +111,8 @@ def _unescape(match: re.Match[str]) -> str:
 
 _DATE = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
 _TIME = r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?"
-_TIMESTAMP = re.compile(rf"\s*{_DATE}{_TIME}\s*(\S+)?\s*")
+_TIMESTAMP = re.compile(rf"\s*{_DATE}{_TIME}\s*([A-Za-z+-]\S*)?\s*")
+_LARGEST_OFFSET = timedelta(hours=18)
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 
 
@@ -113,7 +122,10 @@ def read_date(text: str) -> date:
     if not match:
         raise ValueError(f"not a date: {text!r}. Write it as '2024-12-31'")
     year, month, day = match.groups()
-    return date(int(year), int(month or 1), int(day or 1))
+    try:
+        return date(int(year), int(month or 1), int(day or 1))
+    except ValueError as error:
+        raise ValueError(f"not a date: {text!r}, as {error}") from error
 
 
 def read_timestamp(text: str) -> datetime:
@@ -124,7 +136,11 @@ def read_timestamp(text: str) -> datetime:
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     microsecond = int((fraction or "0").ljust(6, "0")[:6])
     parts = (int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), microsecond)
-    return datetime(*parts, tzinfo=_zone(zone) if zone else None)
+    offset = _zone(zone) if zone else None
+    try:
+        return datetime(*parts, tzinfo=offset)
+    except ValueError as error:
+        raise ValueError(f"not a timestamp: {text!r}, as {error}") from error
 
 
 def _zone(name: str) -> tzinfo:
@@ -132,10 +148,12 @@ def _zone(name: str) -> tzinfo:
         return UTC
     if match := _OFFSET.fullmatch(name):
         length = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+        if length > _LARGEST_OFFSET:
+            raise ValueError(f"unknown time zone: {name!r}, as offsets end at 18:00")
         return timezone(-length if match[1] == "-" else length)
     try:
         return ZoneInfo(name)
-    except (KeyError, OSError) as error:
+    except (KeyError, OSError, ValueError) as error:
         raise ValueError(f"unknown time zone: {name!r}") from error
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.lang.expression import Constant, Literal
+from cepheid.lang.literals import read_date, read_timestamp
 from cepheid.plan.conditions.types import (
     DURATION,
     TIMESTAMP_NTZ,
@@ -189,14 +190,14 @@ def as_double(number: Fragment) -> str:
 
 
 def _time_from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment | None:
-    """A date or timestamp from text in the full ISO form. Other forms need Spark."""
+    """A date or timestamp from text, in the forms of constants. Other forms need Spark."""
     text = str(literal.value)
     try:
         if type_ == pa.date32():
-            return of_literal(Literal(date.fromisoformat(text), type_, literal.span), zone) if len(text) == 10 else None
+            return of_literal(Literal(read_date(text), type_, literal.span), zone)
         if not arrow.is_timestamp(type_):
             return None
-        moment = datetime.fromisoformat(text)
+        moment = read_timestamp(text)
     except ValueError:
         return None
     if moment.tzinfo is not None and not type_.tz:

@@ -32,7 +32,7 @@ from cepheid.hosts.duckdb.operators import OPERATORS
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, guarded
 from cepheid.hosts.duckdb.time_arithmetic import months
 from cepheid.lang.expression import Call, Expression, Literal, Name
-from cepheid.lang.sql.written import written_form
+from cepheid.lang.sql.written import is_operator, written_form
 from cepheid.plan.conditions.types import (
     TIMESTAMP_NTZ,
     is_binary,
@@ -142,7 +142,8 @@ def _target(arg: Expression) -> Fragment:
 
 def _unknown(call: Call) -> PatternError:
     """The error for a function that is not known here. It names Spark only if Spark has the function."""
-    here = [name for name in (*RULES, *BY_NAME) if name.isidentifier()]
+    every = dict.fromkeys((*RULES, *BY_NAME))
+    here = [name for name in every if name.isidentifier() and not is_operator(name)]
     written = written_form(call.function)
     if written != call.function or call.function in ON_SPARK:
         near = closest(call.function, here) if call.function in ON_SPARK else []

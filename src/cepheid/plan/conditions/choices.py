@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from cepheid.lang.expression import Call, Literal
+from cepheid.lang.expression import Call
 from cepheid.plan.conditions import resolve
-from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node, Source
+from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node
 from cepheid.plan.conditions.script_functions import COMPILED_FUNCTIONS
 
 _FIRST_PRESENT = frozenset({"coalesce", "nvl", "ifnull"})
@@ -88,23 +88,15 @@ def _moved(function: Apply, at: int, choice: Apply) -> Apply:
 
 def _in_place(function: Apply, name: str, args: list[Node]) -> Apply:
     """A choice in place of the function."""
-    return Apply(Call(name, tuple(map(_expression, args)), function.call.span), tuple(args), function.source)
-
-
-def _expression(node: Node) -> Call | Literal:
-    """The node as far as the rules of types read it: whether it is a literal, and its place."""
-    if isinstance(node, Constant):
-        return node.literal
-    return node.call if isinstance(node, Apply) else Call("", (), resolve.span_of(node))
+    return Apply(Call(name, tuple(map(resolve.expression_of, args)), function.call.span), tuple(args), function.source)
 
 
 def _applied(function: Apply, at: int, value: Node) -> Apply:
     """The function with the value in place of its argument number `at`. In its SQL, the value's stands there."""
     assert function.source is not None
-    call = replace(
-        function.call, args=tuple(_expression(value) if i == at else arg for i, arg in enumerate(function.call.args))
-    )
-    source = _edited(function.source, resolve.span_of(function.args[at]), f"({_sql(value)})")
+    args = [resolve.expression_of(value) if i == at else arg for i, arg in enumerate(function.call.args)]
+    call = replace(function.call, args=tuple(args))
+    source = function.source.with_edit(resolve.span_of(function.args[at]), f"({_sql(value)})")
     return Apply(call, tuple(value if i == at else arg for i, arg in enumerate(function.args)), source)
 
 
@@ -112,18 +104,8 @@ def _is_present(value: Node) -> Apply:
     """That the value is not NULL."""
     assert value.source is not None
     span = resolve.span_of(value)
-    source = _edited(value.source, span, f"({_sql(value)}) IS NOT NULL")
-    return Apply(Call("is_not_null", (_expression(value),), span), (value,), source)
-
-
-def _edited(source: Source, span: tuple[int, int], sql: str) -> Source:
-    """The text with this SQL in place of the span."""
-    start, end = span
-    edits, literals = (
-        [edit for edit in kept if not (start <= edit[0][0] and edit[0][1] <= end)]
-        for kept in (source.edits, source.literals)
-    )
-    return Source(source.text, source.where, [*edits, (span, sql)], literals)
+    source = value.source.with_edit(span, f"({_sql(value)}) IS NOT NULL")
+    return Apply(Call("is_not_null", (resolve.expression_of(value),), span), (value,), source)
 
 
 def _sql(value: Node) -> str:

@@ -24,7 +24,7 @@ from cepheid.plan.conditions import resolve, script
 from cepheid.plan.conditions.absence import is_null_without_event
 from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
 from cepheid.plan.conditions.names import Names
-from cepheid.plan.conditions.operations import OPERATIONS
+from cepheid.plan.conditions.operations import OPERATIONS, knows_arithmetic
 from cepheid.plan.conditions.raising import call_can_raise
 from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape, Source
 from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, DIFFERENCES, fold_type, type_of_call, unit_of
@@ -40,6 +40,7 @@ from cepheid.plan.conditions.types import (
     is_string,
     sql_name,
 )
+from cepheid.plan.conditions.value_casts import cast_node, targets_of_casts, with_operands
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 from cepheid.plan.used_columns import names_in
 
@@ -220,7 +221,7 @@ class Lifting:
                 return self._leaf(node)
             if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
                 return self._checked_cast(node)
-            if isinstance(node, Apply) and node.call.function not in OPERATORS:
+            if isinstance(node, Apply) and not self._is_of_scripts(node):
                 if not whole:
                     what = as_written(node.call.function, resolve.text_of(node))
                     message = f"{what} may give a value for an event that is not there"
@@ -231,6 +232,24 @@ class Lifting:
             return self.lower(node.argument, guarded=guarded)
         assert isinstance(node, Apply), node
         return self._operation(node, guarded=guarded)
+
+    def _is_of_scripts(self, node: Apply) -> bool:
+        """Whether scripts compute the function on values of these types."""
+        function = node.call.function
+        if function not in ARITHMETIC:
+            return function in OPERATORS
+        return knows_arithmetic(function, [self.type_of(arg) for arg in node.args])
+
+    def with_casts(self, node: Apply) -> Apply:
+        """The node with a cast around each operand that SQL casts, because it stands next to one of another type."""
+        targets = targets_of_casts(node.call, [self.type_of(arg) for arg in node.args])
+        if not targets:
+            return node
+        args = [cast_node(arg, targets[i]) if i in targets else arg for i, arg in enumerate(node.args)]
+        for place in targets:
+            if resolve.is_of_one_event(args[place]):
+                self.types[resolve.shape_of(resolve.tree_of(args[place]))] = targets[place]
+        return with_operands(node, args)
 
     def _is_mixed(self, node: Node) -> bool:
         """Whether the node reads the column `apart` together with others."""
@@ -367,6 +386,7 @@ class Lifting:
         if function == "cast":
             value = self.lower(node.args[0], guarded=guarded)
             return coerce(value, check_script_type(self.type_of(node), node.call.span), node.call.span)
+        node = self.with_casts(node)
         operands = [self.lower(arg, guarded=guarded or (lazy and i != first)) for i, arg in enumerate(node.args)]
         if function in _LOGICAL:
             booleans = tuple(coerce(o, pa.bool_(), node.call.span) for o in operands)

@@ -19,10 +19,17 @@ from cepheid.plan.conditions.result_types import (
     type_of_call,
 )
 from cepheid.plan.conditions.script import ConstantValue, Operation, Operator, Script, can_fail
-from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer
+from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_numeric
 
 _OPERATORS = {"+": Operator.ADD, "-": Operator.SUBTRACT, "*": Operator.MULTIPLY, "/": Operator.DIVIDE}
 _OPERATORS |= {"div": Operator.INTEGER_DIVIDE, "%": Operator.REMAINDER}
+
+
+def knows_arithmetic(function: str, types: Sequence[pa.DataType]) -> bool:
+    """Whether scripts do this arithmetic on values of these types: on numbers, and moving times by lengths."""
+    if all(is_numeric(t) or pa.types.is_null(t) for t in types):
+        return True
+    return function in ("+", "-") and all(pa.types.is_timestamp(t) or pa.types.is_duration(t) for t in types)
 
 
 def _boolean(operator: Operator, *operands: Script) -> Operation:

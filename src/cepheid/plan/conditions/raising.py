@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from cepheid.lang.expression import Call, Literal
+from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.literals import read_date, read_timestamp
 from cepheid.plan.conditions.result_types import COMPARISONS
-from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string
+from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string, is_time
 
 _TOTAL_FUNCTIONS = """
     and or not is_null is_not_null between in like ilike like_any like_all rlike case case_of coalesce nvl nvl2
@@ -52,11 +53,31 @@ def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType
         nonzero = isinstance(divisor, Literal) and bool(divisor.value)
         return not nonzero or name == "div" or _can_overflow(result)
     if name == "cast":
-        return not _is_safe_cast(types[0], result)
-    if name in _COMPARING and any(is_string(t) for t in types):
-        # Spark casts the string to the other side's type.
-        return not all(is_string(t) or pa.types.is_null(t) or pa.types.is_boolean(t) for t in types)
+        return not (_is_safe_cast(types[0], result) or _is_time_in_text(call.args[0], result))
+    if name in _COMPARING:
+        return _may_fail_on_texts(call.args, types)
     return name not in _TOTAL | COMPARISONS
+
+
+def _may_fail_on_texts(args: Sequence[Expression], types: Sequence[pa.DataType]) -> bool:
+    """Whether a text is among them that may not be a value of the other types: Spark casts it to them."""
+    texts = [arg for arg, type_ in zip(args, types, strict=True) if is_string(type_)]
+    known = (is_string, pa.types.is_null, pa.types.is_boolean)
+    others = [type_ for type_ in types if not any(holds(type_) for holds in known)]
+    return any(not _is_time_in_text(text, type_) for type_ in others for text in texts)
+
+
+def _is_time_in_text(text: Expression, type_: pa.DataType) -> bool:
+    """Whether it is a constant text that every host reads as a day or a local time of the type."""
+    if not (isinstance(text, Literal) and isinstance(text.value, str) and text.value.isascii() and is_time(type_)):
+        return False
+    try:
+        if type_ == pa.date32():
+            read_date(text.value)
+            return True
+        return read_timestamp(text.value).tzinfo is None
+    except ValueError:
+        return False
 
 
 def _can_overflow(type_: pa.DataType) -> bool:

@@ -56,6 +56,15 @@ class Source:
                 position = to
         return "".join([*pieces, self.text[position:end]])
 
+    def with_edit(self, span: Span, sql: str) -> Source:
+        """The text with this SQL in place of the span."""
+        start, end = span
+        edits, literals = (
+            [edit for edit in kept if not (start <= edit[0][0] and edit[0][1] <= end)]
+            for kept in (self.edits, self.literals)
+        )
+        return Source(self.text, self.where, [*edits, (span, sql)], literals)
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -171,6 +180,13 @@ def tree_of(node: Node) -> Expression:
             return replace(call, args=tuple(tree_of(arg) for arg in args))
         case Folded() | Called():
             raise AssertionError(node)
+
+
+def expression_of(node: Node) -> Call | Literal:
+    """The node as far as the rules of types read it: whether it is a literal, and its place."""
+    if isinstance(node, Constant):
+        return node.literal
+    return node.call if isinstance(node, Apply) else Call("", (), span_of(node))
 
 
 Shape: TypeAlias = tuple[object, ...]

@@ -1,8 +1,9 @@
 """The result types of operators: Spark 4's ANSI coercion.
 
 The rules were taken from Spark's own answers, and `tests/plan/test_result_types.py` compares them with Spark again.
-What Spark accepts and these rules do not know (strings in arithmetic, months) is refused, never guessed. Problems have
-the span of the offending part; the caller adds the text.
+What Spark accepts and these rules do not know (strings in arithmetic, months) is refused, never guessed. A string next
+to another value counts as that value's type (`value_casts`). Problems have the span of the offending part; the caller
+adds the text.
 """
 
 from __future__ import annotations
@@ -63,9 +64,20 @@ def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         return _wider_number(left, right)
     if is_time(left) and is_time(right):
         return _wider_time(left, right)
-    if (is_string(left) and is_string(right)) or (is_binary(left) and is_binary(right)):
+    if is_string(left) and is_string(right):
         return left
-    return None
+    if is_string(left) or is_string(right):
+        return _beside_text(right if is_string(left) else left)
+    return left if is_binary(left) and is_binary(right) else None
+
+
+def _beside_text(type_: pa.DataType) -> pa.DataType | None:
+    """The type that a text is cast to next to a value of this type, which may become wider itself."""
+    if is_integer(type_):
+        return pa.int64()
+    if is_numeric(type_):
+        return pa.float64()
+    return type_ if is_time(type_) else None
 
 
 def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -236,7 +248,8 @@ def _arithmetic(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     result = arithmetic_type(call.function, left, right)
     if result is None:
         given = f"{sql_name(types[0])} and {sql_name(types[1])}"
-        raise _problem(f"{call.function!r} cannot be applied to {given}", call.span)
+        hint = "Cast the DATE to TIMESTAMP." if {pa.date32(), DURATION} == {*types} else None
+        raise PatternError(Problem(f"{call.function!r} cannot be applied to {given}", span=call.span, hint=hint))
     return result
 
 
@@ -354,6 +367,15 @@ def _common(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return _same(call, types, call.args)
 
 
+def _extreme(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    """The type of least and greatest, which cast no text."""
+    texts = [is_string(type_) for type_ in types if not arrow.is_null(type_)]
+    if any(texts) and not all(texts):
+        given = ", ".join(dict.fromkeys(sql_name(type_) for type_ in types))
+        raise _problem(f"{call.function} needs values of one type, got {given}", call.span)
+    return _common(call, types)
+
+
 def _case(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     for type_, arg in zip(types[:-1:2], call.args[:-1:2], strict=True):
         if not (arrow.is_boolean(type_) or arrow.is_null(type_)):
@@ -418,8 +440,8 @@ _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     "coalesce": _common,
     "nvl": _common,
     "ifnull": _common,
-    "least": _common,
-    "greatest": _common,
+    "least": _extreme,
+    "greatest": _extreme,
     "nullif": _nullif,
     **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "power", "pow"), _of_numbers),
     "log": _log,

@@ -41,7 +41,9 @@ def sql_name(type_: pa.DataType) -> str:
     if arrow.is_duration(type_):
         return "INTERVAL DAY TO SECOND"
     if arrow.is_interval(type_):
-        return "INTERVAL"
+        return "INTERVAL YEAR TO MONTH"
+    if isinstance(type_, pa.OpaqueType):
+        return str(type_.type_name)  # a type of the host that Arrow does not have
     return _nested_name(type_)
 
 

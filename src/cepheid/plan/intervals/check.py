@@ -39,7 +39,9 @@ def _variable_problems(pattern: IntervalPattern, key: Sequence[str]) -> Iterator
         yield Problem(message, "EVENT")
     names = Counter(v.lower() for v in pattern.variables)
     for v in dict.fromkeys(v for v in pattern.variables if names[v.lower()] > 1):
-        hint = "Give each event a variable of its own: A first, A second."
+        named = [(p.variable, p.type) for p in pattern.positives] + [(n.variable, n.type) for n in pattern.negations]
+        first, second, *_ = (type_ for name, type_ in named if name.lower() == v.lower())
+        hint = f"Give each event a variable of its own: {first} first, {second} second."
         yield Problem(f"{names[v.lower()]} events have the variable {v!r}", "EVENT", hint=hint)
     taken = {name.lower() for name in (*COMMON, *key)}
     for v in pattern.variables:

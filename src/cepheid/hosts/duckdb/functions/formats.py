@@ -107,6 +107,10 @@ def _date_format(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     return _formatted(moment, _format_of(written), zone)
 
 
+_OF_NAMES, _LONGEST_NAME = frozenset("GMLEQq"), 4
+"""Letters that may stand for names, which Spark takes up to four times."""
+
+
 def _formatted(time: Fragment, written: str, zone: str) -> Fragment:
     text = " || ".join(quoted(plain) if plain else _written_part(letters) for letters, plain in _tokens(written))
     error = fail("a year before 1 or after 9999 as text; it is available on Spark", pa.string())
@@ -120,6 +124,8 @@ def _written_part(letters: str) -> str:
     if set(letters) == {"S"} and len(letters) <= 9:
         return f"rpad(lpad(CAST(microsecond(v) % 1000000 AS VARCHAR), 6, '0'), {len(letters)}, '0')"
     number, most = _NUMBERS.get(letters[0], (None, 0))
+    if letters[0] in _OF_NAMES and len(letters) > _LONGEST_NAME:
+        raise WrongArguments(f"{letters!r} in a format: at most {_LONGEST_NAME} of this letter")
     if number is None or len(letters) > most:
         raise NotInProcess(f"{letters!r} in a format")
     return number(len(letters))

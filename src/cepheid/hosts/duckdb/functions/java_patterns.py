@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cepheid.hosts.duckdb.rule import NotInProcess
+from cepheid.hosts.duckdb.rule import NotInProcess, WrongArguments
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r" \t\n\x0b\f\r"}
@@ -45,6 +45,8 @@ def spanning(pattern: str) -> Pattern:
 def _read(pattern: str, *, spans: bool) -> Pattern:
     reader = _Reader(pattern, spans=spans)
     text, nullable = reader.alternatives()
+    if pattern[reader.position :].startswith(")"):
+        raise WrongArguments("a ')' without '(' in a regular expression")
     if reader.position != len(pattern):
         raise NotInProcess(f"{pattern[reader.position :]!r} in a regular expression")
     if reader.ends and reader.carriage:
@@ -123,7 +125,7 @@ class _Reader:
         self.groups += captures
         inner, nullable = self.alternatives()
         if not self._take(")"):
-            raise NotInProcess("a '(' without ')' in a regular expression")
+            raise WrongArguments("a '(' without ')' in a regular expression")
         return f"({'' if captures and self.spans else '?:'}{inner})", nullable
 
     def _escape(self) -> str:

@@ -22,7 +22,7 @@ def _like(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
     if len(escape) != 1 or escape in "%_":
         raise NotInProcess("ESCAPE takes one character other than % and _; anything else")
     if not re.fullmatch(rf"(?:[^{re.escape(escape)}]|{re.escape(escape)}[%_{re.escape(escape)}])*", pattern, re.DOTALL):
-        raise NotInProcess(f"{escape!r} before anything but %, _ and itself")
+        raise WrongArguments(f"{escape!r} in a pattern of LIKE stands before %, _ or itself")
     return guarded(args[:1], f"{args[0].text} LIKE {quoted(pattern)} ESCAPE {quoted(escape)}", pa.bool_())
 
 

@@ -156,16 +156,17 @@ def _probe(lifting: Lifting, text: str, node: Node) -> Probe:
     if script is None:
         return Probe(text, None)
     if isinstance(node, Apply) and node.call.function in (*COMPARISONS, "between"):
-        operands = [_side(lifting, arg) for arg in node.args]
+        compared = zip(lifting.with_casts(node).args, node.args, strict=True)
+        operands = [_side(lifting, arg, is_constant=_is_written(written)) for arg, written in compared]
         sides = tuple(one for one in operands if one is not None)
         return Probe(text, script, sides, node.call.function if len(sides) == len(operands) else None)
-    read = {_text(one): _side(lifting, one) for one in _read(node)}
+    read = {_text(one): _side(lifting, one, is_constant=False) for one in _read(node)}
     return Probe(text, script, tuple(one for one in read.values() if one is not None))
 
 
-def _side(lifting: Lifting, node: Node) -> Side | None:
+def _side(lifting: Lifting, node: Node, *, is_constant: bool) -> Side | None:
     script = _lowered(lifting, node)
-    return None if script is None else Side(_text(node), script, _is_written(node))
+    return None if script is None else Side(_text(node), script, is_constant)
 
 
 def _read(node: Node) -> Iterator[Node]:
