@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,6 +216,25 @@ def _drawn(terminal: int, until: str | None) -> str:
     return drawn
 
 
+@pytest.mark.spark
+def test_the_trigger(spark: SparkSession, folder: Path) -> None:
+    """--every is the interval of the query's trigger; without it there is none."""
+    from cepheid.cli.stream_ends import sink_of
+    from cepheid.cli.stream_run import Ends
+    from cepheid.hosts.spark.stream.copies.trigger import trigger_interval
+
+    events = spark.readStream.format("rate").load()
+    for every, seconds in (("2 seconds", 2), (None, None)):
+        ends = Ends(events, sink_of("-"), None, once=False, every=every)
+        writer = ends.writer(events, lambda rows: None, newest=False)  # noqa: ARG005 nothing is shown
+        query = writer.option("checkpointLocation", str(folder / f"state of {every}")).start()
+        try:
+            interval = trigger_interval(spark, str(query.id))
+        finally:
+            query.stop()
+        assert interval == (None if seconds is None else timedelta(seconds=seconds))
+
+
 def test_the_port_of_kafka() -> None:
     """The default port is 9092."""
     assert source_of("kafka://one,two:19092,[::1],[::1]:1/topic").place == "one:9092,two:19092,[::1]:9092,[::1]:1"
@@ -230,6 +250,8 @@ def test_the_port_of_kafka() -> None:
             2,
             "--budget: a length of time must be positive, got '0 s'",
         ),
+        (["--from", "rate://1", "--every", "0 s"], 2, "--every: a length of time must be positive, got '0 s'"),
+        (["--from", "files://in", "--once", "--every", "1 s"], 2, "--every: with --once nothing is waited for: leave"),
         (["--from", "in"], 2, "--from: 'in' is none of kafka://host:port/topic, files://folder or rate://rows-per-second"),
         (["--from", "kafka://localhost:9092"], 2, "--from: 'kafka://localhost:9092' is none of"),
         (["--from", "rate://fast"], 2, "--from: 'rate://fast' is none of"),

@@ -51,6 +51,7 @@ class _Stream:
     """The column to which lateness applies, if it is not the first of the times."""
     checkpoint: Path | None
     once: bool
+    every: str | None
     jars: list[Path]
     budget: str | None
 
@@ -131,7 +132,7 @@ def stream(
         typer.Option(
             metavar="LENGTH",
             help="With --standbys: how long a shard may work on one key in a micro-batch, as '5 seconds'. Keys above "
-            "80 % of it get copies. Without it, copies are only advised.",
+            "80 % of it get copies. Without it, --every counts; without both, copies are only advised.",
         ),
     ] = None,
     checkpoint: Annotated[
@@ -141,6 +142,14 @@ def stream(
         ),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="End after reading everything that is there now.")] = False,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help="Begin a micro-batch at most so often, as '10 seconds': fewer and larger ones cost less time in all. "
+            "Without it, the next one begins when the last one has ended.",
+        ),
+    ] = None,
     jars: Annotated[
         list[Path] | None, typer.Option(help="A jar, or a folder of jars, of Spark's connector for Kafka; repeatable.")
     ] = None,
@@ -163,6 +172,7 @@ def stream(
         raise typer.BadParameter(f"name a folder, so that {why} continues where {sink} ends", param_hint="--checkpoint")
     if once and comes.kind == "rate":
         raise typer.BadParameter("rate:// never ends: leave it out", param_hint="--once")
+    _check_every(every, once=once)
     with failures_reported(as_json=False, as_typed=options.as_typed):
         _run(
             _Stream(
@@ -178,6 +188,7 @@ def stream(
                 watermark,
                 checkpoint,
                 once,
+                every,
                 jars or [],
                 budget,
             )
@@ -203,7 +214,7 @@ def _run(asked: _Stream) -> None:
         arguments = dict(asked.arguments)
         if asked.watermark is not None:
             events = events.withWatermark(asked.watermark, arguments.pop("lateness"))
-        ends = Ends(events, asked.sink, asked.checkpoint, once=asked.once)
+        ends = Ends(events, asked.sink, asked.checkpoint, once=asked.once, every=asked.every)
         if opened is not None:
             copies = copying(asked.budget) if arguments["standbys"] else None
             follow(for_pattern(opened, arguments), opened.pattern.name, ends, errors, copies)
@@ -262,6 +273,14 @@ def _check_standbys(standbys: int, budget: str | None, checkpoint: Path | None, 
     if not standbys:
         raise typer.BadParameter("without --standbys no key gets a copy: leave it out", param_hint="--budget")
     o.checked_length(budget, "--budget", or_zero=False)
+
+
+def _check_every(every: str | None, *, once: bool) -> None:
+    if every is None:
+        return
+    if once:
+        raise typer.BadParameter("with --once nothing is waited for: leave it out", param_hint="--every")
+    o.checked_length(every, "--every", or_zero=False)
 
 
 def _settings(asked: _Stream) -> dict[str, str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -23,6 +25,7 @@ from cepheid.cli.stream_ends import End, written_to
 from cepheid.cli.stream_view import NEWEST, View
 from cepheid.detect import detect
 from cepheid.hosts.spark.failures import event_failures, failure_message
+from cepheid.lang.duration import parse_duration
 from cepheid.streams import copy_hot_keys, supervise
 
 if TYPE_CHECKING:
@@ -44,13 +47,22 @@ class Ends:
     sink: End
     checkpoint: Path | None
     once: bool
+    every: str | None = None
+    """The least time between the starts of two micro-batches."""
 
     def writer(self, rows: DataFrame, show: Callable[[DataFrame], None], *, newest: bool) -> DataStreamWriter:
         """The writer of the rows, with its trigger. With `newest`, the view gets the newest row of a micro-batch."""
         if newest:
             rows = rows.observe(NEWEST, F.max_by(F.to_json(F.struct("*")), "detected_at").alias("row"))
         writer = written_to(rows, self.sink, show)
-        return writer.trigger(availableNow=True) if self.once else writer
+        if self.once:
+            return writer.trigger(availableNow=True)
+        return writer if self.every is None else writer.trigger(processingTime=_interval(self.every))
+
+
+def _interval(length: str) -> str:
+    """The length of time as Spark's triggers take it."""
+    return f"{math.ceil(parse_duration(length) / timedelta(milliseconds=1))} milliseconds"
 
 
 class Running(Protocol):
