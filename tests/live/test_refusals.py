@@ -98,7 +98,7 @@ def test_wrong_columns() -> None:
     ]
     with pytest.raises(SchemaError, match="two columns of the events are named 'x'"):
         live.process(table.append_column("x", table.column("x")))
-    with pytest.raises(SchemaError, match=r"events are a builtins\.list"):
+    with pytest.raises(SchemaError, match=r"events are a list"):
         live.process([1, 2])
     with pytest.raises(SchemaError, match="has nanoseconds: round it to microseconds"):
         live.advance_time(pd.Timestamp(1))

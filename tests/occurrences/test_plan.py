@@ -80,7 +80,7 @@ def test_all_problems_at_once() -> None:
         ("(?a:Buy - ?b:Buy)[b.price = 1]", "the variable 'b' is not known here (condition, column 1)"),
         ("(?a:Buy; ?b:Buy)[a.price]", "a condition must be BOOLEAN, this is BIGINT (condition, column 1)"),
         ("?a:Buy[a.price]", "a condition must be BOOLEAN, this is BIGINT (condition, column 1)"),
-        ("(?a:Buy; ?b:Buy)[a.price < b.user]", "cannot compare BIGINT with STRING (condition, column 1)"),
+        ("(?a:Buy; ?b:Buy)[a.price < (b.user = 'x')]", "cannot compare BIGINT with BOOLEAN (condition, column 1)"),
         (
             "(?a:Buy; ?b:Buy)[concat(a.user, b.user) = 'x']",
             "concat cannot be applied across events (condition, column 1)",

@@ -27,7 +27,7 @@ def problem(condition: str) -> str:
         ("+p.s > s", "'+' takes a number or an INTERVAL, got STRING"),
         ("p.s ILIKE ANY ('x', s)", "ILIKE ANY cannot be applied across events"),
         ("trim(BOTH p.s FROM s) = 'x'", "trim(… FROM …) cannot be applied across events"),
-        ("p.i IS DISTINCT FROM s", "cannot compare INT with STRING"),
+        ("p.i IS DISTINCT FROM b", "cannot compare INT with BOOLEAN"),
         ("(i = 1) & (s = 'x')", "'&' takes integers, got BOOLEAN, BOOLEAN. Write AND"),
         ("(i = 1) | (s = 'x')", "'|' takes integers, got BOOLEAN, BOOLEAN. Write OR"),
         ("i | s", "'|' takes integers, got INT, STRING"),

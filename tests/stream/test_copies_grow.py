@@ -35,18 +35,18 @@ def last_with_events(query: StreamingQuery) -> dict[str, Any]:
     return reported
 
 
-def told(reported: dict[str, Any], load: float) -> SimpleNamespace:
+def told(reported: dict[str, Any], load: float, name: str = "pattern") -> SimpleNamespace:
     """The event that Spark's listeners get, as if the micro-batch had taken five seconds, with this load of the key in
-    the key's shard. The key was sampled.
+    the key's shard of this pattern. The key was sampled.
     """
-    found = reported["observedMetrics"]["cepheid.found.pattern"]
+    found = reported["observedMetrics"][f"cepheid.found.{name}"]
     (shard,) = (number for number, _, count, *_ in found["calls"] if count and number < SHARDS)
     found["calls"] = [
         [number, partition, count, int(load * 1e6) * (number == shard), 0, *rest]
         for number, partition, count, _, _, *rest in found["calls"]
     ]
     hot = KeySample(100, {HOT: Counted(shard, 100)})
-    reported["observedMetrics"]["cepheid.packed.pattern"]["reports"] = [to_text({"pattern": hot}, 1000)]
+    reported["observedMetrics"]["cepheid.packed.pattern"]["reports"] = [to_text({name: hot}, 1000)]
     reported["durationMs"]["triggerExecution"] = 5000
     return SimpleNamespace(progress=SimpleNamespace(json=json.dumps(reported)))
 

@@ -12,7 +12,7 @@ from tests.live.events import PAIR, events
 from tests.stream.running import finished, streamed, written
 from tests.stream.test_copies_grow import HOT, last_with_events, told
 
-from cepheid import CepheidWarning, CopiesChange, SnapshotError, detect, prometheus_text
+from cepheid import CepheidWarning, CopiesChange, Pattern, SnapshotError, detect, prometheus_text
 from cepheid.cli.stream_load import load_rows
 from cepheid.hosts.spark.stream.copies.trigger import trigger_interval
 from cepheid.streams import copy_hot_keys, progress, progress_listener
@@ -83,6 +83,23 @@ def assert_said(found: Any, change: CopiesChange) -> None:
     lines = prometheus_text(found).splitlines()
     assert f'cepheid_keys_short_of_standbys{{query="{found.query}"}} 1' in lines
     assert f'cepheid_standbys_wanted{{query="{found.query}"}} 4' in lines
+
+
+@pytest.mark.slow
+def test_a_pattern_whose_events_come_later(streams: SparkSession, tmp_path: Path) -> None:
+    """Its keys get copies, too: what is stored for it is known after its first events."""
+    later = Pattern.begin("c").where("x = 'c'").followed_by("d").where("x = 'd'").within("10 seconds")
+    checkpoint, changes = tmp_path / "checkpoint", list[CopiesChange]()
+    listener = copy_hot_keys(checkpoint, budget="1 second", report=changes.append)
+    patterns = {"pattern": PAIR, "later": later}
+    for number, letter in enumerate("ac"):
+        given = [events(*((10 * number + i, "k0", number + i / 10, letter) for i in range(10)))]
+        written(given, tmp_path / "events", number)
+        rows = detect(streamed(streams, tmp_path / "events"), patterns, standbys=1, checkpoint=checkpoint, **OPTIONS)
+        query = finished(rows.writeStream.format("noop"), checkpoint)
+        event: Any = told(last_with_events(query), 3.5, [*patterns][number])
+        listener.onQueryProgress(event)
+    assert [(one.pattern, one.copies) for one in changes] == [("pattern", 1), ("later", 1)]
 
 
 def test_a_query_without_standbys(streams: SparkSession, tmp_path: Path) -> None:

@@ -22,13 +22,12 @@ def _bitwise(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """`&`, `|` and `^`, in the wider type of the two."""
     types = [arg.type for arg in args]
     type_ = common_type(types)
-    if type_ is None or not is_integer(type_):
+    sides = [widened(arg, type_, zone) for arg in args] if type_ is not None and is_integer(type_) else []
+    known = [side for side in sides if side is not None]
+    if type_ is None or len(known) < len(args):
         advice = f". Write {_OF_BOOLEANS[call.function]}" if type_ is not None and pa.types.is_boolean(type_) else ""
         raise WrongArguments(f"{call.function!r} takes integers, got {', '.join(map(sql_name, types))}{advice}")
-    left, right = (widened(arg, type_, zone) for arg in args)
-    assert left is not None
-    assert right is not None
-    return guarded((left, right), _SQL[call.function].format(left.text, right.text), type_)
+    return guarded(known, _SQL[call.function].format(*(side.text for side in known)), type_)
 
 
 def _inverted(_: Call, args: Sequence[Fragment], __: str) -> Fragment:

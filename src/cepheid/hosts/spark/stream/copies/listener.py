@@ -35,6 +35,8 @@ class CopiesListener(StreamingQueryListener):
         """By the pattern's name."""
         self._numbers: dict[str, int] = {}
         self._placement: Placement | None = None
+        self._stored = set[str]()
+        """The names of the patterns that have something stored."""
         self._short = set[tuple[str, str]]()
         """The patterns and keys of which it was reported that no standby is free."""
         self._is_useless = False
@@ -57,7 +59,7 @@ class CopiesListener(StreamingQueryListener):
         progress = progress_of(reported)
         if progress is None or not self._is_meant(progress):
             return
-        placement = self._learned()
+        placement = self._learned(progress)
         if placement is None:
             return
         assignment = self._folder.of_batch(progress.batch)
@@ -78,10 +80,14 @@ class CopiesListener(StreamingQueryListener):
         except AnalysisException:  # the checkpoint's query has not started yet
             return False
 
-    def _learned(self) -> Placement | None:
-        """How the shards of the patterns with standbys are numbered; None as long as nothing is stored."""
-        if self._placement is None and not self._is_useless:
+    def _learned(self, progress: Progress) -> Placement | None:
+        """How the shards of the patterns with standbys are numbered; None as long as nothing is stored. Each pattern is
+        stored with its first events.
+        """
+        begun = {name for name, one in progress.patterns.items() if any(shard.events for shard in one.shards)}
+        if not self._is_useless and not begun <= self._stored:
             stored = checkpointed_patterns(self._checkpoint)
+            self._stored |= stored.keys()
             for name, one in stored.items():
                 if one.placement.standbys:
                     self._numbers[name], self._placement = one.number, one.placement
