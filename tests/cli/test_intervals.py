@@ -79,7 +79,7 @@ def test_rows_with_wrong_ids_are_counted_from_one(cepheid: Cepheid, folder: Path
     assert done.stderr == (
         "1 row has no id (id is NULL): row 5; 2 rows have the id of an event that is there already (id): row 2 ('h'), "
         "row 3 ('h'); 1 row has an end and no start, and no open event (id): row 4 ('h'). "
-        "Drop them before, or with --nulls drop, which counts them\n"
+        "Drop such rows before, or with --nulls drop, which counts them\n"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from random import Random
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from tests.intervals.events import NAMES, Row, interval_pattern, table
 
 from cepheid import CepheidWarning, EventError, Report, SchemaError, detect
@@ -150,7 +152,7 @@ def test_rows_that_cannot_be_used_are_errors(spark: SparkSession, rows: list[Row
 
 
 def test_ids_of_any_type(spark: SparkSession) -> None:
-    """An id may be a number or a struct; what Spark does not group by, or cannot send, is refused."""
+    """An id may be a number or a struct; what cannot divide a window of Spark, or cannot be sent, is refused."""
     frame = spark.createDataFrame(table([("A", 0, None, "1", "u"), ("A", None, 4, "1", "u"), ("B", 5, 6, "2", "u")]))
     pattern = interval_pattern("EVENT PAL(A a before B b)")
     for sql in ("cast(id AS INT)", "struct(id, cast(id AS DOUBLE) AS n)", "cast(id AS BINARY)"):
@@ -159,6 +161,28 @@ def test_ids_of_any_type(spark: SparkSession) -> None:
     collated = frame.selectExpr("* EXCEPT (id)", "id COLLATE UTF8_LCASE AS id")
     with pytest.raises(SchemaError, match=r"event_id: 'id' is of type .*, which cannot be sent to a worker\. Cast it"):
         detect(collated, pattern, columns="kind", **OPTIONS)
+    for sql, type_ in (
+        ("map(id, 1)", "MAP<STRING,INT>"),
+        ("struct(array(map(id, 1)) AS x)", "STRUCT<X:ARRAY<MAP<STRING,INT>>>"),
+        ("parse_json(id)", "VARIANT"),
+    ):
+        message = (
+            f"event_id: 'id' is of type {type_}; an id cannot be or hold a MAP or a VARIANT in a batch on Spark. Cast "
+            "it, for example to STRING"
+        )
+        with pytest.raises(SchemaError, match=f"^{re.escape(message)}$"):
+            detect(frame.withColumn("id", F.expr(sql)), pattern, **OPTIONS)
+
+
+def test_columns_without_a_hash(spark: SparkSession) -> None:
+    """Rows open and close events also where Spark computes no hash of some columns, which come out unchanged."""
+    frame = spark.createDataFrame(table([("A", 0, None, "1", "u"), ("A", None, 4, "1", "u"), ("B", 5, 6, "2", "u")]))
+    pattern = interval_pattern("EVENT PAL(A a before B b)")
+    for sql in ("parse_json(id)", "array(parse_json(id))", "struct(parse_json(id) AS v)", "map('v', id)"):
+        events = frame.withColumn("more", F.expr(sql))
+        (found,) = detect(events, pattern, **OPTIONS).selectExpr("to_json(struct(a.more)) AS more").collect()
+        (given,) = events.where("ends IS NULL").selectExpr("to_json(struct(more)) AS more").collect()
+        assert found == given
 
 
 def test_rows_that_revise_events_are_refused(spark: SparkSession) -> None:

@@ -202,7 +202,7 @@ def test_messages_about_ids_name_rows() -> None:
         "1 row has no id (id is NULL): row 1, counted from 0; 2 rows have the id of an event that is there already "
         "(id): row 2 ('a'), row 4 ('a'), counted from 0; 1 row has an end and no start, and no open event (id): "
         "row 3 ('c'), counted from 0. "
-        'Drop them before, or with nulls="drop", which counts them in the report'
+        'Drop such rows before, or with nulls="drop", which counts them in the report'
     )
 
 

@@ -289,7 +289,7 @@ def test_errors_of_a_table_of_changes() -> None:
     for message, change in {
         r"row 6 \(id: 'a', begins: 1970-.*00:00:02\+00:00, ends: .*\) gives an event another start": ("A", 2, 9, "a"),
         r"row 6 \(id: NULL, .*\) has no id\. Leave such rows out, or give nulls='drop'": ("A", 2, 9, None),
-        r"^1 event is opened and no row closes it \(id: 'c'\)\. Drop them before": ("A", 7, None, "c"),
+        r"^1 event is opened and no row closes it \(id: 'c'\)\. Drop such rows before": ("A", 7, None, "c"),
     }.items():
         with pytest.raises(EventError, match=message):
             detected(OVERLAP, [*CHANGED, insertion(*change)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,11 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.stream.test_progress import REPORTED
 
-from cepheid import CopiesChange, SnapshotError
+from cepheid import CopiesChange, SnapshotError, prometheus_text
 from cepheid.hosts.spark.stream.copies.assignment import Assignment, Decision, Segment, shares
 from cepheid.hosts.spark.stream.copies.deciding import Figures, Loads, in_order_of_load, next_change, without_standby
 from cepheid.hosts.spark.stream.copies.folder import CopiesFolder
+from cepheid.hosts.spark.stream.listener import with_short
+from cepheid.hosts.spark.stream.progress import progress_of
 
 HOT, OTHER = (0, "hot"), (1, "other")
 
@@ -201,14 +205,49 @@ def test_old_assignments_are_removed(tmp_path: Path) -> None:
 
 
 def test_keys_that_are_short_of_standbys(tmp_path: Path) -> None:
-    """They are stored for `progress` until there are none; what an earlier listener has left does not count."""
+    """They are stored for `progress`, also that there are none; what an earlier listener has left does not count."""
     folder, load = CopiesFolder(str(tmp_path)), timedelta(seconds=3.5)
     key = CopiesChange("q", 7, "p", "hot", copies=2, wanted=4, load=load, decided=False, standbys=2)
-    assert folder.short(7) == ()
+    assert folder.short(7) is None
     folder.report_short(7, [key])
-    assert [CopiesFolder(str(tmp_path)).short(batch) for batch in (6, 7, 8, 9)] == [(key,), (key,), (key,), ()]
+    assert [CopiesFolder(str(tmp_path)).short(batch) for batch in (6, 7, 8, 9)] == [(key,), (key,), (key,), None]
     folder.report_short(8, [])
-    assert folder.short(8) == ()
+    assert [folder.short(batch) for batch in (8, 9, 10)] == [(), (), None]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-9],
+        lambda text: f"[{text}]",
+        lambda text: text.replace('"format": 1', '"format": 99'),
+        lambda text: text.replace('"batch": 7, "keys"', '"keys"'),
+        lambda text: text.replace('"wanted"', '"desired"'),
+        lambda text: text.replace('"wanted"', '"since": 3, "wanted"'),
+        lambda text: text.replace('"load"', '"loads"'),
+        lambda text: text.replace('"load": 3.5', '"load": "much"'),
+        lambda text: text.replace('"load": 3.5', '"load": 1e300'),
+    ],
+)
+def test_keys_that_are_not_known(tmp_path: Path, damage: Callable[[str], str]) -> None:
+    """A file that cannot be used says nothing about keys that are short of standbys, and does no harm."""
+    folder, load = CopiesFolder(str(tmp_path)), timedelta(seconds=3.5)
+    folder.report_short(7, [CopiesChange("q", 7, "p", "hot", 2, 4, load, decided=False, standbys=2)])
+    file = tmp_path / "copies" / "short.json"
+    text = file.read_text()
+    damaged = damage(text)
+    assert damaged != text
+    file.write_text(damaged)
+    assert folder.short(7) is None
+
+
+@pytest.mark.parametrize("checkpoint", ["s3://bucket/checkpoint", "/dev/null", "/none\0"])
+def test_a_checkpoint_that_the_driver_cannot_read(checkpoint: str) -> None:
+    """Progress and Prometheus then say nothing about keys that are short of standbys."""
+    found = progress_of(REPORTED)
+    assert found is not None
+    assert with_short(found, checkpoint) == found
+    assert "standbys" not in prometheus_text(with_short(found, checkpoint))
 
 
 def test_files_that_cannot_be_used(tmp_path: Path) -> None:

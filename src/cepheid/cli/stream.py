@@ -146,7 +146,8 @@ def stream(
         str | None,
         typer.Option(
             metavar="LENGTH",
-            help="Begin a micro-batch at most so often, as '10 seconds': fewer and larger ones cost less time in all. "
+            help="The least time between the starts of two micro-batches, as '10 seconds': fewer and larger ones cost "
+            "less time in all. "
             "Without it, the next one begins when the last one has ended.",
         ),
     ] = None,

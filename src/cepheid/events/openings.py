@@ -15,7 +15,7 @@ Rows = npt.NDArray[np.int64]
 
 _MOST_SHOWN = 3
 """So many rows or events are named in a message."""
-_ADVICE = 'Drop them before, or with nulls="drop", which counts them in the report'
+ADVICE = 'Drop such rows before, or with nulls="drop", which counts them in the report'
 
 
 class WholeEvents(NamedTuple):
@@ -112,13 +112,13 @@ def whole_events(
         faults += _of_rows(of_nothing, ids, ("has", "have"), f"an end and no start, and no open event ({column})")
         reversed_rows = as_they_are[backwards[as_they_are]]
         faults += _of_rows(reversed_rows, ids, ("ends before it starts", "end before they start"), f"({column})")
-        raise EventError(f"{'; '.join(faults)}. {_ADVICE}")
+        raise EventError(f"{'; '.join(faults)}. {ADVICE}")
     return found
 
 
 def unclosed_text(ids: pa.Array, column: str) -> str:
     """The message about events with these ids, at least one, which are opened and not closed."""
-    return f"{_unclosed(ids, column)[0]}. {_ADVICE}"
+    return f"{_unclosed(ids, column)[0]}. {ADVICE}"
 
 
 def _whole(*columns: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema, mask_column
@@ -27,7 +27,7 @@ from cepheid.events.time import microseconds
 from cepheid.families.family import Family
 from cepheid.hosts.spark.batch.blocks.plan import WORK as WORK_ON_BLOCKS
 from cepheid.hosts.spark.batch.blocks.plan import in_blocks
-from cepheid.hosts.spark.batch.openings import RowsById, rows_by_id
+from cepheid.hosts.spark.batch.openings import RowsById, has_hash, rows_by_id
 from cepheid.hosts.spark.batch.slices import asked_slices, in_slices
 from cepheid.hosts.spark.batch.tiers import counted_before_sort, from_tiers
 from cepheid.hosts.spark.batch.unmatched import WORK as WORK_WITH_UNMATCHED
@@ -191,6 +191,8 @@ def check_columns(events: DataFrame, request: Request) -> None:
         for what, name in used
         if name in types and not is_carried(types[name])
     ]
+    if request.event_id in types and not events.isStreaming:  # in a stream, a worker compares ids and Spark does not
+        faults += _unfit_id(request.event_id, types[request.event_id])
     if faults:
         raise SchemaError("\n".join(faults))
 
@@ -203,6 +205,13 @@ def _alike(events: DataFrame, names: Sequence[str]) -> Iterator[str]:
     for name in names:
         if (other := first.setdefault(name.lower(), name)) != name:
             yield f"Spark does not distinguish the columns {other!r} and {name!r} of the events: rename one"
+
+
+def _unfit_id(name: str, type_: DataType) -> Iterator[str]:
+    """The problem with a column of ids that a worker can receive, but that cannot divide a window of Spark."""
+    if is_carried(type_) and not has_hash(type_):
+        shown = f"event_id: {name!r} is of type {sql_name(type_)}"
+        yield f"{shown}; an id cannot be or hold a MAP or a VARIANT in a batch on Spark. {_advice('event_id')}"
 
 
 def _advice(what: str) -> str:

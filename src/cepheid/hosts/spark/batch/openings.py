@@ -14,8 +14,9 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
+from cepheid.events.openings import ADVICE
 from cepheid.hosts.spark.engine import is_carried
 from cepheid.hosts.spark.lift import (
     Times,
@@ -46,8 +47,6 @@ _UNCLOSED, _NO_ID, _REPEATED = "unclosed", "null_ids", "repeated"
 """What else a row is, by the names of the counts: the opening row of an event that no row closes; a row without an id;
 a further row of an event, or one that closes what is not open.
 """
-
-_ADVICE = 'Drop such rows before, or with nulls="drop", which counts them in the report'
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class RowsById:
         """What rows should not be, and the message about a row that is."""
         too_early = self._message("a row closes event ", " before its start")
         faults = {
-            _NO_ID: F.lit(f"a row has no id: {self.column!r} is NULL. {_ADVICE}"),
+            _NO_ID: F.lit(f"a row has no id: {self.column!r} is NULL. {ADVICE}"),
             _REPEATED: F.when(~self.times[0].missing, self._message("a row has the id of event ", ", which is there"))
             .when(_first("place").isNull(), self._message("a row closes event ", ", which no row opens"))
             .when(named(_PLACE) < _first("place"), too_early)
@@ -102,7 +101,7 @@ class RowsById:
         return faults | {_UNCLOSED: F.when(named(_TOO_EARLY).isNotNull(), too_early).otherwise(unclosed)}
 
     def _message(self, before: str, after: str) -> Column:
-        return F.concat(F.lit(before), self._id, F.lit(f"{after} ({self.column}). {_ADVICE}"))
+        return F.concat(F.lit(before), self._id, F.lit(f"{after} ({self.column}). {ADVICE}"))
 
     @property
     def _id(self) -> Column:
@@ -163,15 +162,16 @@ def _is(part: str) -> Column:
 
 def _hashable(events: DataFrame, names: Sequence[str]) -> list[Column]:
     """Those of the columns of which Spark computes a hash."""
-    return [named(name) for name in names if _has_hash(events.schema[name].dataType)]
+    return [named(name) for name in names if has_hash(events.schema[name].dataType)]
 
 
-def _has_hash(type_: DataType) -> bool:
+def has_hash(type_: DataType) -> bool:
+    """Whether Spark computes a hash of values of the type. Windows are divided only by columns of such types."""
     match type_:
-        case MapType():
+        case MapType() | VariantType():
             return False
         case ArrayType():
-            return _has_hash(type_.elementType)
+            return has_hash(type_.elementType)
         case StructType():
-            return all(_has_hash(field.dataType) for field in type_)
+            return all(has_hash(field.dataType) for field in type_)
     return is_carried(type_)

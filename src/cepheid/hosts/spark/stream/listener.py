@@ -90,7 +90,7 @@ def with_open(progress: Progress, checkpoint: str) -> Progress:
 
 
 def with_short(progress: Progress, checkpoint: str) -> Progress:
-    """The progress with the keys that need more copies than there are standbys, which is stored beside the query's
-    checkpoint.
+    """The progress with the keys that need more copies than there are standbys, which are stored beside the query's
+    checkpoint; None if they are not known.
     """
     return replace(progress, short=CopiesFolder(checkpoint).short(progress.batch))

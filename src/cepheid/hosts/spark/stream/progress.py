@@ -138,8 +138,8 @@ class Progress:
     standing: Standing | None = None
     """Since when the watermark has stood still, and why, according to Spark's reports so far; None while it moves."""
     short: tuple[CopiesChange, ...] | None = None
-    """The keys that need more copies than there are standbys, as `copy_hot_keys` found. None: not known, because the
-    query's checkpoint was not given.
+    """The keys that need more copies than there are standbys, as `copy_hot_keys` found. None: not known, because
+    `copy_hot_keys` is not running with a budget, or the query's checkpoint was not given or cannot be read here.
     """
 
     @property

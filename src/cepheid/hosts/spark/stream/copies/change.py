@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -37,11 +37,21 @@ class CopiesChange:
     @property
     def document(self) -> dict[str, Any]:
         """The change in JSON values."""
-        return asdict(self) | {"load": self.load.total_seconds()}
+        return {
+            "query": self.query,
+            "batch": self.batch,
+            "pattern": self.pattern,
+            "key": self.key,
+            "copies": self.copies,
+            "wanted": self.wanted,
+            "load": self.load.total_seconds(),
+            "decided": self.decided,
+            "standbys": self.standbys,
+        }
 
     @staticmethod
     def of(document: dict[str, Any]) -> CopiesChange:
-        """The change whose `document` this is."""
+        """The change whose `document` this is. Raises KeyError or TypeError for missing and unknown fields."""
         return CopiesChange(**document | {"load": timedelta(seconds=document["load"])})
 
     def __str__(self) -> str:

@@ -1,12 +1,12 @@
-"""The folder beside a checkpoint's logs that says which copies there are. Its files are only added, never changed, but
-for `short.json`.
+"""The folder beside a checkpoint's logs that says which copies there are. Its files are only added, never changed,
+except `short.json`.
 
 `decisions` has what the driver has decided, numbered. `batches` has the assignment of each micro-batch. The first task
 of a micro-batch writes it, with all decisions made until then; all other tasks, and all repetitions of the micro-batch,
 read it. So the driver may decide at any moment: no micro-batch sees two assignments.
 
-`short.json` has the keys that need more copies than there are standbys, for `progress`, which also other processes ask.
-It is there while there are such keys, and nothing is decided by it.
+`short.json` has the keys that need more copies than there are standbys, for `progress`, which other processes may call.
+With a budget it is written after each micro-batch, also when there are no such keys. Nothing is decided by it.
 """
 
 from __future__ import annotations
@@ -86,21 +86,20 @@ class CopiesFolder:
 
     def report_short(self, batch: int, keys: Sequence[CopiesChange]) -> None:
         """Says which keys need more copies than there are standbys after this micro-batch."""
-        if keys:
-            self._short.parent.mkdir(parents=True, exist_ok=True)
-            write(self._short, json.dumps({"format": FORMAT, "batch": batch, "keys": [one.document for one in keys]}))
-        else:
-            self._short.unlink(missing_ok=True)
+        self._short.parent.mkdir(parents=True, exist_ok=True)
+        write(self._short, json.dumps({"format": FORMAT, "batch": batch, "keys": [one.document for one in keys]}))
 
-    def short(self, batch: int) -> tuple[CopiesChange, ...]:
-        """The keys that need more copies than there are standbys, as of this micro-batch or the one before: what is
-        older comes from a listener that no longer runs.
+    def short(self, batch: int) -> tuple[CopiesChange, ...] | None:
+        """The keys that need more copies than there are standbys, as of this micro-batch or the one before. None: not
+        known, because no listener has written them since, or because they cannot be read here. It is never an error:
+        figures of a stream must not depend on this file.
         """
         try:
             document = _read(self._short)
-        except FileNotFoundError:
-            return ()
-        return tuple(map(CopiesChange.of, document["keys"])) if document["batch"] >= batch - 1 else ()
+            is_current = document["batch"] >= batch - 1  # what is older comes from a listener that no longer runs
+            return tuple(map(CopiesChange.of, document["keys"])) if is_current else None
+        except (OSError, SnapshotError, KeyError, TypeError, ValueError, OverflowError):
+            return None
 
     def _watermark(self, batch: int) -> int:
         """The watermark of a micro-batch, in microseconds, from Spark's log, which has it before its tasks begin."""

@@ -39,7 +39,7 @@ class CopiesListener(StreamingQueryListener):
         """The names of the patterns that have something stored."""
         self._short = set[tuple[str, str]]()
         """The patterns and keys of which it was reported that no standby is free."""
-        self._is_useless = False
+        self._has_no_standbys = False
         """Whether the query turned out to have no standbys."""
         self._run = ""
         self._interval: timedelta | None = None
@@ -85,14 +85,14 @@ class CopiesListener(StreamingQueryListener):
         stored with its first events.
         """
         begun = {name for name, one in progress.patterns.items() if any(shard.events for shard in one.shards)}
-        if not self._is_useless and not begun <= self._stored:
+        if not self._has_no_standbys and not begun <= self._stored:
             stored = checkpointed_patterns(self._checkpoint)
             self._stored |= stored.keys()
             for name, one in stored.items():
                 if one.placement.standbys:
                     self._numbers[name], self._placement = one.number, one.placement
             if stored and self._placement is None:
-                self._is_useless = True
+                self._has_no_standbys = True
                 warn(_no_standbys(self._checkpoint))
         return self._placement
 
@@ -128,7 +128,8 @@ class CopiesListener(StreamingQueryListener):
             if budget is not None:
                 self._folder.decide(decision)
             self._tell(report)
-        self._tell_short(progress.batch, short)
+        if budget is not None:
+            self._tell_short(progress.batch, short)
 
     def _tell_short(self, batch: int, short: list[CopiesChange]) -> None:
         self._folder.report_short(batch, short)
