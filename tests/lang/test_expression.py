@@ -115,7 +115,7 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
 
 
 AFTER_IS = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is expected after IS"
-NO_METHODS = "SQL has no methods: write b(…) with the value as the first argument."
+NO_METHODS = "SQL has no methods: a function has its value as an argument, as in startswith(kind, 'p')."
 
 
 @pytest.mark.parametrize(

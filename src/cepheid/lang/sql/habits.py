@@ -27,15 +27,15 @@ def habit_of(before: Sequence[Token], token: Token, after: Token) -> str | None:
     if token.kind in _LITERALS:
         return {"IS": "Write = to compare with a value.", "NOT": "Write <> to compare with a value."}.get(previous)
     if point == "." and token.text == "(":
-        return f"SQL has no methods: write {previous.lower()}(…) with the value as the first argument."
+        return "SQL has no methods: a function has its value as an argument, as in startswith(kind, 'p')."
     return _PAIRS.get((previous, token.text)) or _PAIRS.get((token.text, after.text)) or _SIGNS.get(token.text)
 
 
-def habit_of_name(name: str) -> str | None:
+def habit_of_name(name: str) -> str:
     """The hint for a name that no column has and that is similar to none."""
-    return (
-        "A missing value is NULL: write IS NULL." if name.lower() in _MISSING else f"If it is a text, write '{name}'."
-    )
+    if name.lower() in _MISSING:
+        return "A missing value is NULL: write IS NULL. "
+    return f"If it is a text, write '{name}'. " if name.isidentifier() else ""
 
 
 def habit_of_arguments(arguments: tuple[Expression, ...]) -> str | None:
