@@ -128,6 +128,8 @@ def test_times_finer_than_microseconds_are_refused() -> None:
         ("name RLIKE '(?m)a'", "'(?' in a regular expression: not available in process"),
         ("upper(n) = 'A'", "upper takes (STRING) in process, got (INT)"),
         ("name > 1", "STRING is not converted to BIGINT here"),
+        ("n > 'x'", "the text 'x' is not read as BIGINT here. Write it without quotes"),
+        ("at > 'hello'", "the text 'hello' is not read as TIMESTAMP here. Write it as '2024-12-31 23:59:59'"),
         ("n AND true", "a BOOLEAN is needed here, this is INT"),
         ("date_trunc(name, at) = at", "a unit other than the constants year"),
         ("lpad(name, 3, '') = 'a'", "The padding is a constant, not empty"),

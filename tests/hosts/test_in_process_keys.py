@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cepheid import Pattern, SchemaError, detect
+from cepheid import EventError, Pattern, SchemaError, detect
 
 T = datetime(2024, 1, 1, tzinfo=UTC)
 PAIR = Pattern.begin("one").where("x = 1").next("two").where("x = 2")
@@ -167,3 +167,11 @@ def test_dropped_events_have_no_ordinals() -> None:
         )
     alone = detect(pa.table({"at": at.take(pa.array([0, 2])), "x": [1, 2]}), pattern, time="at", columns=[])
     assert ids == {alone.column("match_id")[0].as_py()}
+
+
+def test_a_dictionary_with_null() -> None:
+    """An event whose key is an entry of the dictionary that is NULL has no key."""
+    keys = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["a", None]))
+    events = pa.table({"k": keys, "at": [T, T], "x": [1, 1]})
+    with pytest.raises(EventError, match=r"1 with a NULL in the key \(k\) in row 1"):
+        detect(events, PAIR, key="k", time="at")

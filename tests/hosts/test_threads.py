@@ -9,6 +9,7 @@ from pathlib import Path
 from signal import SIGINT
 from subprocess import PIPE, Popen
 from time import sleep
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +28,11 @@ from cepheid import (
     Report,
     detect,
 )
+from cepheid.hosts import meanwhile
 from cepheid.hosts.in_process import threads
 from cepheid.hosts.in_process.sort import KeysInOrder
 from cepheid.hosts.in_process.threads import divided
+from cepheid.hosts.in_process.workers import in_place as module
 from cepheid.hosts.in_process.workers import worker_groups
 
 ROOT = Path(__file__).parents[2]
@@ -91,6 +94,13 @@ def test_two_workers_are_threads(
 def test_threads_order_the_events_of_their_tasks(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events of one hot key in any order, many at a time, are in the order of one worker, and ties are counted once."""
     monkeypatch.setattr(threads, "LEAST", 1)
+    used = list[meanwhile.Found]()
+
+    def found_in_place(*given: Any, **named: Any) -> meanwhile.Found:
+        used.append(module.found_in_place(*given, **named))
+        return used[-1]
+
+    monkeypatch.setattr("cepheid.hosts.in_process.detect.found_in_place", found_in_place)
     numbers = np.random.default_rng(1).permutation(40_000)
     table = events([(int(i % 50 == 0), int(i) // 8, int(i) % 3) for i in numbers])
     pattern = Pattern.begin("a").where(kind).followed_by("b").where("x = 1 AND n > a.n").within("5 seconds")
@@ -103,6 +113,7 @@ def test_threads_order_the_events_of_their_tasks(kind: str, monkeypatch: pytest.
     assert two.equals(one)
     assert reports[0].counts == reports[1].counts
     assert (len(one) > 1000) == (kind == "x = 0")
+    assert len(used) == 1
 
 
 def test_a_time_that_is_out_of_range(monkeypatch: pytest.MonkeyPatch) -> None:

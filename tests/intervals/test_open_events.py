@@ -311,6 +311,9 @@ def test_what_is_refused() -> None:
         matcher(CHAIN, event_id="id", changes="kinds")
     with pytest.raises(SchemaError, match="changes: the column 'begins' is of texts, not timestamp"):
         matcher(CHAIN, event_id="id", changes="begins")
+    twice = pa.table([*table(ROWS).columns, table(ROWS).column("kind")], [*table(ROWS).column_names, "kind"])
+    with pytest.raises(SchemaError, match="'kind'"):
+        detect(twice, interval_pattern(CHAIN), event_id="id", changes="kind", **NAMES)
     with pytest.raises(SchemaError, match="open_for: events are open only where rows may still close them"):
         detect(table(ROWS), interval_pattern(CHAIN), event_id="id", open_for="1 hour", **NAMES)
     reads = "EVENT PAL(A a, (!D d gap WHERE end(d) > end(a)), B b) WITHIN 1 minute"

@@ -114,6 +114,10 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
     assert (literal.value, literal.type) == (value, type_)
 
 
+AFTER_IS = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is expected after IS"
+NO_METHODS = "SQL has no methods: a function has its value as an argument, as in startswith(kind, 'p')."
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -130,6 +134,9 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
         ("a && b", "an operator or the end is expected, found '&&' (column 3)\n  a && b\n    ^^\nWrite AND."),
         ("a =< 2", "a value is expected, found '<' (column 4)\n  a =< 2\n     ^\nWrite <=."),
         ("a => 2", "an operator or the end is expected, found '=>' (column 3)\n  a => 2\n    ^^\nWrite >=."),
+        ("a is (1)", f"{AFTER_IS}, found '(' (column 6)\n  a is (1)\n       ^"),
+        ("a is none", f"{AFTER_IS}, found 'none' (column 6)\n  a is none\n       ^^^^\nWrite IS NULL."),
+        ("a.b('c')", f"an operator or the end is expected, found '(' (column 4)\n  a.b('c')\n     ^\n{NO_METHODS}"),
         ("a === 2", "a value is expected, found '=' (column 5)\n  a === 2\n      ^\nWrite =."),
         ("a in (select 1)", "subqueries are refused (column 7)\n  a in (select 1)\n        ^^^^^^"),
         (

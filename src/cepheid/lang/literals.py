@@ -110,8 +110,9 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 _DATE = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
-_TIME = r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?"
-_TIMESTAMP = re.compile(rf"\s*{_DATE}{_TIME}\s*([A-Za-z+-]\S*)?\s*")
+_TIME = r"(?(3)(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?)"  # after a whole day only
+_AND_ZONE = r"(?(6)\s*([A-Za-z+-]\S*)?)"  # after seconds only
+_TIMESTAMP = re.compile(rf"\s*{_DATE}{_TIME}{_AND_ZONE}\s*")
 _LARGEST_OFFSET = timedelta(hours=18)
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 

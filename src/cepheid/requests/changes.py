@@ -16,5 +16,5 @@ def faults_of_changes(changes: object, event_id: str | None, columns: pa.Schema)
         yield "changes: rows change the event that has their id: name the column of ids with event_id=…"
     elif not isinstance(changes, str) or changes not in columns.names:
         yield f"changes: no column named {changes!r}. {did_you_mean(str(changes), columns.names)}"
-    elif not is_string(type_ := columns.field(changes).type):
+    elif not is_string(type_ := columns.field(columns.get_all_field_indices(changes)[0]).type):
         yield f"changes: the column {changes!r} is of texts, not {type_}"

@@ -160,7 +160,7 @@ def usable(events: TimedEvents, schema: Schema, nulls: Nulls, until: int | None 
         limit = pa.scalar(until, pa.int64()).cast(TIME_TYPE)
         reached = pc.less_equal(events.times[-1], limit).fill_null(fill_value=True)
         events = events.filter(reached)
-    keys, count = [events.events.column(name) for name in schema.key], len(events)
+    keys, count = [_with_its_nulls(events.events.column(name)) for name in schema.key], len(events)
     backwards = _reversed(events.times, count)
     if not backwards.any() and not any(column.null_count for column in (*keys, *events.times)):
         return events, {"events": count, "null_keys": 0, "null_times": 0, "reversed": 0}
@@ -206,6 +206,13 @@ def _reversed(times: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bo
         return np.zeros(count, np.bool_)
     start, end = times
     return np.array(pc.less(end, start).fill_null(fill_value=False))
+
+
+def _with_its_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column, or its values where NULL is an entry of its dictionary, which Arrow does not count as NULL."""
+    if pa.types.is_dictionary(column.type) and any(chunk.dictionary.null_count for chunk in column.chunks):
+        return column.cast(column.type.value_type)
+    return column
 
 
 def _any_null(columns: Sequence[pa.ChunkedArray], count: int) -> npt.NDArray[np.bool_]:

@@ -88,7 +88,7 @@ class Cursor:
         token = self.next
         if token.kind is Kind.END:
             return refused(f"{expected}, but the text ends here", (max(token.start - 1, 0), max(token.end, 1)))
-        hint = habit_of(self._tokens[self.at - 1] if self.at else None, token, self.peek())
+        hint = habit_of(self._tokens[: self.at], token, self.peek())
         return refused(f"{expected}, found {self.written(token.span)!r}", token.span, hint)
 
 

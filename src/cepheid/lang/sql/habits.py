@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cepheid.lang.expression import Call, Expression
 from cepheid.lang.sql.tokens import Kind, Token
 
@@ -19,21 +21,21 @@ _LITERALS = (Kind.NUMBER, Kind.STRING)
 _MISSING = ("none", "nan", "nil", "na")
 
 
-def habit_of(before: Token | None, token: Token, after: Token) -> str | None:
-    """The hint for a token that cannot be where it is."""
-    previous = "" if before is None else before.text
+def habit_of(before: Sequence[Token], token: Token, after: Token) -> str | None:
+    """The hint for a token that cannot be where it is, after those `before`."""
+    point, previous = ["", "", *(one.text for one in before)][-2:]
     if token.kind in _LITERALS:
         return {"IS": "Write = to compare with a value.", "NOT": "Write <> to compare with a value."}.get(previous)
-    if before is not None and before.kind is Kind.WORD and token.text == "(":
-        return f"SQL has no methods: write {previous.lower()}(…) with the value as the first argument."
+    if point == "." and token.text == "(":
+        return "SQL has no methods: a function has its value as an argument, as in startswith(kind, 'p')."
     return _PAIRS.get((previous, token.text)) or _PAIRS.get((token.text, after.text)) or _SIGNS.get(token.text)
 
 
-def habit_of_name(name: str) -> str | None:
+def habit_of_name(name: str) -> str:
     """The hint for a name that no column has and that is similar to none."""
-    return (
-        "A missing value is NULL: write IS NULL." if name.lower() in _MISSING else f"If it is a text, write '{name}'."
-    )
+    if name.lower() in _MISSING:
+        return "A missing value is NULL: write IS NULL. "
+    return f"If it is a text, write '{name}'. " if name.isidentifier() else ""
 
 
 def habit_of_arguments(arguments: tuple[Expression, ...]) -> str | None:

@@ -332,7 +332,7 @@ class Resolver:
         known = stages + self.columns.names if len(name.parts) > 1 else self.columns.names
         hint = did_you_mean(name.parts[0], known)
         if len(name.parts) == 1 and not closest(name.parts[0], known):
-            hint = f"{habit_of_name(name.parts[0])} {hint}"
+            hint = habit_of_name(name.parts[0]) + hint
         return self._problem(f"no {what} named {name.parts[0]!r}", name.spans[0], hint)
 
     def _column(self, name: Name, event: Event, span: Span) -> Node:
