@@ -258,7 +258,7 @@ def _in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
 
 
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
-    """The events of a snapshot under this name; None if there are none. Errors as for `with_columns`."""
+    """The events of a snapshot under this name; None if there are none. It raises what `with_columns` does."""
     if name not in batches:
         return None
     return Batch(with_columns(batches[name], columns, "the snapshot's events"))

@@ -135,8 +135,8 @@ class Certainty:
         return self.forbidden_until([_open_after(one, NO_TIME) for one in times])
 
     def cleared_from(self, number: int, times: Sequence[Times], negated: Times) -> int:
-        """Likewise, from which horizon on the event does not forbid the match by negation `number`, whatever ends all
-        of them get.
+        """From which horizon on the event cannot forbid the match by negation `number`, whatever ends
+        all of them get.
         """
         return _settled_from([*times, negated], lambda now: self.allowed_from(number, now[:-1], now[-1]))
 

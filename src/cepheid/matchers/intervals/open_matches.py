@@ -36,9 +36,9 @@ class UncertainMatch:
     settled_from: int = NO_TIME
     """For `earliest` where rows revise events: the horizon from which on no row can undo it, but for `unsettled`."""
     unsettled: dict[tuple[int, bytes], int] = field(default_factory=dict)
-    """Likewise, the horizons from which on events of negations do not forbid it, whatever ends all of them get."""
+    """For the same: the events of negations, and from which horizon on they cannot forbid it, whatever ends come."""
     reach: int = NO_TIME
-    """Likewise, the greatest start of an event that could forbid it with other ends."""
+    """For the same: the greatest start of an event that could forbid the match if ends change."""
 
     @property
     def certain_from(self) -> int:

@@ -161,7 +161,7 @@ def _is(part: str) -> Column:
 
 
 def _hashable(events: DataFrame, names: Sequence[str]) -> list[Column]:
-    """Those of the columns of which Spark computes a hash."""
+    """The columns that Spark can hash."""
     return [named(name) for name in names if has_hash(events.schema[name].dataType)]
 
 

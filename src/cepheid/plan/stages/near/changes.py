@@ -120,8 +120,8 @@ def _text_of_one(change: Change) -> str:
 
 def without_skipping(pattern: Pattern, *, complete: bool) -> Pattern:
     """The pattern without its skip strategy. If the input is `complete`, a start has one match at most, the first one
-    that is completed. Otherwise it has all its matches, and so it does with `longest`, which may decide whether there
-    are any: where a loop has begun, and is below its minimum, there is none without it.
+    that is completed. Otherwise it has all its matches. With `longest` it has them in both cases, as `longest` may
+    decide whether a start matches: it does not while its loop is below the minimum.
     """
     return pattern.skip(Skip.no_skip() if not complete or grows(pattern) else Skip.to_next())
 

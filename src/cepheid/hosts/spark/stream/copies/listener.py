@@ -38,7 +38,7 @@ class CopiesListener(StreamingQueryListener):
         self._stored = set[str]()
         """The names of the patterns that have something stored."""
         self._short = set[tuple[str, str]]()
-        """The patterns and keys of which it was reported that no standby is free."""
+        """The patterns and keys that were reported as short of standbys."""
         self._has_no_standbys = False
         """Whether the query turned out to have no standbys."""
         self._run = ""
