@@ -251,10 +251,10 @@ def _in_order_of_numbers(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, in
 
 
 def _in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
-    ordering = Ordering()
     columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks_of(events)])}
     order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
-    return ordering.whole(events.take(order)).batch, keys[order.to_numpy()], ordering.ties
+    ordered = Ordering().whole(events.take(order))
+    return ordered.batch, keys[order.to_numpy()], ordered.ties
 
 
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:
