@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 KEYS = 1_000
 FIRST = 200_000
-"""So many events show how many are wanted."""
+SHOWS = 0.5
+"""So many seconds more are not the noise of two runs."""
 MOST = 12_000_000
 """As many events as fit the memory, twice."""
 MICRO_BATCH = 1_000_000
@@ -65,13 +66,16 @@ class Marginal(NamedTuple):
 
 
 def marginal(work: Callable[[int], float], seconds: float) -> Marginal:
-    """`work` returns the seconds that so many events take. The first runs are the warm-up."""
+    """`work` returns the seconds that so many events take. The first run is the warm-up. Then there are four times as
+    many events until their number shows in the time, and so how many are wanted.
+    """
     work(FIRST)
     both = Marginal(FIRST, work(FIRST), work(2 * FIRST))
-    events = FIRST
-    if both.twice > both.seconds:
-        events = min(MOST, max(FIRST, int(both.speed * seconds) // FIRST * FIRST))
-    return Marginal(events, work(events), work(2 * events))
+    while both.twice - both.seconds < SHOWS and both.events < MOST:
+        events = min(MOST, 4 * both.events)
+        both = Marginal(events, work(events), work(2 * events))
+    events = min(MOST, max(both.events, int(both.speed * seconds) // FIRST * FIRST))
+    return both if events == both.events else Marginal(events, work(events), work(2 * events))
 
 
 @lru_cache(maxsize=1)
