@@ -1,8 +1,8 @@
 """The state of a shard of a stream between micro-batches: a snapshot of its matcher, then a log of the events since.
 
 A micro-batch writes only its own events, however much is open; writing a new snapshot costs as much as the shard has
-open. When the log is about as large as the snapshot, a new snapshot replaces both. So each byte is written a bounded
-number of times, and a matcher is restored from at most a few times its size.
+open. When the log is about as large as the snapshot, on streams a few times as large, a new snapshot replaces both. So each
+byte is written a bounded number of times, and a matcher is restored from at most a few times its size.
 
 A matcher is restored whenever Spark gives the shard to another of its Python workers, which it chooses arbitrarily. A
 worker that has had the shard before only replays the newer entries of the log.
@@ -118,12 +118,12 @@ def head_after(before: Head, entry: Entry | None, reached: Reached, open_: int, 
     return after._replace(state=state, entries=before.entries + 1, log_bytes=log_bytes)
 
 
-def first_head(size: int, reached: Reached, open_: int, timer: int | None) -> Head:
-    """The head of a snapshot of so many bytes without a log. The room differs from shard to shard, so that not all
-    shards write new snapshots in the same micro-batch.
+def first_head(size: int, reached: Reached, open_: int, timer: int | None, *, long: int = 1) -> Head:
+    """The head of a snapshot of so many bytes without a log, which may become about `long` times as large. The room
+    differs from shard to shard, so that not all shards write new snapshots in the same micro-batch.
     """
     state = os.urandom(16)
-    room = max(SMALL_LOG, size) * (128 + state[0]) // 256
+    room = long * max(SMALL_LOG, size) * (128 + state[0]) // 256
     return Head(FORMAT, state, 0, 0, room, reached.time, open_, timer, reached.over)
 
 

@@ -96,9 +96,9 @@ class Stepped(NamedTuple):
 _OF_ORIGINALS = ("late", "ties")
 """The counts that standbys leave to the original shards."""
 
-_FEW_ENTRIES = 8
-"""A new snapshot costs more than these many entries of a log: a worker that has had the shard before replays only the
-entries that it has not seen, and after a snapshot it restores the whole shard.
+_LONG_LOG = 4
+"""How many times as large as the snapshot a log may become, about. A worker that has had the shard before replays only
+the entries that it has not seen; after a new snapshot it has to restore the whole shard.
 """
 
 CACHE = MatcherCache()
@@ -166,14 +166,13 @@ def _store(matching: Matching, shard: Shard, head: Head | None, ready: ReadyMatc
             store.clear(head)
         return 0
     reached, timer, size = Reached(matcher.now), timer_of(matcher), ready.snapshot_bytes
-    continued = head if ready.continues_log else None
-    following = next_head(continued, entry, reached, matcher.open, timer, few=_FEW_ENTRIES)
+    following = next_head(head if ready.continues_log else None, entry, reached, matcher.open, timer)
     if following is not None:
         store.append(following, entry)
     else:
         snapshot = snapshot_of(matcher, json.loads(matching.made_for))
         size = len(snapshot)
-        following = first_head(size, reached, matcher.open, timer)
+        following = first_head(size, reached, matcher.open, timer, long=_LONG_LOG)
         store.write(following, snapshot, head)
     shard.cache.put(shard.place, following, matcher, size)
     return size + following.log_bytes
