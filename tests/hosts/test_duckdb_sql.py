@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from cepheid.errors import ConditionError, EventError, PatternError
+from cepheid.hosts.duckdb import engine
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.duckdb.function_reference import function_reference
 from cepheid.hosts.duckdb.functions.table import BY_NAME
@@ -17,6 +17,7 @@ from cepheid.hosts.duckdb.lists import IN_LIST
 from cepheid.hosts.duckdb.translate import RULES
 from cepheid.lang.sql.parser import parse_expression
 from cepheid.lang.sql.written import written_form
+from cepheid.plan.condition_bits import WORD
 from cepheid.plan.lifted import Lifted
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "functions.md"
@@ -48,10 +49,35 @@ def test_mask_and_values_keep_the_order_of_the_rows() -> None:
         EVENTS, bits=[lifted("n > 1"), lifted("name = 'b'")], values=[lifted("n + 1"), lifted("at")]
     )
     assert mask.tolist() == [1, 2, 0]
-    assert mask.dtype == np.uint64
     assert values[0].to_pylist() == [4, 1, None]
     assert values[1].type == pa.timestamp("us", "UTC")
     assert values[1].to_pylist() == EVENTS["at"].to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("count", "widths"),
+    [(0, [1]), (1, [1]), (8, [1]), (9, [2]), (16, [2]), (17, [4]), (32, [4]), (33, [8]), (63, [8]), (64, [8, 1])],
+)
+def test_words_of_the_mask_have_as_few_bytes_as_their_bits_need(count: int, widths: list[int]) -> None:
+    """The highest bit of each word is there, too."""
+    numbers = pa.table({"n": pa.array(range(count + 1))})
+    words = DuckDbEngine().evaluate(numbers, bits=[lifted(f"n = {i}", numbers) for i in range(count)]).masks
+    assert [word.itemsize for word in words] == widths
+    masks = sum(word.astype(object) << WORD * number for number, word in enumerate(words))
+    assert list(masks) == [*(1 << i for i in range(count)), 0]
+
+
+def test_rows_are_evaluated_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What DuckDB is asked for at once is bounded. The columns are those of all rows, and an error names its event."""
+    monkeypatch.setattr(engine, "_PIECE", 3)
+    numbers = pa.table({"n": pa.array(range(8)), "name": [f"e{i}" for i in range(8)]})
+    bits, values = [lifted("n > 4", numbers)], [lifted("n * 2", numbers), lifted("upper(name)", numbers)]
+    (mask,), (doubled, upper) = DuckDbEngine().evaluate(numbers, bits=bits, values=values)
+    assert mask.tolist() == [0] * 5 + [1] * 3
+    assert doubled.to_pylist() == list(range(0, 16, 2))
+    assert upper.to_pylist() == [f"E{i}" for i in range(8)]
+    with pytest.raises(ConditionError, match="division by zero in '1 / \\(n - 7\\) > 0', at the event with n = 7"):
+        DuckDbEngine().evaluate(numbers, bits=[lifted("1 / (n - 7) > 0", numbers)], shown=numbers)
 
 
 def test_order_holds_over_many_row_groups() -> None:

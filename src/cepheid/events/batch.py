@@ -194,11 +194,16 @@ class Batch:
         """Events with other data, and the same deferred columns."""
         return Batch(data, self.deferred)
 
-    @cached_property
+    @property
     def whole(self) -> Batch:
         """The same events with all columns in `data`."""
-        if self.deferred is None:
-            return self
+        # A cached property that returns `self` would make a cycle, and events are many: they would stay in memory until
+        # Python's collector of cycles runs.
+        return self if self.deferred is None else self._with_deferred
+
+    @cached_property
+    def _with_deferred(self) -> Batch:
+        assert self.deferred is not None
         rows, columns = self.data.column(DEFERRED), dict(zip(self.data.schema.names, self.data.columns, strict=True))
         del columns[DEFERRED]
         return Batch(pa.RecordBatch.from_pydict(columns | self.deferred.taken(rows)))

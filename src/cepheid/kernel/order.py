@@ -35,6 +35,11 @@ class _Word(NamedTuple):
     """The number of bits that are used."""
 
 
+def row_type(length: int) -> type[np.int32 | np.int64]:
+    """The type of the numbers of so many rows."""
+    return np.int32 if length <= _SHORT else np.int64
+
+
 def order_by(columns: Sequence[Codes], length: int) -> Rows:
     """(length,) the numbers of the rows in the order of the first column, then of the second, and so on. Rows that
     agree in all of them stay as they come.
@@ -62,7 +67,7 @@ def _words(columns: Sequence[Codes]) -> list[_Word]:
 
 def _order_by_word(codes: Rows, bits: int, rows: Rows | None) -> Rows:
     """The rows, which are in the order of what counts less (None: as they come), in the order of these codes."""
-    length, number = len(codes), np.int32 if len(codes) <= _SHORT else np.int64
+    length, number = len(codes), row_type(len(codes))
     nothing, no_codes = np.empty(0, number), np.empty(0, codes.dtype)
     codes = codes if rows is None else codes[rows]
     for shift, width in _digits(bits):

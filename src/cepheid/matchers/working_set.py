@@ -22,6 +22,7 @@ from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers, filled
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.kernel.failures import JointConditionFailed
+from cepheid.kernel.order import row_type
 from cepheid.output.values import columns_text
 from cepheid.plan.calendar import Deadlines, deadlines_after
 from cepheid.plan.conditions.types import is_binary, is_string
@@ -308,13 +309,15 @@ def with_any(batch: Batch, words: Sequence[int] | None) -> Batch:
     return batch if len(rows) == len(batch) else batch.take(pa.array(rows))
 
 
-def rows_with_any(masks: Sequence[Mask | npt.NDArray[np.uint64]], words: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The rows of the events whose masks have at least one of these bits, given as a number per word."""
+def rows_with_any(masks: Sequence[npt.NDArray[Any]], words: Sequence[int]) -> npt.NDArray[Any]:
+    """The rows of the events whose masks have at least one of these bits, given as a number per word. The rows have 32
+    bits where these suffice.
+    """
     has_any = np.zeros(len(masks[0]), np.bool_)
     for mask, bits in zip(masks, words, strict=True):
         if bits:
             has_any |= mask & bits != 0
-    return np.flatnonzero(has_any)
+    return np.flatnonzero(has_any).astype(row_type(len(has_any)))
 
 
 def widest(column: pa.Array) -> int:

@@ -44,15 +44,21 @@ _NO_MEMORY_IN_ARROW = "exporting a stream from the object registered as 'events'
 """How DuckDB reports that Arrow has not found the memory for its events."""
 _ROW = "row_number_of_event"
 """The column with the number of each row."""
-_SHORT = 1 << 31
-"""Up to so many rows have numbers of 32 bits."""
+_PIECE = 1 << 20
+"""The rows of a query: so many that a query costs almost nothing beside them, and so few that what DuckDB needs for
+them is little beside the events.
+"""
+_UNSIGNED = {8: "UTINYINT", 16: "USMALLINT", 32: "UINTEGER", 64: "UBIGINT"}
+"""DuckDB's unsigned numbers, by their bits."""
 
 
 class Evaluated(NamedTuple):
     """Lifted columns of a table of events, in the table's order."""
 
-    masks: tuple[NDArray[np.uint64], ...]
-    """Words of the mask. Bit i of the first word is set where bits[i] is true."""
+    masks: tuple[NDArray[Any], ...]
+    """Words of the mask, as unsigned numbers of as few bytes as their bits need. Bit i of the first word is set where
+    bits[i] is true.
+    """
     values: tuple[pa.ChunkedArray, ...]
 
     def in_one_piece(self) -> Evaluated:
@@ -156,8 +162,8 @@ class DuckDbEngine:
         """
         latest = self._latest
         if latest is None or latest.bits is not bits or latest.values is not values or latest.schema != schema:
-            columns = EventColumns(schema)
-            lists = Lists(lambda one: translate(one, columns.resolve, self.time_zone))
+            columns, zone = EventColumns(schema), self.time_zone  # not `self`, which has this in `_latest`
+            lists = Lists(lambda one: translate(one, columns.resolve, zone))
             expressions = [lists.moved(one.expression) for one in (*bits, *values)]
             fragments = [translate(one, columns.resolve, self.time_zone) for one in expressions]
             self._latest = latest = _Translation(bits, values, schema, columns, fragments, lists)
@@ -168,15 +174,18 @@ class DuckDbEngine:
         return self._query([text], held).column(0)
 
     def _query(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
-        """The values of SQL texts for each row, and the number of the row.
+        """The values of SQL texts for each row.
 
         Raises:
             duckdb.Error: a text cannot be evaluated on a row.
             MemoryError: the values do not fit into memory.
         """
+        starts = range(0, max(1, held.num_rows), _PIECE)
+        return pa.concat_tables([self._query_of_piece(selected, held.slice(start, _PIECE)) for start in starts])
+
+    def _query_of_piece(self, selected: Sequence[str], held: pa.Table) -> pa.Table:
         # DuckDB makes a join of IN with some ten values, and then threads return their rows in any order.
-        width = np.int32 if held.num_rows <= _SHORT else np.int64
-        numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows, dtype=width)))
+        numbered = held.append_column(_ROW, pa.array(np.arange(held.num_rows, dtype=np.int32)))
         self._connection.register("events", numbered)
         try:
             columns = ", ".join([*(f"{text} AS v{i}" for i, text in enumerate(selected)), _ROW])
@@ -189,6 +198,7 @@ class DuckDbEngine:
         finally:
             self._connection.unregister("events")
         rows = result.column(_ROW).to_numpy()
+        result = result.drop_columns(_ROW)
         return result if (rows[1:] > rows[:-1]).all() else result.take(_places(rows))
 
     def _explained(
@@ -251,8 +261,9 @@ def _places(rows: NDArray[Any]) -> pa.Array:
 
 
 def _mask(conditions: Sequence[Fragment]) -> str:
-    zero = "CAST(0 AS UBIGINT)"
-    bits = (f"CASE WHEN {c.text} THEN CAST({1 << i} AS UBIGINT) ELSE {zero} END" for i, c in enumerate(conditions))
+    type_ = _UNSIGNED[max(8, 1 << (len(conditions) - 1).bit_length())]
+    zero = f"CAST(0 AS {type_})"
+    bits = (f"CASE WHEN {c.text} THEN CAST({1 << i} AS {type_}) ELSE {zero} END" for i, c in enumerate(conditions))
     return " | ".join(bits) or zero
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ class HeldBits:
         self._words: dict[int, int] = {}
         self._lock = Lock()
 
-    def add(self, masks: Sequence[npt.NDArray[np.uint64]]) -> None:
+    def add(self, masks: Sequence[npt.NDArray[Any]]) -> None:
         """Adds the words of the masks of more events."""
         added = [int(np.bitwise_or.reduce(word)) for word in masks]
         with self._lock:

@@ -363,7 +363,7 @@ def as_batch(
         **{f"{KEY_PREFIX}{i}": events.column(name) for i, name in enumerate(plan.schema.key)},
         **dict(zip((TIME, END), piece.times, strict=False)),
         **{column: events.column(name) for column, name in plan.schema.ranking},
-        **{mask_column(word): pa.array(mask) for word, mask in enumerate(computed.masks)},
+        **{mask_column(i): pa.array(word.astype(np.uint64, copy=False)) for i, word in enumerate(computed.masks)},
         **{f"{VALUE_PREFIX}{i}": values for i, values in enumerate(computed.values)},
         **(chosen if deferred is None else {DEFERRED: deferred.rows}),
     }
