@@ -47,6 +47,15 @@ def test_null_keys_and_times_fail(events: DataFrame) -> None:
         detect(events.where("k IS NOT NULL"), PAIR, key="k", time="t").count()
 
 
+@pytest.mark.parametrize("key", ["parse_json(k)", "struct(array(parse_json(k)) AS v)"])
+def test_keys_that_spark_does_not_divide_by(events: DataFrame, key: str) -> None:
+    """They are refused before anything runs."""
+    with pytest.raises(
+        SchemaError, match=r"^key: 'k' is of type .*VARIANT.*; a key cannot be or hold a MAP or a VARIANT"
+    ):
+        detect(events.selectExpr(f"{key} AS k", "t", "n"), PAIR, key="k", time="t")
+
+
 def test_null_keys_and_times_are_dropped_and_counted(events: DataFrame) -> None:
     """With nulls="drop", the other events are matched; an event without key and time counts as one without key."""
     report = Report()

@@ -17,14 +17,33 @@ def hashes(keys: list[int], *, alike: bool) -> np.ndarray:
 
 @given(st.lists(st.lists(st.integers(0, 40), max_size=30), max_size=6), st.booleans(), st.data())
 def test_any_calls(calls: list[list[int]], alike: bool, data: st.DataObject) -> None:  # noqa: FBT001
-    """Numbers ascend as keys come; those that stay are numbered anew, in their order."""
-    table, known = KeyTable(), dict[int, int]()
+    """Keys get the number that was freed last, otherwise the next one; those that stay are numbered anew, in their
+    order.
+    """
+    table, known, freed = KeyTable(), dict[int, int](), list[int]()
     for keys in calls:
-        found = table.numbers(hashes(keys, alike=alike)).tolist()
-        assert found == [known.setdefault(key, len(known)) for key in keys]
-        assert len(table) == len(known)
+        new = [place for place, key in enumerate(keys) if key not in known and key not in keys[:place]]
+        for place in new:
+            known[keys[place]] = freed.pop() if freed else len(known)
+        found, first = table.numbers_and_new(hashes(keys, alike=alike))
+        assert (found.tolist(), first.tolist()) == ([known[key] for key in keys], new)
+        if data.draw(st.booleans()):
+            leave = data.draw(st.lists(st.sampled_from([*known.values()]), unique=True)) if known else []
+            table.free(np.array(leave, np.int32))
+            known = {key: number for key, number in known.items() if number not in leave}
+            freed += leave
         if data.draw(st.booleans()):
             kept = sorted(data.draw(st.sets(st.sampled_from([*known.values()])))) if known else []
             table.keep(np.array(kept, np.int32))
             named = {number: key for key, number in known.items()}
-            known = {named[number]: place for place, number in enumerate(kept)}
+            known, freed = {named[number]: place for place, number in enumerate(kept)}, []
+        _has(table, known, len(known) + len(freed), alike=alike)
+        other = KeyTable()
+        other.take_over(np.array([*known.values()], np.int32), hashes([*known], alike=alike))
+        _has(other, known, 1 + max(known.values(), default=-1), alike=alike)
+
+
+def _has(table: KeyTable, known: dict[int, int], size: int, *, alike: bool) -> None:
+    assert (len(table), table.size) == (len(known), size)
+    assert table.in_use.tolist() == sorted(known.values())
+    assert table.find(hashes([*range(41)], alike=alike)).tolist() == [known.get(key, -1) for key in range(41)]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cepheid.errors import PatternError
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.sql.parser import parse_expression
+from cepheid.lang.sql.tokens import QUOTE_IN_TEXT, STRAIGHT
 
 
 def show(expression: Expression) -> str:
@@ -114,6 +115,7 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
     assert (literal.value, literal.type) == (value, type_)
 
 
+AT_END = "an operator or the end is expected"
 AFTER_IS = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is expected after IS"
 NO_METHODS = "SQL has no methods: a function has its value as an argument, as in startswith(kind, 'p')."
 
@@ -179,7 +181,10 @@ NO_METHODS = "SQL has no methods: a function has its value as an argument, as in
         ),
         (
             "date'tomorrow'",
-            "not a date: 'tomorrow'. Write it as '2024-12-31' (column 1)\n  date'tomorrow'\n  ^^^^^^^^^^^^^^",
+            (
+                "'tomorrow' depends on the day on which it is read. Write the date itself, as in '2024-12-31' "
+                "(column 1)\n  date'tomorrow'\n  ^^^^^^^^^^^^^^"
+            ),
         ),
         (
             "date'2026-02-30'",
@@ -191,7 +196,7 @@ NO_METHODS = "SQL has no methods: a function has its value as an argument, as in
         (
             "timestamp'99999-01-01'",
             (
-                "not a timestamp: '99999-01-01'. Write it as '2024-12-31 23:59:59' or with a zone after it (column 1)\n"
+                "not a timestamp: '99999-01-01', as years here are those from 1 to 9999 (column 1)\n"
                 "  timestamp'99999-01-01'\n  ^^^^^^^^^^^^^^^^^^^^^^"
             ),
         ),
@@ -227,6 +232,33 @@ def test_refused(text: str, message: str) -> None:
     with pytest.raises(PatternError) as error:
         parse_expression(text)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("a > 1;", "an expression ends without ';'", "Leave it out."),
+        ("a is nan", f"{AFTER_IS}, found 'nan'", "Write isnan(x)."),
+        ("a is not nan", f"{AFTER_IS}, found 'nan'", "Write NOT isnan(x)."),
+        ("a ** 2", "a value is expected, found '*'", "A power is written power(x, 2)."),
+        ("a in 'x'", "( is expected, found \"'x'\"", "A list is written in parentheses: IN ('x')."),
+        ("a not in 5", "( is expected, found '5'", "A list is written in parentheses: IN (5)."),
+        ("a + 5 minutes", f"{AT_END}, found 'minutes'", "A length of time is written INTERVAL 5 MINUTES."),
+        ("a + 2 hrs", f"{AT_END}, found 'hrs'", "A length of time is written INTERVAL 2 HOURS."),
+        ("a + 2 boxes", f"{AT_END}, found 'boxes'", None),
+        ("a = \u201cx\u201d", "a value is expected, found '\u201cx\u201d'", STRAIGHT),
+        ("a = \u2018x y\u2019", "a value is expected, found '\u2018x'", STRAIGHT),
+        ("a = 'x\u2019", "a quote or comment is not closed", STRAIGHT),
+        ("a = 'it's'", "a quote or comment is not closed", QUOTE_IN_TEXT),
+        ("a in ('it's', 'he's')", ") is expected, found 's'", QUOTE_IN_TEXT),
+    ],
+)
+def test_hints_for_what_other_languages_have(text: str, message: str, hint: str | None) -> None:
+    """The hint says what to write."""
+    with pytest.raises(PatternError) as error:
+        parse_expression(text)
+    (problem,) = error.value.problems
+    assert (problem.message, problem.hint) == (message, hint)
 
 
 def test_deep_nesting_is_refused_before_python_fails() -> None:

@@ -44,6 +44,8 @@ _OF_HOSTS: dict[str, Callable[[Sequence[pa.DataType]], pa.DataType]] = {
 class OperatorTypes:
     """Types operators as Spark does, and refuses most functions."""
 
+    time_zone = "UTC"
+
     def types_of(self, questions: Sequence[Question], columns: pa.Schema) -> Sequence[pa.DataType | Problem]:
         def type_of_name(name: Name) -> pa.DataType:
             type_ = columns.field(name.parts[0]).type

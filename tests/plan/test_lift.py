@@ -32,6 +32,9 @@ def show(script: Script, plan: Plan) -> str:
             return f"({operator.value}{to} {', '.join(show(operand, plan) for operand in operands)})"
 
 
+OF_ONE_EVENT = "Take the value of a single event: last(stage.time) in place of max(stage.time)."
+
+
 def of(condition: str, plan: Callable[..., Plan]) -> str:
     """`bit | script` of a condition of stage `two`, a loop after stage `one`."""
     built = plan(Pattern.begin("one").followed_by("two").where(condition).one_or_more())
@@ -67,8 +70,8 @@ def of(condition: str, plan: Callable[..., Plan]) -> str:
             "- | (< [CAST('2024-01-01' AS TIMESTAMP)], (greatest [time], last one [time]))",
         ),
         (
-            "one.time > 'x' or n > one.n",
-            "- | (or (not (<= last one [time], (fail if (and (is null [try_cast('x' AS TIMESTAMP)]), (not [('x') IS NULL])), [try_cast('x' AS TIMESTAMP)]))), (< last one [n], [n]))",
+            "one.time > one.s or n > one.n",
+            "- | (or (not (<= last one [time], (fail if (and (is null last one [try_cast(s AS TIMESTAMP)]), (not last one [(s) IS NULL])), last one [try_cast(s AS TIMESTAMP)]))), (< last one [n], [n]))",
         ),
         ("n in (one.n, 3)", "- | (or (= [n], last one [n]), (= [n], 3))"),
         ("time - one.time < interval 2 hours", "- | (< (- [time], last one [time]), 7200000000)"),
@@ -146,7 +149,7 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
             "It can hold BOOLEAN, numbers, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ and INTERVAL DAY TO SECOND.",
         ),
         ("f * one.f > 1", "'*' on FLOAT is not known across events", "Cast one side to DOUBLE."),
-        ("greatest(d, one.d) + 1 > d", "'+' is not known for dates across events", "Cast the dates to TIMESTAMP."),
+        ("max(one.d) + n > d", "'+' of DATE and INT is not known across events", OF_ONE_EVENT),
         ("price div one.price > 1", "div of decimals is not known across events", "Cast both to BIGINT."),
         (
             "(time - one.time) * 2 > interval 1 day",
@@ -154,8 +157,8 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
             "Compare it with a constant interval.",
         ),
         (
-            "time > greatest(d, one.d)",
-            "DATE cannot become TIMESTAMP in a condition across events",
+            "cast(greatest(n, one.n) as date) > d",
+            "INT cannot become DATE in a condition across events",
             "Cast one side, so that both have one type; the host can compute a cast of one event's value.",
         ),
         ("sum(two.s) = 'a'", "sum cannot be applied to STRING", None),

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,32 @@ ROWS = [
     (1, 0, 2**53, float("nan"), 2.5, Decimal("-3.25"), "B", date(2023, 5, 6), _T + timedelta(hours=3), _U, False),
     (2, -7, -5, -0.0, float("nan"), Decimal("0.00"), "é", None, None, _U + timedelta(days=1), None),
     (3, None, None, None, None, None, None, date(2024, 1, 1), _T, None, True),
+    (
+        5,
+        2,
+        9,
+        1.5,
+        0.25,
+        Decimal("2.00"),
+        "7",
+        date(2024, 3, 9),
+        datetime(2024, 3, 9, 17, tzinfo=UTC),
+        datetime(2024, 3, 9, 12),  # noqa: DTZ001
+        True,
+    ),
+    (
+        6,
+        5,
+        4,
+        2.5,
+        4.5,
+        Decimal("3.00"),
+        "8",
+        date(2024, 3, 10),
+        datetime(2024, 3, 10, 16, 30, tzinfo=UTC),
+        datetime(2024, 3, 10, 12),  # noqa: DTZ001
+        False,
+    ),
     (4, 3, 7, 0.0, -1.5, Decimal("9999.99"), "10", None, _T - timedelta(microseconds=1), _U, False),
 ]
 CONDITIONS = [
@@ -119,6 +145,43 @@ CONDITIONS = [
         "md5(case n when one.n then s when 3 then one.s end) is null",
     ),
     *(
+        "t < one.d + interval 1 day",
+        "t < add_months(one.d, 2)",
+        "u < one.d + interval 2 months",
+        "greatest(d, one.d) + interval 1 month > d",
+        "t > least(d, one.d) + interval 1 day",
+        "u < greatest(t, one.t) + interval 1 month",
+        "t < greatest(u, one.u) - interval 1 month or n > one.n",
+        "least(t, one.t) + interval 1 day > greatest(d, one.d) + interval 26 hours",
+        "case when m then d else one.d end + interval 2 months >= d",
+        "coalesce(d, one.d) + 3 > coalesce(t, one.t) - interval 1 day",
+        "t - one.u < interval 1 day",
+        "d - one.t < one.u - d",
+    ),
+    *(
+        "one.n + '1' > n",
+        "n > '0' or one.n <= '3'",
+        "n between one.n and '3'",
+        "n in (one.n, '3')",
+        "x > '0.25' and one.x >= '-1d'",
+        "one.x = ' NaN' or one.p > '1.5'",
+        "p = one.p or one.p = '1.50'",
+        "f > '0.1' and one.f < '+INF'",
+        "coalesce(n, one.n, '7') > 2",
+        "if(m, one.n, '5') = 5",
+        "case one.n when '1' then n else '2' end = 2",
+        "nullif(greatest(n, one.n), '1') is null",
+        "cast(n as string) + one.n > 3",
+        "one.n * 1.5 > cast(n as string)",
+        "cast(u as string) < one.t",
+        "t - '2024-03-01' > one.t - t",
+        "one.t > '2024-03-01 10' and n > one.n",
+        "one.d = '2024-01-01 17:00' or n > one.n",
+        "one.d > '2023-05-06Tx' and n > one.n",
+        "one.u > '2024-03-01 11:00:00Z' and n > one.n",
+        "one.t > '2024-03-01 05:00:00. -07:00' and n > one.n",
+    ),
+    *(
         "floor(x - one.x) = 0",
         "ceil(p - one.p) > 1",
         "floor(p + one.p) = floor(p)",
@@ -154,13 +217,16 @@ CONDITIONS = [
         "one.t + null is null and n > one.n",
     ),
 ]
+OF_UTC = ["d + (one.t - t) < one.t", "greatest(d, one.d) + (one.t - t) < t", "t - greatest(one.t, u) < interval 1 day"]
+"""Conditions that are refused where the session's clock changes."""
 
 
 class SparkTypes:
     name = "Spark"
 
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: DataFrame, zone: str) -> None:
         self._frame = frame
+        self.time_zone = zone
 
     def types_of(
         self, questions: Sequence[tuple[Expression, str]], columns: pa.Schema
@@ -212,17 +278,26 @@ def _split(plan: Plan, events: Sequence[dict[str, Any]]) -> list[bool]:
     return result
 
 
-def test_split_equals_whole(spark: SparkSession) -> None:
+@pytest.fixture(params=["UTC", "America/New_York"])
+def zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
+    """A zone of the session, whose clock changes between some of the times."""
+    spark.conf.set("spark.sql.session.timeZone", request.param)
+    yield request.param
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_split_equals_whole(spark: SparkSession, zone: str) -> None:
     """For every pair of events, a split condition is true exactly where Spark says that the whole one is."""
     frame = spark.createDataFrame(ROWS, COLUMNS)
-    schema, engine = Schema(_arrow_schema(frame), (), "t"), SparkTypes(frame)
-    plans = [build_plan(Pattern.begin("one").next("two").where(c), schema, engine) for c in CONDITIONS]
+    schema, engine = Schema(_arrow_schema(frame), (), "t"), SparkTypes(frame, zone)
+    conditions = CONDITIONS + OF_UTC * (zone == "UTC")
+    plans = [build_plan(Pattern.begin("one").next("two").where(c), schema, engine) for c in conditions]
     lifted = list(dict.fromkeys(c.sql for plan in plans for c in (*plan.values, *plan.bits)))
     events = [dict(zip(lifted, values, strict=True)) for values in _values(frame, [f"({sql})" for sql in lifted])]
     pairs = frame.selectExpr("id as one_id", "struct(*) as one").crossJoin(frame)
-    whole = pairs.orderBy("one_id", "id").selectExpr(*(f"({c}) as c{i}" for i, c in enumerate(CONDITIONS))).toArrow()
+    whole = pairs.orderBy("one_id", "id").selectExpr(*(f"({c}) as c{i}" for i, c in enumerate(conditions))).toArrow()
     differing = {}
-    for condition, plan, column in zip(CONDITIONS, plans, whole.columns, strict=True):
+    for condition, plan, column in zip(conditions, plans, whole.columns, strict=True):
         expected = [value is True for value in column.to_pylist()]
         if (got := _split(plan, events)) != expected:
             differing[condition] = [(i // len(ROWS), i % len(ROWS)) for i, g in enumerate(got) if g != expected[i]]

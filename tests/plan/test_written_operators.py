@@ -10,7 +10,7 @@ import pytest
 from cepheid import Pattern, PatternError, detect
 from cepheid.lang.sql.parser import parse_expression
 
-EVENTS = pa.table({"at": [datetime(2026, 3, 2)], "s": ["x"], "i": pa.array([1], pa.int32()), "b": [True]})  # noqa: DTZ001
+EVENTS = pa.table({"at": [datetime(2026, 3, 2)], "s": ["x"], "i": pa.array([1], pa.int32()), "b": [True], "x": [1.5]})  # noqa: DTZ001
 
 
 def problem(condition: str) -> str:
@@ -38,6 +38,33 @@ def problem(condition: str) -> str:
 def test_operators_as_written(condition: str, message: str) -> None:
     """An operator or a function with words between its arguments is named as it is written."""
     assert problem(condition).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("at > 2026-02-20", "A date is written in quotes: '2026-02-20'."),
+        ("at BETWEEN 2026-02-20 AND 2026-3-1", "A date is written in quotes: '2026-02-20'."),
+        ("greatest(at, p.at) > 2026-02-20", "A date is written in quotes: '2026-02-20'."),
+        ("s = 'pay' || x > 1", "|| joins texts: between conditions write OR."),
+        ("i > 1 || s = 'x'", "|| joins texts: between conditions write OR."),
+        ("(i > 1) || (s = 'x')", "|| joins texts: between conditions write OR."),
+        ("greatest(i, p.i) > 1 || s = 'x'", "|| joins texts: between conditions write OR."),
+        ("b = s || 'x'", None),
+        ("s = concat('a', 1) = 3", None),
+        ("b = 2026-02-30-1", None),
+        ("uper(s) || 'x' = s || 'y' = i", "Did you mean 'power' or 'upper'?"),
+        (
+            "at - p.at < timedelta(days=1)",
+            "A length of time is written as in INTERVAL 1 DAY or INTERVAL '1 12:00' DAY TO",
+        ),
+        ("at > datetime(2026, 1, 1)", "A time is written as text, '2026-12-31 12:00:00'."),
+    ],
+)
+def test_hints_for_what_other_languages_have(condition: str, hint: str | None) -> None:
+    """The last line is the hint, if what is written is known."""
+    found = problem(condition).splitlines()
+    assert found[-1].startswith(hint) if hint else len(found) == 3
 
 
 def test_what_is_known_across_events() -> None:

@@ -53,7 +53,7 @@ class Ordered:
     batch: Batch
     key_start: Flags
     ties: int = 0
-    """How many of the events were ordered by their content alone, if that is not counted elsewhere."""
+    """How many of the events were ordered by their content alone."""
 
 
 MAX_TIME = 1 << 62
@@ -69,8 +69,6 @@ class Ordering:
 
     def __init__(self, *, begins_key: bool = True) -> None:
         """`begins_key` says whether a key begins with the first event; otherwise that key has earlier events, too."""
-        self.ties = 0
-        """The number of events that were ordered by their content alone."""
         self._waiting: Batch | None = None
         self._waiting_starts_key = True
         self._begins_key = begins_key
@@ -135,7 +133,6 @@ class Ordering:
             group = np.cumsum(group_start, dtype=np.int64)
             events = _without_chosen(batch).take(pa.array(tied))
             ties = self.counted(events)
-            self.ties += ties
             rows, ordinals[tied] = _by_content(_content(batch, tied), events, group[tied])
             batch = _rearranged(batch, tied, rows)
         return Ordered(batch.with_column(ORDINAL, pa.array(ordinals)), key_start, ties)

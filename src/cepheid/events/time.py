@@ -49,4 +49,12 @@ def python_zone(zone: str) -> tzinfo:
         return offset
 
 
+def has_one_offset(zone: str) -> bool:
+    """Whether the clock of the zone never changes; False for a zone that is not known here."""
+    try:
+        return python_zone(arrow_zone(zone)).utcoffset(None) is not None
+    except SchemaError:
+        return False
+
+
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")

@@ -88,8 +88,14 @@ def _parse_text(text: str) -> timedelta:
 
 def _unit(word: str) -> timedelta | None:
     """The length of the unit with this name: singular, plural or short, in upper or lower case; None if unknown."""
+    return _UNITS.get(unit_of_word(word) or "")
+
+
+def unit_of_word(word: str) -> str | None:
+    """The unit that the word names, in the singular; None if it is not a unit of fixed length."""
     word = word.lower().replace("\u03bc", "\u00b5")
-    return _UNITS.get((_SHORT | _ALSO).get(word, word.removesuffix("s")))
+    unit = (_SHORT | _ALSO).get(word, word.removesuffix("s"))
+    return unit if unit in _UNITS else None
 
 
 def _called(unit: str) -> str:

@@ -109,19 +109,38 @@ def _unescape(match: re.Match[str]) -> str:
     return chr(int(octal, 8)) if octal else _ESCAPED.get(other, other)
 
 
-_DATE = r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
-_TIME = r"(?(3)(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?)?)"  # after a whole day only
-_AND_ZONE = r"(?(6)\s*([A-Za-z+-]\S*)?)"  # after seconds only
-_TIMESTAMP = re.compile(rf"\s*{_DATE}{_TIME}{_AND_ZONE}\s*")
+_DATE = r"\+?(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?"
+_TIME = r"(?(3)(?:[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?)?)"  # after a whole day only
+_AND_ZONE = r"(?(6) *([A-Za-z+-]\S*)?)"  # after seconds only
+_TIMESTAMP = re.compile(_DATE + _TIME + _AND_ZONE, re.ASCII)
+_DAY = re.compile(rf"{_DATE}(?(3)(?:[ T].*)?)", re.ASCII | re.DOTALL)
+"""Spark reads no further than the day."""
+_FAR = re.compile(r"(?:-\d{4,7}|\+?\d{5,7})(?:-.*)?", re.ASCII | re.DOTALL)
+_OF_TODAY = re.compile(
+    r"(?:now|today|tomorrow|yesterday)\b.*|\d{1,2}:.*|T\d{1,2}(?::.*)?", re.ASCII | re.DOTALL | re.IGNORECASE
+)
+_OF_EPOCH = re.compile(r"epoch\b.*", re.DOTALL | re.IGNORECASE)
+_BLANKS = "".join(map(chr, range(33))) + "\x7f"
+"""What Spark's casts trim from a text."""
 _LARGEST_OFFSET = timedelta(hours=18)
-_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
+
+
+class OnlyOnSpark(ValueError):
+    """A text that Spark may read as a value, and that is not read here."""
+
+
+class DependsOnDay(ValueError):
+    """A text such as 'now', which Spark reads in constants: the same events would give different matches on different
+    days.
+    """
 
 
 def read_date(text: str) -> date:
-    """The day in `DATE 'text'`; ValueError if the text is not a day."""
-    match = re.fullmatch(rf"\s*{_DATE}\s*", text)
+    """The day in `DATE 'text'`; ValueError if the text is not a day, or depends on the day on which it is read."""
+    match = _DAY.fullmatch(text.strip(_BLANKS))
     if not match:
-        raise ValueError(f"not a date: {text!r}. Write it as '2024-12-31'")
+        raise _unread(text, "date", "'2024-12-31'", "'1970-01-01'")
     year, month, day = match.groups()
     try:
         return date(int(year), int(month or 1), int(day or 1))
@@ -130,10 +149,12 @@ def read_date(text: str) -> date:
 
 
 def read_timestamp(text: str) -> datetime:
-    """The time in `TIMESTAMP 'text'`, naive if the text has no zone; ValueError if the text is not a time."""
-    match = _TIMESTAMP.fullmatch(text)
+    """The time in `TIMESTAMP 'text'`, naive if the text has no zone; ValueError if the text is not a time, or depends
+    on the day on which it is read.
+    """
+    match = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
     if not match:
-        raise ValueError(f"not a timestamp: {text!r}. Write it as '2024-12-31 23:59:59' or with a zone after it")
+        raise _unread(text, "timestamp", "'2024-12-31 23:59:59' or with a zone after it", "'1970-01-01 00:00:00Z'")
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     microsecond = int((fraction or "0").ljust(6, "0")[:6])
     parts = (int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), microsecond)
@@ -142,6 +163,18 @@ def read_timestamp(text: str) -> datetime:
         return datetime(*parts, tzinfo=offset)
     except ValueError as error:
         raise ValueError(f"not a timestamp: {text!r}, as {error}") from error
+
+
+def _unread(text: str, what: str, form: str, epoch: str) -> ValueError:
+    """Why a text is not a date or timestamp here."""
+    stripped = text.strip(_BLANKS)
+    if _OF_TODAY.fullmatch(stripped):
+        return DependsOnDay(f"{text!r} depends on the day on which it is read. Write the {what} itself, as in {form}")
+    if _OF_EPOCH.fullmatch(stripped):
+        return ValueError(f"not a {what}: {text!r}. Write it as {epoch}")
+    if _FAR.fullmatch(stripped):
+        return OnlyOnSpark(f"not a {what}: {text!r}, as years here are those from 1 to 9999")
+    return ValueError(f"not a {what}: {text!r}. Write it as {form}")
 
 
 def _zone(name: str) -> tzinfo:
@@ -155,7 +188,7 @@ def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError) as error:
-        raise ValueError(f"unknown time zone: {name!r}") from error
+        raise OnlyOnSpark(f"unknown time zone: {name!r}. Write an offset, such as +01:00") from error
 
 
 _UNIT_MICROSECONDS = {

@@ -71,7 +71,7 @@ class ConservativeMatcher:
             return self.no_rows
         rows = self._pass(time, self.waiting.take(time), until=time, closes=False)
         self.watermark.advance_past(time)
-        if time >= self._idle_from or len(self.keys.number_of) > self._most_keys:
+        if time >= self._idle_from or len(self.keys) > self._most_keys:
             self.forget_idle()
         return rows
 
@@ -110,7 +110,7 @@ class ConservativeMatcher:
         later = from_[(from_ > self.now) & (from_ < FOREVER)]
         last = int(later.max()) if len(later) else FOREVER
         self._idle_from = last if len(idle) < len(keys) else NO_TIME
-        self._most_keys = max(FEW_KEYS, 2 * len(self.keys.number_of))
+        self._most_keys = max(FEW_KEYS, 2 * len(self.keys))
         return last
 
     @cached_property
@@ -251,10 +251,10 @@ def _in_order_of_numbers(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, in
 
 
 def _in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:
-    ordering = Ordering()
     columns = {f"c{i}": column for i, column in enumerate([pa.array(keys), *ranks_of(events)])}
     order = pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in columns])
-    return ordering.whole(events.take(order)).batch, keys[order.to_numpy()], ordering.ties
+    ordered = Ordering().whole(events.take(order))
+    return ordered.batch, keys[order.to_numpy()], ordered.ties
 
 
 def events_of(batches: Mapping[str, pa.RecordBatch], name: str, columns: pa.Schema) -> Batch | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 import numpy as np
@@ -80,6 +80,7 @@ class SortedMatcher(OrderedMatcher):
     def __init__(self, detector: Stepping, *, until: int | None = None, ordering: Ordering) -> None:
         super().__init__(detector, until=until)
         self._ordering = ordering
+        self._ties = 0
 
     def process(self, batch: Batch) -> list[pa.Table]:
         """For each pattern, the rows that these events make certain, in the order of keys and emission.
@@ -88,18 +89,23 @@ class SortedMatcher(OrderedMatcher):
             EventError: the events are not in order.
             ConditionError, SkipError, LimitExceeded: as `run`.
         """
-        return self.run([*self._ordering.process(batch)])
+        return self._counted(self._ordering.process(batch))
 
     def finish(self) -> list[pa.Table]:
         """Ends the input, and so the last key. Returns its remaining rows."""
-        return _joined([self.run([*self._ordering.finish()]), self.end()])
+        return _joined([self._counted(self._ordering.finish()), self.end()])
+
+    def _counted(self, parts: Iterable[Ordered]) -> list[pa.Table]:
+        ordered = [*parts]
+        self._ties += sum(part.ties for part in ordered)
+        return self.run(ordered)
 
     @property
     def counts(self) -> dict[str, int]:
         """The counts of results and drops, and "ties": the number of events with the same key, time and sequence as
         another event, so that their content orders them.
         """
-        return {"ties": self._ordering.ties, **asdict(self._detector.found)}
+        return {"ties": self._ties, **asdict(self._detector.found)}
 
 
 def _joined(rows: Sequence[list[pa.Table]]) -> list[pa.Table]:

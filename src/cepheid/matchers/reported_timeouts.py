@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from cepheid.events.identity import key_names
 from cepheid.kernel.arrays import Flags, Int32s
+from cepheid.matchers.key_numbers import Names
 from cepheid.output.common import TIMEOUT
 
 _FEW = 1024
@@ -37,7 +38,7 @@ class TimeoutLog(Protocol):
     def forget(self, keys: Iterable[bytes]) -> None:
         """Forgets the timeouts of these keys, which have nothing open now."""
 
-    def forget_closed(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
+    def forget_closed(self, keys: Int32s, is_open: Flags, names: Names) -> None:
         """Forgets the timeouts of keys that have nothing open now. For the other keys, forgets timeouts that began
         before all open partial matches. `names` has the keys' names by their numbers.
         """
@@ -71,7 +72,7 @@ class NoTimeouts:
     def forget(self, keys: Iterable[bytes]) -> None:
         pass
 
-    def forget_closed(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
+    def forget_closed(self, keys: Int32s, is_open: Flags, names: Names) -> None:
         pass
 
     def keep_only(self, keys: Iterable[bytes]) -> None:
@@ -128,7 +129,7 @@ class ReportedTimeouts:
             self._count -= len(self.starts.pop(name, ()))
             self._many.pop(name, None)
 
-    def forget_closed(self, keys: Int32s, is_open: Flags, names: Sequence[bytes]) -> None:
+    def forget_closed(self, keys: Int32s, is_open: Flags, names: Names) -> None:
         self.forget(names[number] for number in keys[~is_open].tolist())
         busy = keys[is_open]
         for number, start in zip(busy.tolist(), self.first_starts(busy), strict=True):

@@ -53,6 +53,7 @@ class _SlicedPart:
         self._detector = part.slice_detector(partial(owned, width=width) if slices.waits else None)
         self._matcher = OrderedMatcher(self._detector, until=until)
         self._ordering = _SlicedOrdering(width)
+        self._ties = 0
 
     def process(self, batch: Batch) -> list[pa.Table]:
         with in_pattern(self._part.pattern or "", named=self._part.pattern is not None):
@@ -64,6 +65,7 @@ class _SlicedPart:
             return [pa.concat_tables(tables) for tables in zip(last, self._matcher.end(), strict=True)]
 
     def _run(self, parts: Sequence[Ordered]) -> list[pa.Table]:
+        self._ties += sum(one.ties for one in parts)
         return self._matcher.run([Ordered(self._marked(one.batch), one.key_start) for one in parts])
 
     def _marked(self, events: Batch) -> Batch:
@@ -72,7 +74,7 @@ class _SlicedPart:
 
     @property
     def counts(self) -> dict[str, int]:
-        return {"ties": self._ordering.ties, **asdict(self._detector.found)}
+        return {"ties": self._ties, **asdict(self._detector.found)}
 
 
 class _SlicedOrdering(Ordering):

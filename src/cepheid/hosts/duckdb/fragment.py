@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.lang.expression import Constant, Literal
-from cepheid.lang.literals import read_date, read_timestamp
+from cepheid.plan.conditions.constant_texts import value_of_text
 from cepheid.plan.conditions.types import (
     DURATION,
     TIMESTAMP_NTZ,
@@ -147,7 +147,7 @@ def widened(fragment: Fragment, type_: pa.DataType, zone: str) -> Fragment | Non
     if arrow.is_null(type_):
         return None
     if fragment.literal is not None and is_string(fragment.type):
-        return _time_from_text(fragment.literal, type_, zone)
+        return _from_text(fragment.literal, type_, zone)
     text = _widened_text(fragment, type_, zone)
     return None if text is None else replace(fragment, text=text, type=type_)
 
@@ -189,20 +189,13 @@ def as_double(number: Fragment) -> str:
     return number.text if is_float(number.type) and number.type == pa.float64() else f"CAST({number.text} AS DOUBLE)"
 
 
-def _time_from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment | None:
-    """A date or timestamp from text, in the forms of constants. Other forms need Spark."""
-    text = str(literal.value)
+def _from_text(literal: Literal, type_: pa.DataType, zone: str) -> Fragment | None:
+    """The value in a constant text; None if it is not read as one of the type."""
     try:
-        if type_ == pa.date32():
-            return of_literal(Literal(read_date(text), type_, literal.span), zone)
-        if not arrow.is_timestamp(type_):
-            return None
-        moment = read_timestamp(text)
+        value = value_of_text(str(literal.value), type_)
     except ValueError:
         return None
-    if moment.tzinfo is not None and not type_.tz:
-        return None
-    return of_literal(Literal(moment, type_, literal.span), zone)
+    return of_literal(Literal(value, type_, literal.span), zone)
 
 
 def same_kind(type_: pa.DataType) -> pa.DataType:

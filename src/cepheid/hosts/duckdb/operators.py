@@ -14,13 +14,13 @@ import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.errors import PatternError, Problem
+from cepheid.hosts.duckdb.casts import Mode, cast
 from cepheid.hosts.duckdb.decimals import places_in, quotient, remainder, rounded, rounded_type
 from cepheid.hosts.duckdb.fragment import Fragment, bound, duckdb_type, fail
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, converted, guarded
 from cepheid.hosts.duckdb.time_arithmetic import time_arithmetic
 from cepheid.lang.expression import Call
-from cepheid.lang.sql.habits import habit_of_arguments
-from cepheid.plan.conditions.result_types import common_type, operand_types, type_of_call
+from cepheid.plan.conditions.result_types import cast_in_arithmetic, common_type, operand_types, type_of_call
 from cepheid.plan.conditions.types import (
     as_decimal,
     is_decimal,
@@ -28,6 +28,7 @@ from cepheid.plan.conditions.types import (
     is_integer,
     is_numeric,
     is_orderable,
+    is_string,
     is_time,
     sql_name,
 )
@@ -87,17 +88,24 @@ def _comparable(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragmen
         common = pa.bool_()
     if not is_orderable(common):
         raise NotInProcess(f"values of type {sql_name(common)} are not compared here")
-    return [converted(arg, common, zone) for arg in args]
+    return [_as_common(arg, common, zone) for arg in args]
+
+
+def _as_common(arg: Fragment, common: pa.DataType, zone: str) -> Fragment:
+    """The value in the common type. A text that is not a constant is cast, which fails where it is no such value."""
+    if is_string(arg.type) and arg.literal is None and not is_string(common):
+        return cast(arg, common, zone, Mode.STRICT)
+    return converted(arg, common, zone)
 
 
 def _common_with_text(call: Call, args: Sequence[Fragment], types: Sequence[pa.DataType]) -> pa.DataType:
-    """The common type, where text next to a time counts as that time."""
+    """The common type. A constant text next to a BOOLEAN counts as one."""
     typed = [t for arg, t in zip(args, types, strict=True) if arg.literal is None or not arrow.is_string(t)]
     common = common_type(types) or common_type(typed)
     if common is None:
         given = ", ".join(dict.fromkeys(sql_name(t) for t in types))
         message = f"{call.function!r} needs values of one type, got {given}"
-        raise PatternError(Problem(message, span=call.span, hint=habit_of_arguments(call.args)))
+        raise PatternError(Problem(message, span=call.span))
     if is_decimal(common) and any(is_decimal(as_decimal(t)) and as_decimal(t).scale > common.scale for t in types):
         raise NotInProcess("these decimals need more than 38 digits together")
     return common
@@ -123,6 +131,8 @@ def _in(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def arithmetic(call: Call, args: Sequence[Fragment], zone: str, *, forgiving: bool = False) -> Fragment:
     """`+`, `-`, `*`, `/`, `div` and `%`; if `forgiving`, division by zero gives NULL."""
+    if len(args) == 2 and (text := cast_in_arithmetic(call.function, *_types(args))) is not None:
+        args = [_as_common(arg, text[1], zone) if i == text[0] else arg for i, arg in enumerate(args)]
     if any(is_time(t) or arrow.is_duration(t) or arrow.is_interval(t) for t in _types(args)):
         return time_arithmetic(call, args, zone)
     type_ = type_of_call(call, _types(args))
@@ -252,7 +262,7 @@ def _case_of(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def _alike(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragment]:
     common = _common_with_text(call, args, _types(args))
-    return [converted(arg, common, zone) for arg in args]
+    return [_as_common(arg, common, zone) for arg in args]
 
 
 def _coalesce(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
@@ -264,6 +274,7 @@ def _coalesce(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _extreme(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    type_of_call(call, _types(args))  # unlike others, it casts no text
     alike = _alike(call, args, zone)
     if len(args) < 2 or not is_orderable(alike[0].type):
         raise NotInProcess(f"{call.function} takes two or more values that have an order")

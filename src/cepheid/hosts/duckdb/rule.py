@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from cepheid.hosts.duckdb.fragment import Fragment, duckdb_type, widened
 from cepheid.lang.expression import Call
-from cepheid.plan.conditions.types import is_numeric, is_string, is_time, sql_name
+from cepheid.lang.literals import OnlyOnSpark
+from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.types import is_string, sql_name
 
 Rule: TypeAlias = Callable[[Call, Sequence[Fragment], str], Fragment]
 """Takes the call, its translated arguments and the time zone."""
@@ -27,19 +29,21 @@ def converted(arg: Fragment, type_: pa.DataType, zone: str) -> Fragment:
     """The value in a type that Spark converts it to."""
     wide = widened(arg, type_, zone)
     if wide is None and arg.literal is not None and is_string(arg.type):
-        text, name = arg.literal.value, sql_name(type_)
-        raise WrongArguments(f"the text {text!r} is not read as {name} here{_how_to_write(type_)}")
+        raise _unread(str(arg.literal.value), type_)
     if wide is None:
         raise NotInProcess(f"{sql_name(arg.type)} is not converted to {sql_name(type_)} here")
     return wide
 
 
-def _how_to_write(type_: pa.DataType) -> str:
-    if type_ == pa.date32():
-        return ". Write it as '2024-12-31'"
-    if is_time(type_):
-        return ". Write it as '2024-12-31 23:59:59'"
-    return ". Write it without quotes" if is_numeric(type_) else ""
+def _unread(text: str, type_: pa.DataType) -> Exception:
+    """Why a constant text is not a value of the type here."""
+    try:
+        value = value_of_text(text, type_)
+    except OnlyOnSpark as error:
+        return NotInProcess(str(error))
+    except ValueError as error:
+        return WrongArguments(str(error))
+    raise AssertionError(value)
 
 
 def guarded(args: Sequence[Fragment], text: str, type_: pa.DataType, *, fails: bool = False) -> Fragment:

@@ -45,6 +45,10 @@ class Cursor:
         self.at = min(self.at + 1, len(self._tokens) - 1)
         return token
 
+    def is_after(self, text: str) -> bool:
+        """Whether the last token that was taken is this one."""
+        return self.at > 0 and self._tokens[self.at - 1].text == text
+
     def sees(self, *texts: str) -> bool:
         """Whether the next token is one of these words (in upper case) or symbols."""
         return self.next.kind in (Kind.WORD, Kind.SYMBOL) and self.next.text in texts

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from cepheid.lang.expression import Call, Expression
-from cepheid.lang.sql.tokens import Kind, Token
+from cepheid.lang.duration import unit_of_word
+from cepheid.lang.expression import Call, Expression, Literal, Span
+from cepheid.lang.sql.tokens import CURLED, QUOTE_IN_TEXT, STRAIGHT, Kind, Token
+from cepheid.lang.sql.written import as_written
 
 _SIGNS = {"&&": "Write AND.", "=>": "Write >=."}
 _PAIRS = {
@@ -13,22 +15,46 @@ _PAIRS = {
     ("==", "="): "Write =.",
     ("!=", "="): "Write <>.",
     ("!", "="): "Write <>.",
+    ("*", "*"): "A power is written power(x, 2).",
     ("IN", "["): "A list is written in parentheses, as in IN ('x', 'y').",
     ("IS", "NONE"): "Write IS NULL.",
     ("NOT", "NONE"): "Write IS NOT NULL.",
+    ("IS", "NAN"): "Write isnan(x).",
+    ("NOT", "NAN"): "Write NOT isnan(x).",
 }
 _LITERALS = (Kind.NUMBER, Kind.STRING)
 _MISSING = ("none", "nan", "nil", "na")
+_OF_PYTHON = {
+    "timedelta": "A length of time is written as in INTERVAL 1 DAY or INTERVAL '1 12:00' DAY TO MINUTE.",
+    "datetime": "A time is written as text, '2026-12-31 12:00:00'.",
+}
+_COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
 
 def habit_of(before: Sequence[Token], token: Token, after: Token) -> str | None:
     """The hint for a token that cannot be where it is, after those `before`."""
     point, previous = ["", "", *(one.text for one in before)][-2:]
     if token.kind in _LITERALS:
-        return {"IS": "Write = to compare with a value.", "NOT": "Write <> to compare with a value."}.get(previous)
+        return _habit_of_literal(previous, token)
+    if CURLED.search(token.text):
+        return STRAIGHT
     if point == "." and token.text == "(":
         return "SQL has no methods: a function has its value as an argument, as in startswith(kind, 'p')."
+    if token.kind is Kind.WORD and before:
+        if before[-1].kind is Kind.STRING and before[-1].end == token.start:
+            return QUOTE_IN_TEXT
+        if before[-1].kind is Kind.NUMBER and (unit := unit_of_word(token.text)):
+            return f"A length of time is written INTERVAL {previous} {unit.upper()}S."
     return _PAIRS.get((previous, token.text)) or _PAIRS.get((token.text, after.text)) or _SIGNS.get(token.text)
+
+
+def _habit_of_literal(previous: str, token: Token) -> str | None:
+    hints = {
+        "IS": "Write = to compare with a value.",
+        "NOT": "Write <> to compare with a value.",
+        "IN": f"A list is written in parentheses: IN ({token.text}).",
+    }
+    return hints.get(previous)
 
 
 def habit_of_name(name: str) -> str:
@@ -38,7 +64,46 @@ def habit_of_name(name: str) -> str:
     return f"If it is a text, write '{name}'. " if name.isidentifier() else ""
 
 
-def habit_of_arguments(arguments: tuple[Expression, ...]) -> str | None:
-    """The hint for arguments that are of other types than their operator needs."""
-    joined = any(isinstance(one, Call) and one.function == "concat" for one in arguments)
-    return "|| joins texts: between conditions write OR." if joined else None
+def habit_of_function(function: str) -> str | None:
+    """The hint for a function that there is not."""
+    return _OF_PYTHON.get(function)
+
+
+def habit_of_refused(whole: Expression, part: Call, text: str) -> str | None:
+    """The hint for a call in a whole expression that is refused; `text` is what the two are written in."""
+    if part.function in _COMPARISONS or part.function == "between":
+        for date in filter(None, map(_date_without_quotes, part.args)):
+            return f"A date is written in quotes: '{date}'."
+    places = _joined_conditions(whole, text) if part.function in (*_COMPARISONS, "concat") else ()
+    if any(start < part.span[1] and part.span[0] < end for start, end in places):
+        return "|| joins texts: between conditions write OR."
+    return habit_of_function(part.function)
+
+
+def _date_without_quotes(value: Expression) -> str | None:
+    """The date in 2026-02-20, which is a difference of numbers."""
+    match value:
+        case Call("-", (Call("-", (Literal(int(year)), Literal(int(month)))), Literal(int(day)))):
+            is_date = 1000 <= year <= 9999 and 1 <= month <= 12 and 1 <= day <= 31
+            return f"{year}-{month:02}-{day:02}" if is_date else None
+    return None
+
+
+def _joined_conditions(value: Expression, text: str) -> Iterator[Span]:
+    """The places of conditions with || between them. SQL reads `a = x || b = y` as `(a = (x || b)) = y`."""
+    match value:
+        case Call("concat", args) if _are_joined(value, text) and any(map(_is_comparison, args)):
+            yield value.span
+        case Call(function, (Call(_, operands) as first, _)) if function in _COMPARISONS and _is_comparison(first):
+            if any(isinstance(one, Call) and _are_joined(one, text) for one in operands):
+                yield value.span
+    for arg in value.args if isinstance(value, Call) else ():
+        yield from _joined_conditions(arg, text)
+
+
+def _is_comparison(value: Expression) -> bool:
+    return isinstance(value, Call) and value.function in _COMPARISONS
+
+
+def _are_joined(call: Call, text: str) -> bool:
+    return call.function == "concat" and as_written("concat", text[slice(*call.span)]) == "||"

@@ -54,6 +54,8 @@ def parse_expression(text: str, parameters: Mapping[str, Literal | tuple[Literal
 
 def _expect_end(cursor: Cursor) -> None:
     token = cursor.next
+    if token.text == ";" and cursor.peek().kind is Kind.END:
+        raise refused("an expression ends without ';'", token.span, "Leave it out.")
     if token.text == ";":
         raise refused("one expression is expected; a second statement is refused", token.span)
     if token.text == "OVER":
@@ -235,7 +237,7 @@ def _primary(cursor: Cursor) -> Expression:
         return cursor.nested(_case)
     if cursor.sees("SELECT", "*"):
         what = "subqueries are refused" if token.text == "SELECT" else "'*' is refused: name a column"
-        raise refused(what, token.span)
+        raise cursor.unexpected("a value is expected") if cursor.is_after("*") else refused(what, token.span)
     callable_ = token.text == "END" or not is_reserved(token)  # end(v) is the end of an occurrence
     if token.kind is Kind.WORD and callable_ and after.kind is Kind.SYMBOL and after.text == "(":
         return cursor.nested(_function)

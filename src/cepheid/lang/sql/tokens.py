@@ -50,6 +50,18 @@ class Token:
 
 
 _WORD = re.compile(r"\w+")
+CURLED = re.compile("[\u2018-\u201f]")
+"""Quotes of word processors."""
+STRAIGHT = "A text is written in straight quotes, as in 'x'."
+QUOTE_IN_TEXT = "A text with a quote in it is written \"it's\" or 'it\\'s'."
+_QUOTE_IN_WORD = re.compile(r"[^\W\d]'[^\W\d]")
+
+
+def hint_of_unclosed(text: str) -> str | None:
+    """What to write where a quote or comment is not closed, None if that is not known."""
+    if CURLED.search(text):
+        return STRAIGHT
+    return QUOTE_IN_TEXT if _QUOTE_IN_WORD.search(text) else None
 
 
 def tokenize(text: str) -> list[Token]:
@@ -61,7 +73,10 @@ def tokenize(text: str) -> list[Token]:
     try:
         found = _dialect().tokenize(text)
     except TokenError as error:
-        raise PatternError(Problem("a quote or comment is not closed", text=text, span=(0, len(text)))) from error
+        problem = Problem(
+            "a quote or comment is not closed", text=text, span=(0, len(text)), hint=hint_of_unclosed(text)
+        )
+        raise PatternError(problem) from error
     tokens: list[Token] = []
     for token in found:
         # sqlglot gives `1L` as a number, a cast sign and a type, all at one place: the written text is one number.

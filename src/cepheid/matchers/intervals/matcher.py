@@ -238,7 +238,7 @@ class LiveIntervalMatcher:
         keys = [*batch.keys, *batch.sub_keys]
         numbers = np.zeros(len(batch), np.int64)
         if keys:
-            numbers = self._keys.numbers(row_hashes(keys, len(batch), self._secret))
+            numbers = self._keys.numbers(row_hashes(keys, len(batch), self._secret)).astype(np.int64)
         self.working_set.add(batch)
         self._rates.add(mask_of(batch))
         self._end = np.concatenate([self._end, batch.column(END).cast(pa.int64()).to_numpy()])

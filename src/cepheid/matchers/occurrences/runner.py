@@ -45,7 +45,7 @@ class OccurrenceLiveMatcher(OrderedLiveMatcher):
     @property
     def is_idle(self) -> bool:
         """What the events of a key said is remembered also while no occurrence is open."""
-        return super().is_idle and not self.live.keys.number_of
+        return super().is_idle and not len(self.live.keys)
 
 
 @dataclass(frozen=True)

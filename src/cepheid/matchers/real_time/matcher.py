@@ -227,7 +227,7 @@ class RealTimeMatcher:
     def _go_through(self, events: Batch) -> tuple[RolledBack, list[Segment]]:
         """Runs the events through the kernel, each key's in order. First rolls back keys with an out-of-order event."""
         keys, times = self.keys.numbers(events), times_of(events)
-        self.states.make_room(len(self.keys.name_of))
+        self.states.make_room(self.keys.size)
         wrong = times < self.states.after[keys]
         rolled_back, again = self._roll_back(keys[wrong], times[wrong])
         if again is not None:

@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.sql.habits import habit_of_refused
 from cepheid.lang.sql.written import in_words
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Apply, Node, Shape
+from cepheid.plan.conditions.text_problems import text_problems
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import Question, SqlEngine
 
@@ -21,13 +23,15 @@ def check_boolean(lifting: Lifting, node: Node) -> None:
     if not (pa.types.is_boolean(type_) or pa.types.is_null(type_)):
         assert node.source is not None
         message = f"a condition must be BOOLEAN, this is {sql_name(type_)}"
-        raise PatternError(Problem(message, node.source.where, node.source.text, resolve.span_of(node)))
+        hint = _hint(node, node)
+        raise PatternError(Problem(message, node.source.where, node.source.text, resolve.span_of(node), hint))
 
 
 @dataclass(frozen=True)
 class _AskedType:
     question: Question
     node: Node
+    whole: Node
     parts: frozenset[Shape]
 
 
@@ -39,7 +43,7 @@ def ask_types(
     """
     asked: dict[Shape, _AskedType] = {}
     for node in nodes:
-        _collect(node, asked)
+        _collect(node, node, asked)
     answers = engine.types_of([a.question for a in asked.values()], columns) if asked else []
     types: dict[Shape, pa.DataType] = {}
     refused: set[Shape] = set()
@@ -48,24 +52,25 @@ def ask_types(
             types[shape] = answer
             continue
         if not question.parts & refused:
-            problems.append(_placed(answer, question.node))
+            problems.append(_placed(answer, question))
         refused.add(shape)
+    problems += text_problems(nodes, types)
     return types
 
 
 def is_typed(node: Node, types: Mapping[Shape, pa.DataType]) -> bool:
     """Whether the engine refused none of the node's parts."""
     asked: dict[Shape, _AskedType] = {}
-    _collect(node, asked)
+    _collect(node, node, asked)
     return asked.keys() <= types.keys()
 
 
-def _collect(node: Node, asked: dict[Shape, _AskedType]) -> frozenset[Shape]:
-    """Adds the node's parts, inner ones first, and returns their shapes."""
+def _collect(node: Node, whole: Node, asked: dict[Shape, _AskedType]) -> frozenset[Shape]:
+    """Adds the parts of a node in a whole one, inner ones first, and returns their shapes."""
     if isinstance(node, Apply) and node.call.function == "lambda":
         return frozenset()  # a lambda has no type without the function around it
     parts = (
-        frozenset().union(*(_collect(sub, asked) for sub in resolve.subnodes(node)))
+        frozenset().union(*(_collect(sub, whole, asked) for sub in resolve.subnodes(node)))
         if resolve.subnodes(node)
         else frozenset()
     )
@@ -73,13 +78,22 @@ def _collect(node: Node, asked: dict[Shape, _AskedType]) -> frozenset[Shape]:
         return parts
     tree = resolve.tree_of(node)
     shape = resolve.shape_of(tree)
-    asked.setdefault(shape, _AskedType((tree, resolve.sql_of(node)), node, parts))
+    asked.setdefault(shape, _AskedType((tree, resolve.sql_of(node)), node, whole, parts))
     return parts | {shape}
 
 
-def _placed(problem: Problem, node: Node) -> Problem:
+def _placed(problem: Problem, asked: _AskedType) -> Problem:
+    node = asked.node
+    assert isinstance(node, Apply)
     assert node.source is not None
     span, message = problem.span or resolve.span_of(node), problem.message
-    if isinstance(node, Apply):
-        message = in_words(message, node.call.function, resolve.text_of(node))
-    return replace(problem, message=message, where=node.source.where, text=node.source.text, span=span)
+    message = in_words(message, node.call.function, resolve.text_of(node))
+    hint = _hint(asked.whole, node) or problem.hint
+    return replace(problem, message=message, where=node.source.where, text=node.source.text, span=span, hint=hint)
+
+
+def _hint(whole: Node, refused: Node) -> str | None:
+    """What is meant, if another language has it."""
+    if not (isinstance(refused, Apply) and refused.source is not None):
+        return None
+    return habit_of_refused(resolve.expression_of(whole), refused.call, refused.source.text)

@@ -9,15 +9,17 @@ all values have one type, because SQL first casts them to a common one: `concat(
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pyarrow as pa
 
 from cepheid.lang.expression import Call
 from cepheid.plan.conditions import resolve
-from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node
+from cepheid.plan.conditions.resolve import Apply, Called, Column, Constant, Folded, Node
+from cepheid.plan.conditions.script import Fold
 from cepheid.plan.conditions.script_functions import COMPILED_FUNCTIONS
+from cepheid.plan.conditions.value_casts import cast_node
 
 _FIRST_PRESENT = frozenset({"coalesce", "nvl", "ifnull"})
 _EXTREMES = {"greatest": ">=", "least": "<="}
@@ -35,7 +37,41 @@ def with_functions_inside(node: Node) -> Node:
     if len(places) != 1 or not isinstance(applied_to := node.args[places[0]], Apply):
         return node
     choice = _by_comparison(applied_to)
-    return with_functions_inside(_moved(node, places[0], choice)) if _is_choice(choice) else node
+    if not _is_choice(choice):
+        return node
+    return with_functions_inside(_moved(node, choice, lambda value: _applied(node, places[0], value)))
+
+
+def with_function_inside(node: Apply, type_of: Callable[[Node], pa.DataType]) -> Node | None:
+    """The node, a `+`, `-` or cast, with the operation moved into what it is applied to: a choice between values, or
+    the min or max of dates, whose order `+`, `-` and casts to times keep. None: it is applied to something else.
+
+    The order of times is not kept: a month after 30 January 23:00 and after 31 January 1:00 is 28 February.
+
+    Raises:
+        ValueError: a constant text among the values cannot be cast.
+    """
+    places = [place for place, arg in enumerate(node.args) if not _is_constant(arg)]
+    if len(places) != 1:
+        return None
+    applied_to = node.args[places[0]]
+
+    def apply(value: Node) -> Node:
+        is_cast = node.call.function == "cast"
+        return cast_node(value, type_of(node)) if is_cast else _applied(node, places[0], value)
+
+    if isinstance(applied_to, Folded) and applied_to.fold in (Fold.MIN, Fold.MAX):
+        assert applied_to.argument is not None
+        is_ordered = type_of(applied_to) == pa.date32()
+        return replace(applied_to, argument=apply(applied_to.argument)) if is_ordered else None
+    if not isinstance(applied_to, Apply):
+        return None
+    choice = _by_comparison(applied_to)
+    return _moved(node, choice, apply) if _is_choice(choice) else None
+
+
+def _is_constant(node: Node) -> bool:
+    return not any(isinstance(part, Column | Folded | Called) for part in resolve.walk(node))
 
 
 def _by_comparison(node: Apply) -> Apply:
@@ -88,9 +124,9 @@ def _results(choice: Apply) -> list[int]:
     return [*range(2 if choice.call.function == "case_of" else 1, last, 2), last]
 
 
-def _moved(function: Apply, at: int, choice: Apply) -> Apply:
-    """The choice between the function's values."""
-    results = {place: _applied(function, at, choice.args[place]) for place in _results(choice)}
+def _moved(function: Apply, choice: Apply, apply: Callable[[Node], Node]) -> Node:
+    """The choice between the function's values; `apply` gives its value for one."""
+    results = {place: apply(choice.args[place]) for place in _results(choice)}
     if choice.call.function not in _FIRST_PRESENT:
         return _in_place(function, choice.call.function, [results.get(i, arg) for i, arg in enumerate(choice.args)])
     args: list[Node] = []

@@ -72,7 +72,7 @@ def coerce(script: Script, target: pa.DataType, span: Span) -> Script:
         return script
     if pa.types.is_null(source):
         return ConstantValue(None, target)
-    if not _is_known(source, target):
+    if not knows_conversion(source, target):
         hint = "Cast one side, so that both have one type; the host can compute a cast of one event's value."
         message = f"{sql_name(source)} cannot become {sql_name(target)} in a condition across events"
         raise PatternError(Problem(message, span=span, hint=hint))
@@ -83,7 +83,8 @@ def coerce(script: Script, target: pa.DataType, span: Span) -> Script:
     return Operation(Operator.CAST, (script,), target)
 
 
-def _is_known(source: pa.DataType, target: pa.DataType) -> bool:
+def knows_conversion(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether scripts convert values of one type to another that is not the same in scripts."""
     if target == pa.float64():
         return is_integer(source) or is_decimal(source) or is_float(source)
     if is_decimal(target):

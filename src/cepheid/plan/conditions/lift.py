@@ -14,15 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.sql.habits import habit_of_refused
 from cepheid.lang.sql.written import as_written, in_words
 from cepheid.plan.conditions import resolve, script
 from cepheid.plan.conditions.absence import is_null_without_event
-from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant
+from cepheid.plan.conditions.choices import with_function_inside
+from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant, knows_conversion
 from cepheid.plan.conditions.names import Names
 from cepheid.plan.conditions.operations import OPERATIONS, knows_arithmetic
 from cepheid.plan.conditions.raising import call_can_raise
@@ -38,9 +41,10 @@ from cepheid.plan.conditions.types import (
     is_float,
     is_orderable,
     is_string,
+    is_time,
     sql_name,
 )
-from cepheid.plan.conditions.value_casts import cast_node, targets_of_casts, with_operands
+from cepheid.plan.conditions.value_casts import cast_node, is_cast_implicitly, targets_of_casts, with_operands
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 from cepheid.plan.used_columns import names_in
 
@@ -58,6 +62,10 @@ class Lifting:
 
     types: dict[Shape, pa.DataType]
     names: Names
+    one_offset: bool
+    """Whether the clock of the session's zone never changes."""
+    folds_elapse: bool = field(default=False, kw_only=True)
+    """Whether what is added to a fold of times, or lies between them, is time that elapses and not that of a clock."""
     bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     slots: dict[str, tuple[Slot, bool]] = field(default_factory=dict)
@@ -236,20 +244,43 @@ class Lifting:
     def _is_of_scripts(self, node: Apply) -> bool:
         """Whether scripts compute the function on values of these types."""
         function = node.call.function
+        types = [self.type_of(arg) for arg in node.args]
+        if function == "cast":
+            return sql_name(types[0]) == sql_name(types[1]) or knows_conversion(*types)
         if function not in ARITHMETIC:
             return function in OPERATORS
-        return knows_arithmetic(function, [self.type_of(arg) for arg in node.args])
+        return knows_arithmetic(node.call, types, one_offset=self._elapses(node))
+
+    def _elapses(self, node: Apply) -> bool:
+        """Whether a day in the operation is always one of 24 hours."""
+        return self.one_offset or (self.folds_elapse and any(isinstance(arg, Folded) for arg in node.args))
 
     def with_casts(self, node: Apply) -> Apply:
         """The node with a cast around each operand that SQL casts, because it stands next to one of another type."""
-        targets = targets_of_casts(node.call, [self.type_of(arg) for arg in node.args])
+        types = [self.type_of(arg) for arg in node.args]
+        targets = targets_of_casts(node.call, types, one_offset=self._elapses(node))
         if not targets:
             return node
-        args = [cast_node(arg, targets[i]) if i in targets else arg for i, arg in enumerate(node.args)]
-        for place in targets:
-            if resolve.is_of_one_event(args[place]):
-                self.types[resolve.shape_of(resolve.tree_of(args[place]))] = targets[place]
+        args = [self._cast(arg, targets[i]) if i in targets else arg for i, arg in enumerate(node.args)]
         return with_operands(node, args)
+
+    def _cast(self, node: Node, target: pa.DataType) -> Node:
+        try:
+            return self._typed(cast_node(node, target))
+        except ValueError as error:
+            raise problem_at(node, str(error)) from error
+
+    def _typed(self, node: Node) -> Node:
+        """The node, with the types of its parts about one event that the SQL engine has not given."""
+        is_asked = isinstance(node, Apply) and node.source is not None and resolve.is_of_one_event(node)
+        shape = resolve.shape_of(resolve.tree_of(node)) if is_asked else None
+        if shape in self.types:
+            return node
+        for part in resolve.subnodes(node):
+            self._typed(part)
+        if shape is not None and isinstance(node, Apply):
+            self.types[shape] = type_of_call(node.call, [self.type_of(arg) for arg in node.args])
+        return node
 
     def _is_mixed(self, node: Node) -> bool:
         """Whether the node reads the column `apart` together with others."""
@@ -383,15 +414,48 @@ class Lifting:
             return self._difference(node)
         if function in TEXT_FUNCTIONS:
             return self._text_function(node, TEXT_FUNCTIONS[function], guarded=guarded)
+        node = self.with_casts(node)
+        if self._is_unknown(node) and (moved := self._moved(node)) is not None:
+            return self.lower(moved, guarded=guarded)
         if function == "cast":
             value = self.lower(node.args[0], guarded=guarded)
             return coerce(value, check_script_type(self.type_of(node), node.call.span), node.call.span)
-        node = self.with_casts(node)
         operands = [self.lower(arg, guarded=guarded or (lazy and i != first)) for i, arg in enumerate(node.args)]
         if function in _LOGICAL:
             booleans = tuple(coerce(o, pa.bool_(), node.call.span) for o in operands)
             return Operation(_LOGICAL[function], booleans, pa.bool_())
         return OPERATIONS[function](node, operands)
+
+    def _moved(self, node: Apply) -> Node | None:
+        """An operation that scripts do not know, as one on values of single events; None if there is none.
+
+        Raises:
+            PatternError: there is none, and it is one on times.
+        """
+        args = [self._moved(arg) or arg if self._is_unknown(arg) else arg for arg in node.args]
+        try:
+            moved = with_function_inside(with_operands(node, args), self.type_of)
+        except ValueError as error:
+            raise problem_at(node, str(error)) from error
+        if moved is not None:
+            return self._typed(moved)
+        types = [self.type_of(arg) for arg in node.args]
+        if not any(map(is_time, types)):
+            return None
+        given = (" to " if node.call.function == "cast" else " and ").join(map(sql_name, types))
+        message = f"{as_written(node.call.function)!r} of {given} is not known across events"
+        hint = "Take the value of a single event: last(stage.time) in place of max(stage.time)."
+        if node.call.function != "+" and all(map(is_time, types)):
+            hint += " In place of a difference, compare times: time < max(stage.time) + INTERVAL 1 HOUR."
+        raise problem_at(node, message, hint)
+
+    def _is_unknown(self, node: Node) -> TypeGuard[Apply]:
+        """Whether it is an operation on values of several events that may be moved, and scripts do not know it."""
+        if not isinstance(node, Apply) or node.call.function not in _MOVABLE or resolve.is_of_one_event(node):
+            return False
+        if node.call.function == "cast" and not is_cast_implicitly(*(self.type_of(arg) for arg in node.args)):
+            return False  # no engine was asked whether it can cast values of single events
+        return not self._is_of_scripts(self.with_casts(node))
 
 
 def conjuncts(node: Node) -> list[Node]:
@@ -425,12 +489,14 @@ def _placed(error: PatternError, node: Node) -> PatternError:
 
 
 def _in_source(problem: Problem, node: Node, source: Source) -> Problem:
-    message = problem.message
+    message, hint = problem.message, problem.hint
     if isinstance(node, Apply):
         message = in_words(message, node.call.function, resolve.text_of(node))
-    return replace(problem, message=message, where=source.where, text=source.text)
+        hint = habit_of_refused(node.call, node.call, source.text) or hint
+    return replace(problem, message=message, where=source.where, text=source.text, hint=hint)
 
 
+_MOVABLE = ("+", "-", "cast")
 _LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
 """Operators that may leave operands unevaluated. So may arithmetic and comparisons, which are NULL as soon as an
 operand is NULL.

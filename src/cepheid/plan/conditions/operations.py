@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
+from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.plan.conditions.coerce import check_script_type, coerce
 from cepheid.plan.conditions.resolve import Apply
 from cepheid.plan.conditions.result_types import (
@@ -19,17 +21,28 @@ from cepheid.plan.conditions.result_types import (
     type_of_call,
 )
 from cepheid.plan.conditions.script import ConstantValue, Operation, Operator, Script, can_fail
-from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_numeric
+from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_numeric, is_zoned
 
 _OPERATORS = {"+": Operator.ADD, "-": Operator.SUBTRACT, "*": Operator.MULTIPLY, "/": Operator.DIVIDE}
 _OPERATORS |= {"div": Operator.INTEGER_DIVIDE, "%": Operator.REMAINDER}
 
 
-def knows_arithmetic(function: str, types: Sequence[pa.DataType]) -> bool:
-    """Whether scripts do this arithmetic on values of these types: on numbers, and moving times by lengths."""
+_DAY = timedelta(days=1)
+
+
+def knows_arithmetic(call: Call, types: Sequence[pa.DataType], *, one_offset: bool) -> bool:
+    """Whether scripts do this arithmetic on values of these types: on numbers, and moving times by lengths. In a zone
+    whose clock changes, days of the clock have different lengths; scripts do not know these.
+    """
     if all(is_numeric(t) or pa.types.is_null(t) for t in types):
         return True
-    return function in ("+", "-") and all(pa.types.is_timestamp(t) or pa.types.is_duration(t) for t in types)
+    if call.function not in ("+", "-") or not all(pa.types.is_timestamp(t) or pa.types.is_duration(t) for t in types):
+        return False
+    return one_offset or not any(map(is_zoned, types)) or any(map(_is_less_than_a_day, call.args))
+
+
+def _is_less_than_a_day(length: Expression) -> bool:
+    return isinstance(length, Literal) and isinstance(length.value, timedelta) and abs(length.value) < _DAY
 
 
 def _boolean(operator: Operator, *operands: Script) -> Operation:
@@ -54,8 +67,6 @@ def _arithmetic(node: Apply, operands: Sequence[Script]) -> Script:
             _OPERATORS[function], tuple(coerce(o, t, span) for o, t in zip(operands, exact, strict=True)), result
         )
     if is_float(result) or is_integer(result):
-        if any(t == pa.date32() for t in types):
-            raise _no_date_arithmetic(node)
         return Operation(_OPERATORS[function], (coerce(left, result, span), coerce(right, result, span)), result)
     return _time_arithmetic(node, operands, result)
 
@@ -73,19 +84,12 @@ def _decimal_operand_types(function: str, types: Sequence[pa.DataType], result: 
 
 def _time_arithmetic(node: Apply, operands: Sequence[Script], result: pa.DataType) -> Script:
     left, right = operands
-    if any(o.type == pa.date32() for o in operands):
-        raise _no_date_arithmetic(node)
     if not all(pa.types.is_timestamp(o.type) or pa.types.is_duration(o.type) for o in operands):
         message = "an interval cannot be multiplied or divided across events"
         raise PatternError(Problem(message, span=node.call.span, hint="Compare it with a constant interval."))
     if pa.types.is_timestamp(left.type) and pa.types.is_timestamp(right.type):
         right = coerce(right, left.type, node.call.span)
     return Operation(_OPERATORS[node.call.function], (left, right), result)
-
-
-def _no_date_arithmetic(node: Apply) -> PatternError:
-    message = f"{node.call.function!r} is not known for dates across events"
-    return PatternError(Problem(message, span=node.call.span, hint="Cast the dates to TIMESTAMP."))
 
 
 def _agreed(node: Apply, operands: Sequence[Script]) -> list[Script]:

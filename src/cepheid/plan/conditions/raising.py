@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import pyarrow as pa
 
 from cepheid.lang.expression import Call, Expression, Literal
-from cepheid.lang.literals import read_date, read_timestamp
-from cepheid.plan.conditions.result_types import COMPARISONS
-from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string, is_time
+from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, beside_text
+from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string
 
 _TOTAL_FUNCTIONS = """
     and or not is_null is_not_null between in like ilike like_any like_all rlike case case_of coalesce nvl nvl2
@@ -46,14 +47,16 @@ _COMPARING = COMPARISONS | {
 def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType) -> bool:
     """Whether the operator or function itself can fail, apart from its operands."""
     name = call.function
+    if name in ARITHMETIC and _may_fail_on_texts(call.args, types):
+        return True
     if name in ("+", "-", "*", "negate", "abs"):
         return _can_overflow(result)
     if name in ("/", "div", "%"):
         divisor = call.args[1]
-        nonzero = isinstance(divisor, Literal) and bool(divisor.value)
+        nonzero = isinstance(divisor, Literal) and bool(divisor.value) and not isinstance(divisor.value, str)
         return not nonzero or name == "div" or _can_overflow(result)
     if name == "cast":
-        return not (_is_safe_cast(types[0], result) or _is_time_in_text(call.args[0], result))
+        return not (_is_safe_cast(types[0], result) or _is_read(call.args[0], result))
     if name in _COMPARING:
         return _may_fail_on_texts(call.args, types)
     return name not in _TOTAL | COMPARISONS
@@ -64,20 +67,18 @@ def _may_fail_on_texts(args: Sequence[Expression], types: Sequence[pa.DataType])
     texts = [arg for arg, type_ in zip(args, types, strict=True) if is_string(type_)]
     known = (is_string, pa.types.is_null, pa.types.is_boolean)
     others = [type_ for type_ in types if not any(holds(type_) for holds in known)]
-    return any(not _is_time_in_text(text, type_) for type_ in others for text in texts)
+    return any(not _is_read(text, beside_text(type_)) for type_ in others for text in texts)
 
 
-def _is_time_in_text(text: Expression, type_: pa.DataType) -> bool:
-    """Whether it is a constant text that every host reads as a day or a local time of the type."""
-    if not (isinstance(text, Literal) and isinstance(text.value, str) and text.value.isascii() and is_time(type_)):
+def _is_read(text: Expression, type_: pa.DataType | None) -> bool:
+    """Whether it is a constant text that every host reads as a value of the type, times only without a zone."""
+    if type_ is None or not (isinstance(text, Literal) and isinstance(text.value, str)):
         return False
     try:
-        if type_ == pa.date32():
-            read_date(text.value)
-            return True
-        return read_timestamp(text.value).tzinfo is None
+        value = value_of_text(text.value, type_)
     except ValueError:
         return False
+    return not isinstance(value, datetime) or value.tzinfo is None
 
 
 def _can_overflow(type_: pa.DataType) -> bool:

@@ -12,7 +12,7 @@ from cepheid.errors import Problem, closest, did_you_mean
 from cepheid.lang.expression import Call, Expression, Literal, Name, Span
 from cepheid.lang.function import Function
 from cepheid.lang.semantic import FILTER
-from cepheid.lang.sql.habits import habit_of_name
+from cepheid.lang.sql.habits import habit_of_function, habit_of_name
 from cepheid.lang.sql.refused import DISTINCT, NO_PARENTHESES, PATTERN_FUNCTIONS, why_refused
 from cepheid.plan.conditions.script import Fold
 
@@ -275,6 +275,8 @@ class Resolver:
                 if inside:
                     return self._problem(f"{function}(…) cannot stand inside {inside}(…)", expression.span)
                 return self._pattern_function(expression)
+            case Call(function, [Call("="), *_]) if (habit := habit_of_function(function)) is not None:
+                return self._problem(f"no function {function!r}", expression.span, habit)
             case Call("lambda", args):
                 names = [arg for arg in args[:-1] if isinstance(arg, Name)]
                 bound = bound | {name.parts[0].lower() for name in names}

@@ -1,9 +1,8 @@
 """The result types of operators: Spark 4's ANSI coercion.
 
 The rules were taken from Spark's own answers, and `tests/plan/test_result_types.py` compares them with Spark again.
-What Spark accepts and these rules do not know (strings in arithmetic, months) is refused, never guessed. A string next
-to another value counts as that value's type (`value_casts`). Problems have the span of the offending part; the caller
-adds the text.
+What Spark accepts and these rules do not know is refused, never guessed. A string next to another value counts as that
+value's type (`value_casts`). Problems have the span of the offending part; the caller adds the text.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pyarrow import types as arrow
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal, Span
+from cepheid.lang.literals import TIMESTAMP
 from cepheid.plan.conditions.script import Fold
 from cepheid.plan.conditions.texts import TEXT_FUNCTIONS
 from cepheid.plan.conditions.types import (
@@ -28,6 +28,7 @@ from cepheid.plan.conditions.types import (
     is_decimal,
     is_float,
     is_integer,
+    is_months,
     is_numeric,
     is_orderable,
     is_string,
@@ -67,12 +68,12 @@ def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if is_string(left) and is_string(right):
         return left
     if is_string(left) or is_string(right):
-        return _beside_text(right if is_string(left) else left)
+        return beside_text(right if is_string(left) else left)
     return left if is_binary(left) and is_binary(right) else None
 
 
-def _beside_text(type_: pa.DataType) -> pa.DataType | None:
-    """The type that a text is cast to next to a value of this type, which may become wider itself."""
+def beside_text(type_: pa.DataType) -> pa.DataType | None:
+    """The type that a text is cast to next to a value of this type, which may become wider; None: there is none."""
     if is_integer(type_):
         return pa.int64()
     if is_numeric(type_):
@@ -114,7 +115,19 @@ def arithmetic_type(function: str, left: pa.DataType, right: pa.DataType) -> pa.
         right = left
     if is_numeric(left) and is_numeric(right):
         return _number_arithmetic(function, left, right)
+    if text := cast_in_arithmetic(function, left, right):
+        place, type_ = text
+        return arithmetic_type(function, type_ if place == 0 else left, type_ if place == 1 else right)
     return _time_arithmetic(function, left, right)
+
+
+def cast_in_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> tuple[int, pa.DataType] | None:
+    """The place of the operand that is a text, and the type that it is cast to; None: there is no such operand."""
+    if is_string(left) == is_string(right):
+        return None
+    place, other = (0, right) if is_string(left) else (1, left)
+    type_ = beside_text(other) if is_numeric(other) or (function == "-" and is_time(other)) else None
+    return None if type_ is None else (place, type_)
 
 
 def _number_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
@@ -159,10 +172,10 @@ def _time_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa
     if function in ("+", "-"):
         if duration_left and duration_right:
             return left
-        if arrow.is_timestamp(left) and duration_right:
-            return left
-        if function == "+" and duration_left and arrow.is_timestamp(right):
-            return right
+        if is_time(left) and (duration_right or is_months(right)):
+            return _moved_type(left, right)
+        if function == "+" and is_time(right) and (duration_left or is_months(left)):
+            return _moved_type(right, left)
         if function == "-" and is_time(left) and is_time(right):
             return DURATION
         if left == pa.date32() and right in _DAY_COUNTS:
@@ -174,6 +187,11 @@ def _time_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa
     if function == "/" and duration_left and is_numeric(right):
         return DURATION
     return None
+
+
+def _moved_type(time: pa.DataType, length: pa.DataType) -> pa.DataType:
+    """The type of a time that is moved by an interval, which is not of days alone."""
+    return TIMESTAMP if time == pa.date32() and not is_months(length) else time
 
 
 def fold_type(fold: Fold, type_: pa.DataType) -> pa.DataType | None:
@@ -248,9 +266,13 @@ def _arithmetic(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     result = arithmetic_type(call.function, left, right)
     if result is None:
         given = f"{sql_name(types[0])} and {sql_name(types[1])}"
-        hint = "Cast the DATE to TIMESTAMP." if {pa.date32(), DURATION} == {*types} else None
-        raise PatternError(Problem(f"{call.function!r} cannot be applied to {given}", span=call.span, hint=hint))
-    return result
+        raise _problem(f"{call.function!r} cannot be applied to {given}", call.span)
+    return pa.date32() if pa.date32() in types and moves_by_days(call) else result
+
+
+def moves_by_days(call: Call) -> bool:
+    """Whether an operand is an interval written in days and weeks alone: a DATE moved by it is a DATE."""
+    return any(isinstance(arg, Literal) and arg.days for arg in call.args)
 
 
 def _comparison(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:

@@ -91,6 +91,18 @@ def is_time(type_: pa.DataType) -> bool:
     return type_ == pa.date32() or bool(arrow.is_timestamp(type_))
 
 
+def is_months(type_: pa.DataType) -> bool:
+    """Intervals of months and years. Spark's are known by name only."""
+    if isinstance(type_, pa.OpaqueType):
+        return type_.type_name in ("INTERVAL MONTH", "INTERVAL YEAR", "INTERVAL YEAR TO MONTH")
+    return bool(arrow.is_interval(type_))
+
+
+def is_zoned(type_: pa.DataType) -> bool:
+    """TIMESTAMP, whose Arrow types have a zone."""
+    return bool(arrow.is_timestamp(type_)) and type_.tz is not None
+
+
 def is_orderable(type_: pa.DataType) -> bool:
     """Whether `<`, min and max are supported for the type."""
     scalar = is_numeric(type_) or is_string(type_) or is_binary(type_) or is_time(type_)

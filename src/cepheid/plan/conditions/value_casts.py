@@ -9,29 +9,64 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Literal
+from cepheid.lang.literals import TIMESTAMP
 from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.constant_texts import value_of_text
 from cepheid.plan.conditions.resolve import Apply, Constant, Node
-from cepheid.plan.conditions.result_types import COMPARISONS, common_type
-from cepheid.plan.conditions.types import TIMESTAMP_NTZ, is_string, is_time, sql_name
+from cepheid.plan.conditions.result_types import (
+    ARITHMETIC,
+    COMPARISONS,
+    cast_in_arithmetic,
+    common_type,
+    moves_by_days,
+)
+from cepheid.plan.conditions.types import DURATION, TIMESTAMP_NTZ, is_string, is_time, is_zoned, sql_name
 
 _OF_ONE_TYPE = COMPARISONS | {"in", "coalesce", "nvl", "ifnull", "least", "greatest"}
 
 
-def targets_of_casts(call: Call, types: Sequence[pa.DataType]) -> dict[int, pa.DataType]:
+def targets_of_casts(call: Call, types: Sequence[pa.DataType], *, one_offset: bool) -> dict[int, pa.DataType]:
     """The types that operands are cast to, by the operands' places: texts next to other values, and times next to
-    times of another type. Scripts convert numbers themselves.
+    times of another type. Scripts convert numbers themselves. `one_offset` says that the session's clock never changes.
 
     Raises:
-        PatternError: an operand would be cast to several types; with the span that is wrong.
+        PatternError: an operand would be cast to several types, or is returned as it is and compared as another type;
+            with the span that is wrong.
     """
+    if call.function in ARITHMETIC:
+        return _in_arithmetic(call, types, one_offset=one_offset)
     found: dict[int, pa.DataType] = {}
     for group in _groups(call.function, len(types)):
-        for place, target in _in_group([types[place] for place in group]):
-            _add(found, call, group[place], target)
-    if call.function == "-" and pa.date32() in types and all(map(is_time, types)):
-        common = TIMESTAMP_NTZ if types[0] == types[1] else common_type(types)
-        found = {place: common for place, type_ in enumerate(types) if type_ == pa.date32()}
+        for number, target in _in_group([types[place] for place in group]):
+            place = group[number]
+            if _is_result_of_nullif(call, place) or sql_name(found.get(place, target)) != sql_name(target):
+                raise _is_of_two_types(call, place, target)
+            found[place] = target
     return found
+
+
+def _in_arithmetic(call: Call, types: Sequence[pa.DataType], *, one_offset: bool) -> dict[int, pa.DataType]:
+    left, right = types
+    found: dict[int, pa.DataType] = {}
+    if (text := cast_in_arithmetic(call.function, left, right)) is not None:
+        place, target = text
+        found[place] = target
+        left, right = (target if place == number else type_ for number, type_ in enumerate(types))
+    if call.function == "-" and is_time(left) and is_time(right):
+        target = _compared_as(left, right, one_offset=one_offset)
+        found |= {place: target for place, type_ in enumerate((left, right)) if sql_name(type_) != sql_name(target)}
+    if {left, right} == {pa.date32(), DURATION} and not moves_by_days(call):
+        found[0 if left == pa.date32() else 1] = TIMESTAMP
+    return found
+
+
+def _compared_as(left: pa.DataType, right: pa.DataType, *, one_offset: bool) -> pa.DataType:
+    """The type in which the second time is subtracted from the first: Spark takes what the session's clock shows at
+    both, which is as far apart as the times are if the clock never changes.
+    """
+    common = common_type([left, right])
+    assert common is not None
+    return common if one_offset and is_zoned(common) else TIMESTAMP_NTZ
 
 
 def _in_group(types: Sequence[pa.DataType]) -> Iterator[tuple[int, pa.DataType]]:
@@ -43,12 +78,24 @@ def _in_group(types: Sequence[pa.DataType]) -> Iterator[tuple[int, pa.DataType]]
             yield place, common
 
 
-def _add(found: dict[int, pa.DataType], call: Call, place: int, target: pa.DataType) -> None:
-    """Adds the cast of an operand."""
+def is_cast_implicitly(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether there are casts of one type to the other that are not written. Every host knows them."""
+    if is_string(source):
+        return is_time(target) or target in (pa.int64(), pa.float64())
+    return is_time(source) and is_time(target)
+
+
+def _is_result_of_nullif(call: Call, place: int) -> bool:
+    """Whether the operand is what `nullif` returns. It is compared in the common type and returned in its own, and a
+    script has it only once.
+    """
+    return call.function == "nullif" and place == 0
+
+
+def _is_of_two_types(call: Call, place: int, target: pa.DataType) -> PatternError:
     name = sql_name(target)
-    if sql_name(found.setdefault(place, target)) != name or (call.function, place) == ("nullif", 0):
-        message = f"this is compared with values of type {name}, and is used otherwise, too"
-        raise PatternError(Problem(message, span=call.args[place].span, hint=f"Write CAST(… AS {name})."))
+    message = f"this is compared with values of type {name}, and is used otherwise, too"
+    return PatternError(Problem(message, span=call.args[place].span, hint=f"Write CAST(… AS {name})."))
 
 
 def _groups(function: str, count: int) -> Iterator[Sequence[int]]:
@@ -64,12 +111,18 @@ def _groups(function: str, count: int) -> Iterator[Sequence[int]]:
         yield (*range(1, count - 1, 2), count - 1)
 
 
-def cast_node(node: Node, target: pa.DataType) -> Apply:
-    """The cast of the node, in its place in the text."""
+def cast_node(node: Node, target: pa.DataType) -> Node:
+    """The cast of the node, in its place in the text; of a constant text the value in it.
+
+    Raises:
+        ValueError: a constant text is not read as a value of the type.
+    """
     assert node.source is not None
     span, name = resolve.span_of(node), sql_name(target)
-    type_ = Literal(name, target, span)
     source = node.source.with_edit(span, f"CAST({resolve.sql_of(node)} AS {name})")
+    if isinstance(node, Constant) and isinstance(node.literal.value, str):
+        return Constant(Literal(value_of_text(node.literal.value, target), target, span), source)
+    type_ = Literal(name, target, span)
     return Apply(Call("cast", (resolve.expression_of(node), type_), span), (node, Constant(type_, source)), source)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem, did_you_mean
 from cepheid.events.batch import Schema
+from cepheid.events.time import has_one_offset
 from cepheid.knowledge.question import with_answers
 from cepheid.lang.consistency import End
 from cepheid.lang.intervals.pattern import IntervalPattern
@@ -121,7 +122,8 @@ def _plan_or_problems(
     asked_nodes = [*nodes, *parts.types, *(one.node for one in parts.measures)]
     types = ask_types(engine, asked_nodes, with_answers(schema.columns, questions), problems)
     apart = schema.end if schema.event_id is not None and engine.computes_rows_alone else None
-    lifting = Lifting(types, _names(pattern), stage=len(pattern.variables), first_slot=first_slot, apart=apart)
+    names, one_offset = _names(pattern), has_one_offset(engine.time_zone)
+    lifting = Lifting(types, names, one_offset, stage=len(pattern.variables), first_slot=first_slot, apart=apart)
     for node in nodes:
         if not is_typed(node, types):
             continue

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events.batch import Schema
+from cepheid.events.time import has_one_offset
 from cepheid.knowledge.question import with_answers
 from cepheid.lang.duration import microseconds
 from cepheid.lang.expression import Call
@@ -115,7 +116,8 @@ def _plan_or_problems(
     types = ask_types(engine, found.nodes, columns, found.problems)
     if found.problems or not sound:
         return found.problems
-    built = _Builder(found, Lifting(types, names_of(found.scopes.names), first_slot=first_slot))
+    names, one_offset = names_of(found.scopes.names), has_one_offset(engine.time_zone)
+    built = _Builder(found, Lifting(types, names, one_offset, folds_elapse=True, first_slot=first_slot))
     root = built.row(pattern.expression)
     semantics = built.semantics()
     given = build_measures(built.lifting, found.measures, engine, built.problems)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from cepheid.errors import LimitExceeded, PatternError, Problem
 from cepheid.events.batch import Schema
+from cepheid.events.time import has_one_offset
 from cepheid.knowledge.question import Question, with_answers
 from cepheid.lang.expression import Call, Expression, Name, Span
 from cepheid.lang.function import Function
@@ -100,7 +101,8 @@ def plan_or_problems(
     nodes = [part.node for parts in found.conditions for part in parts]
     nodes += [one.node for one in (*found.measures, *found.promoted)]
     types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
-    lifting = Lifting(types, names_of(pattern), first_slot=first_slot, knows_texts=True)
+    one_offset = has_one_offset(engine.time_zone)
+    lifting = Lifting(types, names_of(pattern), one_offset, first_slot=first_slot, knows_texts=True)
     if problems or not sound:
         return problems
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(found.conditions)]

@@ -19,15 +19,13 @@ class Spool:
     def __init__(self, writer: EventWriter, ordering: Ordering) -> None:
         self._writer = writer
         self._ordering = ordering
+        self.ties = 0
+        """The number of events that were ordered by their content alone."""
         self.longest = 0
         """Microseconds: the longest duration of an event; 0 for events with one time."""
         self._count = 0
         self._key_starts: list[npt.NDArray[np.int64]] = []
         self._times: list[npt.NDArray[np.int64]] = []
-
-    @property
-    def ties(self) -> int:
-        return self._ordering.ties
 
     @property
     def key_starts(self) -> npt.NDArray[np.int64]:
@@ -57,3 +55,4 @@ class Spool:
                 self.longest = max(self.longest, int((ends - self._times[-1]).max()))
             self._writer.add(part)
             self._count += len(part.batch)
+            self.ties += part.ties

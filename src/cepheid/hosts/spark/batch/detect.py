@@ -191,8 +191,11 @@ def check_columns(events: DataFrame, request: Request) -> None:
         for what, name in used
         if name in types and not is_carried(types[name])
     ]
-    if request.event_id in types and not events.isStreaming:  # in a stream, a worker compares ids and Spark does not
-        faults += _unfit_id(request.event_id, types[request.event_id])
+    for name in request.key:
+        faults += _unhashed("key", name, types, "a key cannot be or hold a MAP or a VARIANT")
+    if request.event_id is not None and not events.isStreaming:  # in a stream, a worker compares ids, and not Spark
+        what = "an id cannot be or hold a MAP or a VARIANT in a batch on Spark"
+        faults += _unhashed("event_id", request.event_id, types, what)
     if faults:
         raise SchemaError("\n".join(faults))
 
@@ -207,11 +210,10 @@ def _alike(events: DataFrame, names: Sequence[str]) -> Iterator[str]:
             yield f"Spark does not distinguish the columns {other!r} and {name!r} of the events: rename one"
 
 
-def _unfit_id(name: str, type_: DataType) -> Iterator[str]:
-    """The problem with a column of ids that a worker can receive, but that cannot divide a window of Spark."""
-    if is_carried(type_) and not has_hash(type_):
-        shown = f"event_id: {name!r} is of type {sql_name(type_)}"
-        yield f"{shown}; an id cannot be or hold a MAP or a VARIANT in a batch on Spark. {_advice('event_id')}"
+def _unhashed(role: str, name: str, types: Mapping[str, DataType], what: str) -> Iterator[str]:
+    """The problem with a column that a worker can receive, but that Spark cannot divide events by."""
+    if name in types and is_carried(types[name]) and not has_hash(types[name]):
+        yield f"{role}: {name!r} is of type {sql_name(types[name])}; {what}. {_advice(role)}"
 
 
 def _advice(what: str) -> str:

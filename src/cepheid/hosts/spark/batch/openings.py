@@ -30,13 +30,17 @@ from cepheid.hosts.spark.lift import (
 )
 from cepheid.requests.request import Nulls, Request
 
-_PLACE, _FIRST, _CLOSING, _TOO_EARLY, _PART = (
-    f"_by_id.{name}" for name in ("place", "first", "closing", "early", "is")
-)
-"""Columns beside those of the rows: the row's place among those of its id; the place of the first row that begins an
-event, and whether it ends there; the place and the end of the row that closes it; the place of a row that would close
-it before its start; what the row is.
-"""
+# Columns beside those of the rows.
+_PLACE = "_by_id.place"
+"""The row's place among those of its id, from 1."""
+_FIRST = "_by_id.first"
+"""Of the first row that begins an event of the id: its place, and whether it has its end, too."""
+_CLOSING = "_by_id.closing"
+"""Of the row that closes that event: its place, and the end."""
+_TOO_EARLY = "_by_id.early"
+"""The place of a row that would close the event before its start."""
+_PART = "_by_id.is"
+"""What the row is: one of the following."""
 
 _EVENT, _CLOSES, _LATER = "event", "closes", "later"
 """What a row is: an event, or the opening row of one, which has its end by now; the row with that end; a row that does
@@ -120,15 +124,20 @@ def rows_by_id(
     column, (start, end) = str(request.event_id), times
     ends = str(end.name)
     counts = F.lit(True) if until is None else F.when(end.missing, start.until(until)).otherwise(end.until(until))  # noqa: FBT003
+    # Only these open and close events. Other rows of the id must not get the place of one that does.
     takes_part = counts & named(column).isNotNull() & ~(start.missing & end.missing)
     backwards = F.coalesce(end.instants < start.instants, F.lit(False))  # noqa: FBT003
     of_id = Window.partitionBy(named(column))
+    # At one instant, a row that opens the event comes before one that closes it: an event may take no time. Rows that
+    # agree in their times are ordered by their content, so that the result does not depend on Spark's partitions.
     own_time, content = F.coalesce(end.instants, start.instants), F.xxhash64(*_hashable(events, used))
     order = of_id.orderBy(takes_part.desc(), own_time, end.missing.desc(), start.instants, content)
+    # The least of these structs is that of the first row, as the place comes first in them.
     begins = F.struct(named(_PLACE).alias("place"), (~end.missing).alias("ended"))
     closes = F.struct(named(_PLACE).alias("place"), named(ends).alias("end"))
     is_closing = takes_part & ~end.missing & ~_first("ended") & (named(_PLACE) > _first("place"))
     is_early = takes_part & start.missing & (named(_PLACE) < _first("place"))
+    # Each of these reads the column before it. All windows have the same partitions, so that Spark shuffles once.
     rows = with_sound_times(events, times).withColumn(_PLACE, F.row_number().over(order))
     rows = rows.withColumn(_FIRST, F.min(F.when(takes_part & ~start.missing & ~backwards, begins)).over(of_id))
     rows = rows.withColumns(
@@ -138,6 +147,7 @@ def rows_by_id(
         }
     )
     is_first, is_closed = named(_PLACE) == _first("place"), named(_CLOSING).isNotNull()
+    # An event that ends before its start is not usable, and counted as such; it opens nothing.
     stands_alone = backwards & (_first("place").isNull() | (named(_PLACE) < _first("place")))
     part = (
         F.when(~counts, _LATER)

@@ -96,6 +96,11 @@ class Stepped(NamedTuple):
 _OF_ORIGINALS = ("late", "ties")
 """The counts that standbys leave to the original shards."""
 
+_FEW_ENTRIES = 8
+"""A new snapshot costs more than these many entries of a log: a worker that has had the shard before replays only the
+entries that it has not seen, and after a snapshot it restores the whole shard.
+"""
+
 CACHE = MatcherCache()
 """This worker's matchers of earlier calls."""
 
@@ -161,7 +166,8 @@ def _store(matching: Matching, shard: Shard, head: Head | None, ready: ReadyMatc
             store.clear(head)
         return 0
     reached, timer, size = Reached(matcher.now), timer_of(matcher), ready.snapshot_bytes
-    following = next_head(head if ready.continues_log else None, entry, reached, matcher.open, timer)
+    continued = head if ready.continues_log else None
+    following = next_head(continued, entry, reached, matcher.open, timer, few=_FEW_ENTRIES)
     if following is not None:
         store.append(following, entry)
     else:

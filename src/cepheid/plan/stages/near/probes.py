@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.events.batch import Schema
-from cepheid.events.time import arrow_zone, python_zone
+from cepheid.events.time import arrow_zone, has_one_offset, python_zone
 from cepheid.knowledge.question import Question, with_answers
 from cepheid.lang.expression import Literal
 from cepheid.lang.function import Function
@@ -128,7 +128,8 @@ def probes_of(plan: Plan, engine: SqlEngine) -> Probes:
     nodes = [part.node for parts in found.conditions for part in parts]
     types = ask_types(engine, nodes, with_answers(plan.schema.columns, found.questions), problems)
     assert not problems, "the plan has been built"
-    lifting, zone = Lifting(types, names_of(pattern), knows_texts=True), python_zone(arrow_zone(engine.time_zone))
+    lifting = Lifting(types, names_of(pattern), has_one_offset(engine.time_zone), knows_texts=True)
+    zone = python_zone(arrow_zone(engine.time_zone))
     each = []
     for number, parts in enumerate(found.conditions):
         lifting.stage = number

@@ -25,7 +25,9 @@ class CopiesChange:
     load: timedelta
     """The time that the key takes in all shards together, a micro-batch, smoothed."""
     decided: bool
-    """False: only advice, as there is no budget; or no standby is free."""
+    """Whether the number of copies changes. It does not if the key is short of standbys (`is_short`), or if there is no
+    budget, so that this is advice.
+    """
     standbys: int
     """How many standbys the pattern has; a key has at most one copy in each."""
 

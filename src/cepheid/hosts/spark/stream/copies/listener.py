@@ -109,36 +109,36 @@ class CopiesListener(StreamingQueryListener):
         self._loads[name] = before.after(figures, assignment.copies(number))
 
     def _follow(self, progress: Progress, assignment: Assignment, placement: Placement) -> None:
-        """Makes one change of the pattern whose key has the highest load, and says which keys lack standbys."""
+        """Makes one change of the pattern whose key has the highest load, and reports which keys lack standbys."""
         budget = self._budget or self._interval
         found, short = list[tuple[float, CopiesChange, Decision]](), list[CopiesChange]()
         for name, number in self._numbers.items():
             copies, loads = assignment.copies(number), self._loads.get(name, Loads()).keys
-            said = _Said(progress, name, placement.standbys, budget)
-            change = next_change(loads, copies, _standbys(progress, number, placement), budget=said.seconds)
+            of_pattern = _ReportOfPattern(progress, name, placement.standbys, budget)
+            change = next_change(loads, copies, _standbys(progress, number, placement), budget=of_pattern.seconds)
             if change is not None:
                 after = change.copies if budget is not None else copies.get(change.key, ())
-                report = said.of(change.key, after, change.load, decided=budget is not None)
+                report = of_pattern.of(change.key, after, change.load, decided=budget is not None)
                 found.append((change.load, report, Decision(number, *change.key, change.copies)))
             if budget is not None:
-                keys = without_standby(loads, copies, placement.standbys, budget=said.seconds)
-                short += [said.of(key, copies.get(key, ()), loads[key], decided=False) for key in keys]
+                keys = without_standby(loads, copies, placement.standbys, budget=of_pattern.seconds)
+                short += [of_pattern.of(key, copies.get(key, ()), loads[key], decided=False) for key in keys]
         if found and assignment.decisions == self._folder.decisions:  # what was decided before has its effect now
             _, report, decision = max(found, key=lambda one: (one[0], one[1].pattern))
             if budget is not None:
                 self._folder.decide(decision)
-            self._tell(report)
+            self._emit(report)
         if budget is not None:
-            self._tell_short(progress.batch, short)
+            self._report_short(progress.batch, short)
 
-    def _tell_short(self, batch: int, short: list[CopiesChange]) -> None:
+    def _report_short(self, batch: int, short: list[CopiesChange]) -> None:
         self._folder.report_short(batch, short)
         for one in short:
             if (one.pattern, one.key) not in self._short:
-                self._tell(one)
+                self._emit(one)
         self._short = {(one.pattern, one.key) for one in short}
 
-    def _tell(self, change: CopiesChange) -> None:
+    def _emit(self, change: CopiesChange) -> None:
         if self._report is not None:
             self._report(change)
 
@@ -164,8 +164,8 @@ def _no_standbys(checkpoint: str) -> str:
     )
 
 
-class _Said(NamedTuple):
-    """What all that is reported of a pattern after one micro-batch has in common."""
+class _ReportOfPattern(NamedTuple):
+    """What the changes of one pattern have in common that are reported after a micro-batch."""
 
     progress: Progress
     pattern: str

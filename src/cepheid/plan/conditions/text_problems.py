@@ -1,0 +1,80 @@
+"""Constant texts that SQL casts to another type and cannot, which Spark reports only while it runs, and texts such as
+'now', which are other times on other days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from cepheid.errors import PatternError, Problem
+from cepheid.lang.literals import TIMESTAMP, DependsOnDay, OnlyOnSpark
+from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node, Pick, Shape
+from cepheid.plan.conditions.types import is_string
+from cepheid.plan.conditions.value_casts import targets_of_casts
+
+_CASTS = {"cast": None, "try_cast": None, "date": pa.date32(), "to_date": pa.date32()}
+_CASTS |= dict.fromkeys(("timestamp", "to_timestamp"), TIMESTAMP)
+"""Functions of one text, and the type that they cast it to; None: the type that is written."""
+
+
+def text_problems(nodes: Sequence[Node], types: Mapping[Shape, pa.DataType]) -> Iterator[Problem]:
+    """The problems in the parts of the nodes that are about one event and have a type in `types`."""
+    for part in (part for node in nodes for part in resolve.walk(node)):
+        if not isinstance(part, Apply) or part.source is None or not resolve.is_of_one_event(part):
+            continue
+        for text, target in _casts_of_texts(part, types):
+            message = _problem(text, target, is_written=part.call.function in _CASTS)
+            if message is not None:
+                yield Problem(message, text.source.where, text.source.text, text.literal.span)
+
+
+def _problem(text: Constant, target: pa.DataType, *, is_written: bool) -> str | None:
+    """What is wrong with the text, None if it is cast. A cast that is written may be meant to fail on other texts."""
+    try:
+        value_of_text(str(text.literal.value), target)
+    except (DependsOnDay, OnlyOnSpark) as error:
+        return str(error) if isinstance(error, DependsOnDay) else None
+    except ValueError as error:
+        return None if is_written else str(error)
+    return None
+
+
+def _casts_of_texts(node: Apply, types: Mapping[Shape, pa.DataType]) -> Iterator[tuple[Constant, pa.DataType]]:
+    """The constant texts among the operands, and what they are cast to."""
+    texts = {place: arg for place, arg in enumerate(node.args) if isinstance(arg, Constant) and _is_text(arg)}
+    targets = _targets(node, types) if texts else {}
+    yield from ((texts[place], target) for place, target in targets.items() if place in texts)
+
+
+def _is_text(constant: Constant) -> bool:
+    return isinstance(constant.literal.value, str) and is_string(constant.literal.type)
+
+
+def _targets(node: Apply, types: Mapping[Shape, pa.DataType]) -> Mapping[int, pa.DataType]:
+    given = [type_ for arg in node.args if (type_ := _type_of(arg, types)) is not None]
+    if len(given) < len(node.args):
+        return {}
+    if node.call.function in _CASTS:
+        return {0: _CASTS[node.call.function] or given[-1]}
+    try:
+        return targets_of_casts(node.call, given, one_offset=True)
+    except PatternError:
+        return {}  # across events only, it has two types
+
+
+def _type_of(node: Node, types: Mapping[Shape, pa.DataType]) -> pa.DataType | None:
+    """The type of a node about one event, None if it is not known."""
+    match node:
+        case Constant(literal):
+            return literal.type
+        case Column(type=type_):
+            return type_
+        case Pick(argument):
+            return _type_of(argument, types)
+        case Apply() if node.source is not None:
+            return types.get(resolve.shape_of(resolve.tree_of(node)))
+    return None

@@ -1,0 +1,188 @@
+"""Texts next to numbers, times and truth values: in process they are cast as on Spark, and fail where Spark fails."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from cepheid import ConditionError, Pattern, PatternError, detect
+from cepheid.hosts.duckdb.engine import DuckDbEngine
+from cepheid.lang.literals import DependsOnDay, OnlyOnSpark
+from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.lifted import Lifted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+COLUMNS = (
+    "i int, b bigint, y tinyint, x double, f float, p decimal(6,2), s string, w string, m boolean, d date, t timestamp"
+)
+ROW = (
+    3,
+    5,
+    7,
+    1.5,
+    0.1,
+    Decimal("1.50"),
+    "5",
+    "2024-03-09",
+    True,
+    date(2024, 3, 9),
+    datetime(2024, 3, 9, 17, tzinfo=UTC),
+)
+EVENTS = pa.table(
+    {
+        "i": pa.array([3], pa.int32()),
+        "b": pa.array([5], pa.int64()),
+        "y": pa.array([7], pa.int8()),
+        "x": [1.5],
+        "f": pa.array([0.1], pa.float32()),
+        "p": pa.array([Decimal("1.50")], pa.decimal128(6, 2)),
+        "s": ["5"],
+        "w": ["2024-03-09"],
+        "m": [True],
+        "d": [ROW[9]],
+        "t": pa.array([ROW[10]], pa.timestamp("us", "UTC")),
+    }
+)
+OPERATIONS = [
+    *(f"{column} {operator} '5'" for column, operator in product("ibyxfp", ("=", ">", "<=>", "<>"))),
+    *(f"{column} < {text}" for column, text in product("ibyxfp", ("s", "concat(s, '0')"))),
+    *(f"{column} IN {texts}" for column, texts in product("ixps", ("('1', '5')", "('3', 5)", "(1.5, '7')"))),
+    *(f"{function}({column}, '5')" for function, column in product(("coalesce", "nvl", "nullif", "ifnull"), "ixp")),
+    *(f"{left} {operator} {right}" for left, operator, right in product("is", "+-*/%", ("x", "p", "i"))),
+    *("i BETWEEN '1' AND '3'", "i BETWEEN '0' AND 2.5", "CASE i WHEN '3' THEN 'x' END", "if(m, i, '7')", "s div 2"),
+    *("i + '5'", "p * '5'", "x / '5'", "y % '5'"),
+    *("f > '0.1'", "i = ' 3 '", "y > '300'", "i < '3000000000'", "x = 'NaN'", "x < 'inf'", "p = '15e-1'", "x = '1.5d'"),
+    *("d = w", "t > w", "t - w > INTERVAL 1 HOUR", "d - '2024-03-01' = INTERVAL 8 DAYS", "coalesce(d, w) = w"),
+    *("m = 'true'", "m IN ('no', 'T')", "coalesce(s, 7)", "nullif(s, 5)", "'5' = i", "greatest(s, '7')"),
+    *("t > '2024-03-09 05'", "d = '2024-03-09 noon'", "t > '2024-03-09 12:00:00 -05:00'"),
+]
+REFUSED = [
+    *("greatest(t, '2026-02-20')", "least(d, w)", "greatest(i, '2')", "greatest(NULL, s, i)", "'1' + '2' = 3"),
+    *("t + '1 day' > t", "INTERVAL 1 DAY > '1 day'"),
+]
+"""By both."""
+UNREAD = [
+    "i > 'x'",
+    "i > '1.5'",
+    "b = ''",
+    "x = '1,5'",
+    "p > '1_0'",
+    "i IN (1, 'x')",
+    "t > 'abc'",
+    "d = '9 March'",
+    "i + 'x' > 1",
+]
+"""Spark reports these while it runs."""
+OF_TODAY = [*("t > 'now'", "d = 'today'", "t < '12:00'", "t > CAST('now' AS TIMESTAMP)", "d = to_date('yesterday')")]
+TEXTS = [
+    *(
+        "5",
+        "+5",
+        "-5",
+        " 5\t",
+        "\x7f5",
+        "5.0",
+        ".5",
+        "5.",
+        "1e3",
+        "1E-400",
+        "1e400",
+        "0x1p3",
+        "\u0665",
+        "",
+        " ",
+        "--5",
+        "5 5",
+    ),
+    *(
+        "9223372036854775807",
+        "9223372036854775808",
+        "128",
+        "1d",
+        "1F",
+        "NaN",
+        "+NaN",
+        "-nan",
+        "nan ",
+        "Inf",
+        "-INFINITY",
+    ),
+    *("true", "T", " yes", "1", "0", "n", "False", "on", "tru", "00000000000000000000000000000000000000000000007"),
+]
+TYPES = {"BIGINT": pa.int64(), "TINYINT": pa.int8(), "INT": pa.int32(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}
+
+
+def value_in_process(text: str) -> Any:
+    expression, engine = parse_expression(text), DuckDbEngine(time_zone="UTC")
+    type_ = engine.type_of(expression, EVENTS.schema)
+    return engine.evaluate(EVENTS, values=[Lifted(text, expression, type_)]).values[0].to_pylist()[0]
+
+
+@pytest.mark.spark
+def test_values_beside_texts(spark: SparkSession) -> None:
+    """Each operation has Spark's value, also in its type."""
+    frame = spark.createDataFrame([ROW], COLUMNS)
+    (row,) = frame.selectExpr(*(f"{text} AS c{i}" for i, text in enumerate(OPERATIONS))).toArrow().to_pylist()
+    values = {text: value_in_process(text) for text in OPERATIONS}
+    assert {text: (type(value), value) for text, value in values.items()} == {
+        text: (type(value), value) for text, value in zip(OPERATIONS, row.values(), strict=True)
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", [*REFUSED, *UNREAD, *OF_TODAY])
+def test_what_is_refused_in_process_and_on_spark(text: str, spark: SparkSession) -> None:
+    """Before anything runs, also on Spark."""
+    pattern = Pattern.begin("a").where(text)
+    problems = []
+    for events in (EVENTS, spark.createDataFrame([ROW], COLUMNS)):
+        with pytest.raises(PatternError) as caught:
+            detect(events, pattern, time="t")
+        problems.append(caught.value.problems[0].message)
+    if text not in REFUSED:
+        assert problems[0] == problems[1]
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("i > a.i AND a.i > 'x' OR i < greatest(i, a.i) + 'x'", "the text 'x' is not read as BIGINT. Write a number"),
+        ("greatest(t, a.t) > 'abc'", "not a timestamp: 'abc'. Write it as '2024-12-31 23:59:59'"),
+        ("greatest(t, a.t) > 'now'", "'now' depends on the day on which it is read"),
+    ],
+)
+def test_unread_texts_across_events(condition: str, message: str) -> None:
+    """They are named before anything runs."""
+    with pytest.raises(PatternError) as caught:
+        detect(EVENTS, Pattern.begin("a").next("later").where(condition), time="t")
+    assert caught.value.problems[0].message.startswith(message)
+
+
+def test_a_text_of_the_data_that_is_no_number() -> None:
+    """It fails on the event, as on Spark."""
+    with pytest.raises(ConditionError, match=r"the text is not a number in 'i > w' .*, at the event with"):
+        detect(EVENTS, Pattern.begin("a").where("i > w"), time="t")
+
+
+@pytest.mark.spark
+def test_constant_texts_are_cast_as_on_spark(spark: SparkSession) -> None:
+    """Numbers and truth values."""
+    casts = [f"try_cast(t AS {name}) AS {name}" for name in TYPES]
+    rows = spark.createDataFrame([(text,) for text in TEXTS], "t string").selectExpr("t", *casts).collect()
+    for row, (name, type_) in product(rows, TYPES.items()):
+        try:
+            value = value_of_text(row["t"], type_)
+        except (OnlyOnSpark, DependsOnDay):
+            assert row["t"] == "0x1p3"
+            continue
+        except ValueError:
+            value = None
+        assert repr(value) == repr(row[name]), (row["t"], name)
