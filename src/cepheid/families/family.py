@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cepheid.lang.consistency import Consistency
     from cepheid.lang.document.marked_text import Value
     from cepheid.matchers.counts import ReadCounts
-    from cepheid.matchers.intervals.shared_events import Share
     from cepheid.matchers.parts import Part
     from cepheid.matchers.protocols import (
         FiniteMatcher,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         ServiceMatcher,
         TracedMatcher,
     )
+    from cepheid.matchers.shared.events import Share
     from cepheid.matchers.shipped_events import ShippedEvents
     from cepheid.output.funnel import Funnel
     from cepheid.plan.division import TimeSlices

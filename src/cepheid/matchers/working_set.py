@@ -20,9 +20,8 @@ from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers, filled
-from cepheid.kernel.arrays import Events, Int32s
+from cepheid.kernel.arrays import Events, Int32s, row_type
 from cepheid.kernel.failures import JointConditionFailed
-from cepheid.kernel.order import row_type
 from cepheid.output.values import columns_text
 from cepheid.plan.calendar import Deadlines, deadlines_after
 from cepheid.plan.conditions.types import is_binary, is_string
@@ -156,7 +155,8 @@ class WorkingSet(EventParts):
 
     def keep(self, positions: Int32s) -> None:
         super().keep(positions)
-        self._arrays.keep(positions)
+        if not self._pattern.plan.functions:
+            self._arrays.keep(positions)
 
     @property
     def events(self) -> Events:

@@ -31,10 +31,10 @@ from cepheid.hosts.in_process.tables import fitted
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.counts import READ_COUNTS, IntervalMatcherCounts, ReadCounts, sum_of
-from cepheid.matchers.intervals.shared_events import Share, SharedEvents
 from cepheid.matchers.pattern_events import events_of_each, projections
 from cepheid.matchers.protocols import RowsMatcher, ServiceMatcher
 from cepheid.matchers.service import ARRIVES
+from cepheid.matchers.shared.events import Share, SharedEvents
 from cepheid.matchers.snapshot import Apart, apart, restoring, together
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, PlanSet

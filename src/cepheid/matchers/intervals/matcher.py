@@ -32,7 +32,7 @@ from cepheid.kernel.row_hashes import row_hashes
 from cepheid.kernel.siphash import KEY_SIZE
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.intervals.rates import Rates
-from cepheid.matchers.intervals.shared_events import LEAST_HELD, Share, SharedWorkingSet
+from cepheid.matchers.shared.events import LEAST_HELD, Share, SharedWorkingSet
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import WorkingSet, joint_error, mask_of
 from cepheid.output.ids import Ids

@@ -22,8 +22,8 @@ from cepheid.lang.intervals.printer import interval_text
 from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.matchers.intervals.live import WHY_UNLISTED
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
-from cepheid.matchers.intervals.order import columns_as_alone, in_order_of_content
-from cepheid.matchers.intervals.shared_events import Share
+from cepheid.matchers.shared.events import Share
+from cepheid.matchers.shared.order_of_ends import columns_as_alone, in_order_of_content
 from cepheid.matchers.snapshot import fitting, restored, stored_number
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain

@@ -17,8 +17,8 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import HELD, Batch
 from cepheid.kernel.arrays import Events, Int32s
-from cepheid.matchers.intervals.order import in_order_of_ends
 from cepheid.matchers.pattern_events import PatternEvents
+from cepheid.matchers.shared.order_of_ends import in_order_of_ends
 from cepheid.matchers.snapshot import with_columns
 from cepheid.matchers.working_set import Compiled, EventArrays, EventParts
 
