@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.intervals.events import EVENTS, NAMES, PAPER, Row, interval_pattern, matcher, table
+from tests.intervals.strategies import patterns, tables
 
-from cepheid.errors import CepheidWarning, PatternError, SchemaError, SnapshotError
-from cepheid.intervals import IntervalMatcher
+from cepheid.errors import CepheidWarning, ConditionError, MatcherFailed, PatternError, SchemaError, SnapshotError
+from cepheid.intervals import IntervalMatcher, IntervalPattern
 
 QUERIES = {
     "chain": f"{PAPER} REALTIME 1",
@@ -59,6 +64,137 @@ def test_each_pattern_emits_what_it_emits_alone(events: list[tuple[str, int, int
     assert together.counts.events == len(rows)
     for count in ("matches", "late", "open_matches"):
         assert getattr(together.counts, count) == sum(getattr(one.counts, count) for one in alone.values())
+
+
+@st.composite
+def steps(draw: st.DrawFn, events: int) -> list[int | str]:
+    """Calls of a matcher: how many events arrive, or another call."""
+    calls: list[int | str] = []
+    while events:
+        arriving = draw(st.integers(1, events))
+        calls += [arriving, *draw(st.lists(st.sampled_from(["forget", "restore", "switch", "advance"]), max_size=1))]
+        events -= arriving
+    return [*calls, "finish"]
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.errors.CepheidWarning")
+@settings(max_examples=60)
+@given(data=st.data())
+def test_sharing_events_changes_nothing(data: st.DataObject) -> None:
+    """Whatever the patterns, calls and snapshots, each pattern has the rows that it has alone, in their order; events
+    are held once.
+    """
+    events = data.draw(tables(most=16))
+    options: dict[str, Any] = {
+        "time": ("start", "end"),
+        "key": data.draw(st.sampled_from([None, "u"])),
+        "columns": data.draw(st.sampled_from([None, ["id"], ["type"], ["n", "u"]])),
+        "lateness": data.draw(st.sampled_from(["0 seconds", "4 seconds", "10 seconds", "3 events", None])),
+        "late_by": data.draw(st.sampled_from(["start", "end"])),
+        "nulls": "drop",
+    }
+    chosen, alone = dict[str, IntervalPattern](), dict[str, IntervalMatcher]()
+    for number, pattern in enumerate(data.draw(st.lists(patterns(), min_size=2, max_size=4))):
+        name = f"p{number}"
+        with contextlib.suppress(PatternError, SchemaError):  # some are impossible, or never certain
+            chosen[name] = pattern.taxonomy("type").named(name)
+            alone[name] = IntervalMatcher(chosen[name], events, **options)
+    chosen = {name: chosen[name] for name in alone}
+    assume(len(chosen) > 1)
+    together, at = IntervalMatcher(chosen, events, **options), 0
+    for call in data.draw(steps(len(events))):
+        match call:
+            case int():
+                given, at = events.slice(at, call), at + call
+                made, own = together.process(given), {name: one.process(given) for name, one in alone.items()}
+                assert together.counts.held <= at
+            case "advance" if options["lateness"] != "3 events":
+                time = datetime.fromtimestamp(data.draw(st.integers(0, 30)), UTC)
+                made, own = together.advance_time(time), {name: one.advance_time(time) for name, one in alone.items()}
+            case "switch":
+                name = data.draw(st.sampled_from([*chosen]))
+                consistency = data.draw(st.sampled_from(["conservative", "realtime"]))
+                try:
+                    own = {name: alone[name].switch(consistency)}
+                except PatternError:
+                    continue
+                made = together.switch(consistency, pattern=name)
+            case "finish":
+                made, own = together.finish(), {name: one.finish() for name, one in alone.items()}
+            case _:
+                stored = together.snapshot()
+                for one in alone.values():
+                    one.snapshot()
+                if call == "restore":
+                    together = IntervalMatcher(chosen, events, **options)
+                    together.restore(stored)
+                continue
+        for name, rows in own.items():
+            mine = made.filter(pc.equal(made["pattern"], name)).select(rows.schema.names)
+            assert mine.to_pylist() == rows.to_pylist()
+        assert len(made) == sum(map(len, own.values()))
+    for count in ("matches", "late", "open_matches", "dropped_matches"):
+        assert getattr(together.counts, count) == sum(getattr(one.counts, count) for one in alone.values())
+
+
+def test_an_event_is_held_once() -> None:
+    """However many patterns need it, and only as long as one of them does; a snapshot has it once, too."""
+    live = several()
+    live.process(table([("B", 3, 6, "b1"), ("D", 5, 12, "d1")]))
+    assert live.counts.held == 2
+    other = several()
+    other.restore(live.snapshot())
+    assert other.counts == live.counts
+    rows = [("ABCD"[i % 4], i, i + 1, "a long text to be held" * 50 + str(i)) for i in range(4, 1000)]
+    live.process(table(rows))
+    assert live.counts.held == 998
+    alone = matcher(f"{PAPER} REALTIME 1")
+    alone.process(table([("B", 3, 6, "b1"), ("D", 5, 12, "d1")]))
+    alone.process(table(rows))
+    both = len(live.snapshot())
+    assert live.counts.held < 60
+    assert both < 2 * len(alone.snapshot())
+    live.advance_time("2024-05-01")
+    live.snapshot()
+    assert live.counts.held == 0
+
+
+def test_a_snapshot_from_before_events_were_shared() -> None:
+    """Each pattern has its own events there. They are the pattern's own until they are forgotten."""
+    stored = (Path(__file__).parent / "several.3.snapshot").read_bytes()
+    live, again, now = (several(columns=["id"]) for _ in range(3))
+    live.restore(stored)
+    now.process(table(EVENTS[:3]))
+    now.process(table([("B", 3, 6, "b1"), ("B", 3, 7, "b2")]))
+    assert (live.counts.matches, live.counts.open_matches) == (now.counts.matches, now.counts.open_matches)
+    again.restore(live.snapshot())
+    for one in (live, again):
+        for name in PATTERNS:
+            one.switch("realtime", pattern=name)
+    for name in PATTERNS:
+        now.switch("realtime", pattern=name)
+    events = table([*EVENTS[3:4], ("A", 3, 4, "a2"), ("B", 3, 6, "b1")])
+    expected = now.process(events)
+    assert len(expected) > 4
+    assert live.process(events) == again.process(events) == expected
+
+
+def test_a_fault_in_one_pattern() -> None:
+    """It names the pattern and the events. Then only a snapshot of before goes on, with all patterns."""
+    dividing = interval_pattern("EVENT PAL(A a overlap B b) WHERE 1 / (length(a.id) - length(b.id)) > 0 WITHIN 1 hour")
+    chosen = {"pair": PATTERNS["pair"], "bad": dividing}
+    live, other = (IntervalMatcher(chosen, table(EVENTS), **NAMES, lateness="8 seconds") for _ in range(2))
+    live.process(table([("A", 1, 4, "long"), ("B", 2, 5, "b")]))
+    before = live.snapshot()
+    with pytest.raises(ConditionError, match=r"pattern 'bad': division by zero .* at a \(.*'a7'.*\), b \(.*'b7'"):
+        live.process(table([("A", 6, 8, "a7"), ("B", 7, 9, "b7")]))
+    with pytest.raises(MatcherFailed):
+        live.process(table(EVENTS))
+    live.restore(before)
+    other.restore(before)
+    rows = table([("D", 4, 9, "dd"), ("B", 3, 11, "bb")])
+    assert live.process(rows) == other.process(rows)
+    assert live.counts == other.counts
 
 
 def test_the_columns_are_those_of_all_patterns() -> None:

@@ -178,7 +178,7 @@ def test_another_format() -> None:
     body = busy().snapshot()[:-16].replace(b'"format": 3', b'"format": 7')
     data = body + blake2b(body, digest_size=16).digest()
     message = refused(busy(), data)
-    assert message.startswith("the snapshot has format 7, and this version reads formats up to 3. Start without it")
+    assert message.startswith("the snapshot has format 7, and this version reads formats up to 4. Start without it")
 
 
 @pytest.mark.parametrize(

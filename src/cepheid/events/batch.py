@@ -27,6 +27,8 @@ NUMBER = "_number"
 """The number of the event among those given, from 0. Batches of finite tables in process have it if the output needs
 it.
 """
+HELD = "_held"
+"""The place of the event among those that the matchers of several patterns share (`SharedEvents`)."""
 FINER = "_finer"
 """The nanoseconds that were cut off the event time, from 0 to 999, where times are cut to microseconds."""
 AFTER = "_after"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         ServiceMatcher,
         TracedMatcher,
     )
+    from cepheid.matchers.shared.events import Share
     from cepheid.matchers.shipped_events import ShippedEvents
     from cepheid.output.funnel import Funnel
     from cepheid.plan.division import TimeSlices
@@ -92,6 +93,8 @@ class ServiceOptions:
     """Whether rows and events that cannot be used are dropped there and counted; otherwise they are an error."""
     is_held: Callable[[bytes], bool] | None = None
     """With several patterns, where rows open and close events: whether one of them needs the event with this id."""
+    share: Share | None = None
+    """With several patterns of intervals: the pattern's share in the events that all hold."""
     frequencies: Mapping[str, float] | None = None
     """Event type → the number of its events, in any unit."""
     time_resolution: str | None = None

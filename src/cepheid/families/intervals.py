@@ -250,4 +250,5 @@ class Intervals(Family):
             columns=options.columns,
             zone=zone,
             parts=resolution_of(options),
+            share=options.share,
         )

@@ -21,6 +21,9 @@ made the match certain.
 FOREVER = np.iinfo(np.int64).max
 """A time after all others: it is reached when the input is complete."""
 
+_SHORT = 1 << 31
+"""Up to so many rows have numbers of 32 bits."""
+
 
 def integers(*names: str) -> np.dtype[np.void]:
     """Records of 64-bit integers with these names."""
@@ -95,3 +98,8 @@ def ranges(starts: Ints, ends: Ints) -> Ints:
     lengths = ends - starts
     numbers: Ints = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
     return numbers
+
+
+def row_type(length: int) -> type[np.int32 | np.int64]:
+    """The type of the numbers of so many rows."""
+    return np.int32 if length <= _SHORT else np.int64

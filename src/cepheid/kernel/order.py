@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
+from cepheid.kernel.arrays import row_type
 from cepheid.kernel.jit import kernel
 
 Codes = npt.NDArray[Any]
@@ -23,8 +24,6 @@ Rows = npt.NDArray[Any]
 _WORD = 64
 _DIGIT = 16
 """The most bits of a digit: the places of so many values fit the processor's cache."""
-_SHORT = 1 << 31
-"""Up to so many rows have numbers of 32 bits."""
 
 
 class _Word(NamedTuple):
@@ -33,11 +32,6 @@ class _Word(NamedTuple):
     codes: Codes
     bits: int
     """The number of bits that are used."""
-
-
-def row_type(length: int) -> type[np.int32 | np.int64]:
-    """The type of the numbers of so many rows."""
-    return np.int32 if length <= _SHORT else np.int64
 
 
 def order_by(columns: Sequence[Codes], length: int) -> Rows:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from cepheid.events.batch import MASK, ROW_PREFIX, VALUE_PREFIX, Batch
+from cepheid.events.batch import MASK, ROW_PREFIX, VALUE_PREFIX, Batch, mask_column
 from cepheid.matchers.working_set import Mask, mask_of, rows_with_any
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.plan_set import ColumnMap, PlanSet, Words
@@ -56,6 +56,25 @@ class PatternEvents:
                 data, masks = data.take(pa.array(rows)), [mask[rows] for mask in masks]
         own = pa.RecordBatch.from_arrays(data.columns, names=[*names, *self._values])
         return batch.with_data(own.append_column(MASK, pa.array(self._mask(masks))))
+
+    def shared(self, batch: Batch, columns: pa.Schema) -> Batch:
+        """The pattern's events in the form of shared ones, with these columns. They have no bits and values of other
+        patterns.
+        """
+        masks = {mask_column(word): np.zeros(len(batch), np.int64) for word in self._words}
+        for place, (word, bit) in enumerate(self._bits):
+            masks[mask_column(self._words[word])] |= (mask_of(batch) >> place & 1) << bit
+        own = {shared: name for name, shared in self._values.items()}
+        found = []
+        for field in columns:
+            if field.name.startswith(MASK):
+                column = pa.array(masks.get(field.name, np.zeros(len(batch), np.int64)))
+            elif field.name.startswith(VALUE_PREFIX):
+                column = batch.column(own[field.name]) if field.name in own else pa.nulls(len(batch), field.type)
+            else:
+                column = batch.column(field.name)
+            found.append(column.cast(field.type))
+        return Batch(pa.RecordBatch.from_arrays(found, schema=columns))
 
     def _mask(self, masks: list[Mask]) -> Mask:
         own = np.zeros(len(masks[0]), np.int64)

@@ -30,6 +30,8 @@ FORMAT = 3
 """Increased when older versions can no longer read what is written. All earlier formats can be read; 1 is uncompressed,
 and 2 has no `ids`.
 """
+SHARED_FORMAT = 4
+"""That of snapshots of several matchers which share events: older versions would take them to hold none."""
 
 _CODEC = pa.Codec("zstd", compression_level=1)
 _DIGEST = 16
@@ -104,8 +106,8 @@ def from_bytes(data: bytes) -> Snapshot:
     stop = start + int.from_bytes(body[len(MAGIC) : start], "little")
     with fitting():
         header = json.loads(body[start:stop])
-        if (written := header.pop("format")) not in range(1, FORMAT + 1):
-            known = f"this version reads formats up to {FORMAT}"
+        if (written := header.pop("format")) not in range(1, SHARED_FORMAT + 1):
+            known = f"this version reads formats up to {SHARED_FORMAT}"
             raise SnapshotError(f"the snapshot has format {written}, and {known}")
         found = dict(_parts(body, stop, header.pop("parts")))
     arrays = {name: part for name, part in found.items() if isinstance(part, np.ndarray)}
@@ -143,13 +145,27 @@ def ids_of(header: Mapping[str, Any]) -> Ids:
     return Ids(written)
 
 
-def together(each: Mapping[str, bytes]) -> bytes:
-    """One snapshot with the snapshots of several matchers, by their patterns' names."""
+class Apart(NamedTuple):
+    """What is in a snapshot of several matchers."""
+
+    each: list[bytes]
+    """Their own snapshots."""
+    shared: pa.RecordBatch | None
+    """The events that they share; None: each has its own, as in a snapshot of an older version, or where rows open
+    events.
+    """
+
+
+def together(each: Mapping[str, bytes], shared: pa.RecordBatch | None) -> bytes:
+    """One snapshot with the snapshots of several matchers, by their patterns' names, and the events that they share."""
     arrays = {str(number): np.frombuffer(one, np.uint8) for number, one in enumerate(each.values())}
-    return to_bytes(Snapshot({"made_for": {_SEVERAL: [*each]}}, arrays, {}))
+    header: dict[str, Any] = {"made_for": {_SEVERAL: [*each]}}
+    if shared is None:
+        return to_bytes(Snapshot(header, arrays, {}))
+    return to_bytes(Snapshot({**header, "format": SHARED_FORMAT}, arrays, {_SHARED: shared}))
 
 
-def apart(data: bytes, names: Sequence[str]) -> list[bytes]:
+def apart(data: bytes, names: Sequence[str]) -> Apart:
     """The snapshots of several matchers, for the patterns of these names.
 
     Raises:
@@ -157,7 +173,8 @@ def apart(data: bytes, names: Sequence[str]) -> list[bytes]:
     """
     snapshot = opened(data, {_SEVERAL: [*names]})
     with fitting():
-        return [snapshot.arrays[str(number)].tobytes() for number in range(len(names))]
+        each = [snapshot.arrays[str(number)].tobytes() for number in range(len(names))]
+        return Apart(each, snapshot.batches.get(_SHARED))
 
 
 class Restorable(Protocol):
@@ -223,6 +240,7 @@ def stored_numbers(values: Mapping[str, object]) -> dict[str, int]:
 
 _SEVERAL = "patterns"
 """The only entry of what several matchers were made for: their patterns' names."""
+_SHARED = "held"
 _DIGESTS = ("fingerprint", "layout")
 _IN_WORDS = ("pattern", "measures")
 _FORM = "partial_matches"

@@ -20,9 +20,8 @@ from cepheid.compile.arrays import Ints
 from cepheid.errors import ConditionError
 from cepheid.events.batch import TIME, Batch, join, mask_column
 from cepheid.events.identity import as_integers, filled
-from cepheid.kernel.arrays import Events, Int32s
+from cepheid.kernel.arrays import Events, Int32s, row_type
 from cepheid.kernel.failures import JointConditionFailed
-from cepheid.kernel.order import row_type
 from cepheid.output.values import columns_text
 from cepheid.plan.calendar import Deadlines, deadlines_after
 from cepheid.plan.conditions.types import is_binary, is_string
@@ -69,13 +68,11 @@ class Compiled(Protocol):
         """
 
 
-class WorkingSet:
+class EventParts:
     """Events by position: first the retained ones, then those added since, in their order."""
 
-    def __init__(self, pattern: Compiled) -> None:
-        self._pattern = pattern
+    def __init__(self) -> None:
         self._parts: list[Batch] = []
-        self._arrays = _Arrays(pattern)
         self._widest_deferred: int | None = None
         """`widest` of all events of the host, once it is known, if chosen columns are deferred."""
 
@@ -89,8 +86,6 @@ class WorkingSet:
             last = parts.pop()
             parts[-1] = join([parts[-1], last])
         parts.append(batch)
-        if not self._pattern.plan.functions:
-            self._arrays.add(batch)
 
     def take(self, positions: Int32s) -> Batch:
         """The events at `positions`, which ascend; at least one batch must have been added. They are not copied if they
@@ -116,9 +111,7 @@ class WorkingSet:
     def keep(self, positions: Int32s) -> None:
         """Retains only the events at `positions`, which ascend. From now on they have the positions from 0."""
         if self._parts:
-            retained = self._at(positions, _copied)
-            self._parts, self._arrays = [], _Arrays(self._pattern)
-            self.add(retained)
+            self._parts = [self._at(positions, _copied)]
 
     @property
     def bytes(self) -> int:
@@ -146,6 +139,25 @@ class WorkingSet:
         """All events; None if there has been no batch."""
         return join(self._parts) if self._parts else None
 
+
+class WorkingSet(EventParts):
+    """The events of one matcher, also as arrays."""
+
+    def __init__(self, pattern: Compiled) -> None:
+        super().__init__()
+        self._pattern = pattern
+        self._arrays = EventArrays(pattern)
+
+    def add(self, batch: Batch) -> None:
+        super().add(batch)
+        if not self._pattern.plan.functions:
+            self._arrays.add(batch)
+
+    def keep(self, positions: Int32s) -> None:
+        super().keep(positions)
+        if not self._pattern.plan.functions:
+            self._arrays.keep(positions)
+
     @property
     def events(self) -> Events:
         """The arrays for the kernel, with spare room at the end. Codes of strings are valid until a batch is added."""
@@ -163,7 +175,13 @@ def _taken(part: Batch, positions: Int32s) -> Batch:
     return part.slice(first, end) if end - first == len(positions) else _copied(part, positions)
 
 
-def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequence[str]) -> ConditionError:
+class Shown(Protocol):
+    """Events by position that a message can show."""
+
+    def shown(self, position: int) -> dict[str, Any]: ...
+
+
+def joint_error(failed: JointConditionFailed, events: Shown, names: Sequence[str]) -> ConditionError:
     """An error that says which condition failed on which events; `names` are the variables' names."""
     shown = []
     for number, bound in failed.bound.items():
@@ -172,13 +190,14 @@ def joint_error(failed: JointConditionFailed, events: WorkingSet, names: Sequenc
     return ConditionError(f"{failed.reason} in {failed.condition}, at {', '.join(shown)}")
 
 
-class _Arrays:
+class EventArrays:
     """The events' times, masks and values as arrays, which grow by doubling."""
 
     def __init__(self, pattern: Compiled) -> None:
         self._pattern = pattern
         self._length = 0
         self._texts = _TextCodes(pattern)
+        self._text_columns: list[int] = []
         self.events = _room(len(pattern.plan.values) + (pattern.deadlines is not None), 0)
 
     def add(self, batch: Batch) -> None:
@@ -201,6 +220,15 @@ class _Arrays:
             else:
                 events.values[column, begin:end] = _as_words(values[column])
         self._texts.add(texts, events.values, begin, end)
+        self._text_columns = [*texts]
+
+    def keep(self, positions: Int32s) -> None:
+        """Retains only the events at `positions`, which ascend."""
+        before, self._length = self.events, len(positions)
+        self.events = _room(len(before.values), max(_LEAST, self._length))
+        for former, kept in zip(before, self.events, strict=True):
+            kept[..., : self._length] = former[..., positions]
+        self._texts.keep([self.events.values[column, : self._length] for column in self._text_columns])
 
     def _make_room(self, length: int) -> None:
         before = self.events
@@ -234,6 +262,22 @@ class _TextCodes:
             ranks = self._rank()
             for column in texts:
                 values[column, :end] = ranks[values[column, :end]]
+
+    def keep(self, columns: Sequence[Ints]) -> None:
+        """Forgets the strings that are in none of these columns of codes and are no constants. Their codes change."""
+        if not columns:
+            return
+        known, constants = [*self._codes], {*self._pattern.string_constants.values()}
+        is_used = np.zeros(max(1, len(known)), np.bool_)  # without any string, the code of NULL is 0
+        for codes in columns:
+            is_used[codes] = True
+        kept = [name for code, name in enumerate(known) if is_used[code] or name in constants]
+        now = {name: code for code, name in enumerate(kept)}
+        code_now = np.array([now.get(name, 0) for name in known] or [0], np.int64)
+        for codes in columns:
+            codes[:] = code_now[codes]
+        self._codes = now
+        self._give_constants()
 
     def _named(self, names: Iterable[str]) -> list[int]:
         return [self._codes.setdefault(name, len(self._codes)) for name in names]

@@ -30,11 +30,12 @@ from cepheid.hosts.in_process.prepare import (
 from cepheid.hosts.in_process.tables import fitted
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.consistency import Consistency
-from cepheid.matchers.counts import READ_COUNTS, ReadCounts, sum_of
-from cepheid.matchers.pattern_events import events_of_each
+from cepheid.matchers.counts import READ_COUNTS, IntervalMatcherCounts, ReadCounts, sum_of
+from cepheid.matchers.pattern_events import events_of_each, projections
 from cepheid.matchers.protocols import RowsMatcher, ServiceMatcher
 from cepheid.matchers.service import ARRIVES
-from cepheid.matchers.snapshot import apart, restoring, together
+from cepheid.matchers.shared.events import Share, SharedEvents
+from cepheid.matchers.snapshot import Apart, apart, restoring, together
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, PlanSet
 from cepheid.plan.sequence import columns_of
@@ -48,7 +49,7 @@ _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
 class TableMatcher(FailureGuard):
     """Finds patterns in tables of events that arrive one after the other. Events are read and lifted once for all
-    patterns; each has a matcher of its own.
+    patterns; each has a matcher of its own. Several patterns are of intervals, and their matchers share what they hold.
     """
 
     def __init__(self, request: Request, columns: pa.Schema, options: ServiceOptions) -> None:
@@ -76,7 +77,7 @@ class TableMatcher(FailureGuard):
         if request.event_id is not None and len(self.plans.each) > 1:
             self._options = replace(self._options, is_held=self._is_held)
         self._own = events_of_each(self.plans, [None] * len(self.plans.each))
-        self.matchers = self._new_matchers()
+        self._shared, self.matchers = self._new_matchers()
         grows = {plan.pattern.name: one.warnings for plan, one in zip(self.plans.each, self.matchers, strict=True)}
         growth = with_names(self.plans, lambda plan: of_growth("a matcher", grows[plan.pattern.name]))
         for warning in (*with_names(self.plans, request.family.warnings), *growth):
@@ -103,13 +104,24 @@ class TableMatcher(FailureGuard):
         (matcher,) = self.matchers
         return matcher
 
-    def _new_matchers(self) -> tuple[ServiceMatcher, ...]:
-        family = self._request.family
-        found = []
-        for plan in self.plans.each:
+    def _new_matchers(self) -> tuple[SharedEvents | None, tuple[ServiceMatcher, ...]]:
+        """New matchers, and the events that they share; None if each has its own."""
+        family, found = self._request.family, list[ServiceMatcher]()
+        shared = self._nothing_shared()
+        for plan, own in zip(self.plans.each, projections(self.plans, [None] * len(self.plans.each)), strict=True):
+            share = None if shared is None else Share(shared, own, len(found))
             with in_pattern(plan.pattern.name, named=self.plans.named):
-                found.append(family.service(plan, self._options, self._zone))
-        return tuple(found)
+                found.append(family.service(plan, replace(self._options, share=share), self._zone))
+        return shared, tuple(found)
+
+    def _nothing_shared(self) -> SharedEvents | None:
+        """The events that several matchers share, before the first one. Where rows open events there are none: each
+        matcher makes its events from the rows.
+        """
+        if len(self.plans.each) == 1 or self._request.event_id is not None:
+            return None
+        nothing, _ = self._batch(pa.Table.from_batches([], self._columns))
+        return SharedEvents(nothing.data.schema)
 
     def process(self, events: pa.Table, at: datetime | None = None) -> pa.Table:
         """Processes the events and returns the rows that become certain. `at` is their time of arrival; None: now."""
@@ -126,7 +138,10 @@ class TableMatcher(FailureGuard):
         batch, read = self._batch(events)
         with self._changing():
             self._read, self._least = _sum(self._read, read), arrived
-            rows = self._from_each(lambda number: self.matchers[number].process(self._own[number].of(batch)))
+            given = batch if self._shared is None else self._shared.add(batch)
+            rows = self._from_each(lambda number: self.matchers[number].process(self._own[number].of(given)))
+            if self._shared is not None:
+                self._shared.forget_if_many()
         return self._warned(rows)
 
     def _process_rows(self, events: pa.Table) -> pa.Table:
@@ -217,28 +232,35 @@ class TableMatcher(FailureGuard):
         """The complete state: what is open and what waits."""
         self._check()
         read = self._read | ({ARRIVES: self._least} if self._arrives else {})
+        if self._shared is not None:
+            self._shared.forget()
         each = [matcher.snapshot(read) for matcher in self.matchers]
-        return each[0] if len(each) == 1 else together(dict(zip(self._names, each, strict=True)))
+        held = None if self._shared is None else self._shared.stored
+        return each[0] if len(each) == 1 else together(dict(zip(self._names, each, strict=True)), held)
 
     def restore(self, data: bytes) -> None:
         """Replaces the state by that of the snapshot."""
         # That of a single pattern changes nothing if it refuses the snapshot.
-        matchers = self.matchers if len(self.matchers) == 1 else self._new_matchers()
+        several = len(self.matchers) > 1
+        shared, matchers = self._new_matchers() if several else (None, self.matchers)
         with restoring():
-            each = [data] if len(matchers) == 1 else apart(data, self._names)
+            each, held = apart(data, self._names) if several else Apart([data], None)
+            if shared is not None and held is not None:
+                shared.restore(held)
             reads = [
                 matcher.restore(own, columns)
                 for matcher, own, columns in zip(matchers, each, self._batch_columns, strict=True)
             ]
         read = reads[0]
-        self.matchers = matchers
+        self._shared, self.matchers = shared, matchers
         self._read = {name: read.get(name, 0) for name in _NOTHING_READ}
         self._least = read.get(ARRIVES, NO_TIME)
         self._failure = None
 
     @property
     def counts(self) -> ReadCounts:
-        return sum_of([matcher.counts(self._read) for matcher in self.matchers], once=READ_COUNTS)
+        total = sum_of([matcher.counts(self._read) for matcher in self.matchers], once=READ_COUNTS)
+        return total if self._shared is None else replace(cast("IntervalMatcherCounts", total), held=len(self._shared))
 
     def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
         """The usable events as a matcher takes them, and the counts of all events."""

@@ -14,15 +14,11 @@ from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.time import TIME_TYPE
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import Found
-from cepheid.matchers.intervals.matcher import (
-    LiveIntervalMatcher,
-    RowMaker,
-    in_order_of_content,
-    in_order_of_ends,
-)
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, RowMaker
 from cepheid.matchers.intervals.rates import rates_in
 from cepheid.matchers.parts import GatheredPart, GatheredRows
 from cepheid.matchers.pattern_events import OwnEvents, events_of_each
+from cepheid.matchers.shared.order_of_ends import in_order_of_content, in_order_of_ends
 from cepheid.matchers.working_set import mask_of
 from cepheid.output.intervals.finite import finite_rows, finite_schema, merged_by_end
 from cepheid.plan.condition_bits import MAX_CONDITIONS

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.compile.arrays import Ints
 from cepheid.compile.intervals.compiled import CompiledIntervals, reordered
 from cepheid.errors import SnapshotError
-from cepheid.events.batch import END, NUMBER, ORDINAL, TIME, Batch
+from cepheid.events.batch import END, ORDINAL, Batch
 from cepheid.events.identity import canonical_bytes
 from cepheid.events.late_ordinals import LateOrdinals
 from cepheid.kernel import siphash
@@ -33,6 +32,7 @@ from cepheid.kernel.row_hashes import row_hashes
 from cepheid.kernel.siphash import KEY_SIZE
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.intervals.rates import Rates
+from cepheid.matchers.shared.events import LEAST_HELD, Share, SharedWorkingSet
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
 from cepheid.matchers.working_set import WorkingSet, joint_error, mask_of
 from cepheid.output.ids import Ids
@@ -40,8 +40,6 @@ from cepheid.output.intervals.rows import identity, row_schema, rows_of
 
 _PIECE = 1 << 15
 """Events processed at once; between pieces, events that are not needed may be forgotten."""
-_LEAST_HELD = 1 << 15
-"""Up to this many held events, no search is made for those that are not needed."""
 
 
 class RowMaker(NamedTuple):
@@ -59,8 +57,8 @@ class LiveIntervalMatcher:
     `_end`.
     """
 
-    def __init__(self, pattern: CompiledIntervals, rows: RowMaker | None = None) -> None:
-        """Without `rows`, its rows are those of `rows_of`."""
+    def __init__(self, pattern: CompiledIntervals, rows: RowMaker | None = None, *, share: Share | None = None) -> None:
+        """Without `rows`, its rows are those of `rows_of`. With a `share`, it holds events together with others."""
         siphash.warm_up()  # now, as later events would have to wait for it
         tables = pattern.tables
         constants = tables.constants.copy()  # the codes of strings change with every working set
@@ -68,7 +66,11 @@ class LiveIntervalMatcher:
         plan = pattern.plan
         self._maker = rows or RowMaker(row_schema(plan), partial(rows_of, plan))
         self.kernel = IntervalKernel(self.pattern, plan.pattern.consistency, in_order=not self._maker.sorts)
-        self.working_set = WorkingSet(self.pattern)
+        self.working_set: WorkingSet | SharedWorkingSet = (
+            WorkingSet(self.pattern) if share is None else SharedWorkingSet(self.pattern, share, self.forget)
+        )
+        self._is_shared = share is not None
+        """Whether SharedEvents decide, after each call, if something is forgotten."""
         self._keys, self._secret = KeyTable(), token_bytes(KEY_SIZE)
         self.ids = Ids.SIPHASH
         """How ids are made; a restored matcher continues as the writer of its snapshot did."""
@@ -81,7 +83,7 @@ class LiveIntervalMatcher:
         self._duplicate = np.zeros(0, np.bool_)
         self._late = LateOrdinals()
         self._rates = Rates(self.pattern)
-        self._most_held = _LEAST_HELD
+        self._most_held = LEAST_HELD
 
     def process(self, batch: Batch) -> pa.Table:
         """The rows that these events make.
@@ -101,7 +103,8 @@ class LiveIntervalMatcher:
             self._number_duplicates(len(piece))
             self._number_late(emitted)
             rows.append(self._rows(emitted))
-            if len(self.working_set) > self._most_held:
+            is_last = start + _PIECE >= len(batch)
+            if len(self.working_set) > self._most_held and not (is_last and self._is_shared):
                 self.forget()
         return pa.concat_tables(rows)
 
@@ -149,17 +152,17 @@ class LiveIntervalMatcher:
 
     @property
     def held(self) -> int:
-        """The number of events in memory."""
+        """The number of the matcher's events in memory."""
         return len(self.working_set)
 
     def forget(self) -> None:
         """Forgets the events that are in no open match and can be in no later one."""
-        if self.working_set.all is not None:
+        if len(self.working_set):
             self._keep(self.kernel.needed(self._events))
 
     def keep_only(self, names: Collection[bytes]) -> None:
         """Forgets all keys but those with these names (canonical bytes), with their events and open matches."""
-        if self.working_set.all is None:
+        if not len(self.working_set):
             return
         named = zip(self.key_names, range(len(self._keys)), strict=True)
         others = np.array([number for name, number in named if name not in names], np.int32)
@@ -174,7 +177,7 @@ class LiveIntervalMatcher:
         self._ordinal, self._duplicate = self._ordinal[positions], self._duplicate[positions]
         self._free_keys()
         self.kernel.keep(positions, self._events)
-        self._most_held = max(_LEAST_HELD, 2 * len(positions))
+        self._most_held = max(LEAST_HELD, 2 * len(positions))
 
     def _free_keys(self) -> None:
         """Frees the numbers of keys without events, before the kernel sorts the events by key number."""
@@ -202,20 +205,34 @@ class LiveIntervalMatcher:
         """All held events and open matches; the arguments as in LiveMatcher.snapshot."""
         self.forget()
         header = {"made_for": made_for, "kept": kept, "ids": self.ids, "consistency": self.kernel.consistency.value}
-        held = self.working_set.all
-        batches = {} if held is None else {"held": held.data}
+        arrays, batches = self._stored_events()
         if self.late:
             batches["late"] = self._late.listed
-        return to_bytes(Snapshot(header, {**kernel_state(self.kernel), "ordinal": self._ordinal}, batches))
+        return to_bytes(Snapshot(header, {**kernel_state(self.kernel), "ordinal": self._ordinal, **arrays}, batches))
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         self.ids = ids_of(snapshot.header)
-        if (held := snapshot.batches.get("held")) is not None:
-            self._add(Batch(with_columns(held, columns, "the snapshot's events")))
+        if (held := self._restored_events(snapshot, columns)) is not None:
+            self._add(held)
             self._take_ordinals(snapshot.arrays["ordinal"])
         restore_kernel(self.kernel, snapshot.arrays, self._events, len(self.working_set))
         self._late = LateOrdinals.restored(self.late, snapshot.batches.get("late"))
         self.kernel.consistency = Consistency(snapshot.header["consistency"])
+
+    def _stored_events(self) -> tuple[dict[str, npt.NDArray[Any]], dict[str, pa.RecordBatch]]:
+        """The held events as arrays and batches of a snapshot. Of shared ones it has the numbers."""
+        if isinstance(self.working_set, SharedWorkingSet):
+            return {"held": self.working_set.numbers}, {}
+        held = self.working_set.all
+        return {}, {} if held is None else {"held": held.data}
+
+    def _restored_events(self, snapshot: Snapshot, columns: pa.Schema) -> Batch | None:
+        """The held events of a snapshot, to be added; None if it has none."""
+        held = snapshot.batches.get("held")
+        own = None if held is None else Batch(with_columns(held, columns, "the snapshot's events"))
+        if isinstance(self.working_set, SharedWorkingSet):
+            return self.working_set.restored(own, snapshot.arrays)
+        return own
 
     def _add(self, batch: Batch) -> None:
         keys = [*batch.keys, *batch.sub_keys]
@@ -308,42 +325,3 @@ def _one_by_one(members: Int32s, length: int) -> tuple[Int32s, Int32s]:
     place = np.empty(length, np.int32)
     place[positions] = np.arange(len(positions), dtype=np.int32)
     return positions, place[members]
-
-
-def in_order_of_content(events: Batch) -> Batch:
-    """The events sorted by end, start, then all other columns, so that the order in which they came matters only for
-    events that are equal.
-    """
-    starts, ends = _spans(events)
-    order = _order_by_end(starts, ends)
-    same = (np.diff(ends[order]) == 0) & (np.diff(starts[order]) == 0)
-    if same.any():  # other columns are compared only where times are equal
-        tied = np.union1d(order[1:][same], order[:-1][same])
-        columns = [events.column(name) for name in events.data.schema.names if name != NUMBER]
-        content = canonical_bytes([column.take(pa.array(tied)) for column in columns], len(tied))
-        ranks = np.zeros(len(events), np.int64)
-        ranks[tied[pc.sort_indices(content).to_numpy()]] = np.arange(len(tied))
-        order = np.lexsort((ranks, starts, ends))
-    return _taken(events, order)
-
-
-def in_order_of_ends(events: Batch) -> Batch:
-    """The events sorted by end, then start."""
-    return _taken(events, _order_by_end(*_spans(events)))
-
-
-def _spans(events: Batch) -> tuple[Ints, Ints]:
-    """The starts and the ends."""
-    starts, ends = (events.column(name).cast(pa.int64()).to_numpy() for name in (TIME, END))
-    return starts, ends
-
-
-def _order_by_end(starts: Ints, ends: Ints) -> Ints:
-    later = np.diff(ends)
-    if ((later > 0) | (later == 0) & (np.diff(starts) >= 0)).all():
-        return np.arange(len(ends))
-    return np.lexsort((starts, ends))
-
-
-def _taken(events: Batch, order: Ints) -> Batch:
-    return events if (np.diff(order) > 0).all() else events.take(pa.array(order))

@@ -32,7 +32,7 @@ from cepheid.matchers.intervals.held_events import HeldEvent, Needs
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.intervals.open_matching import OpenMatching
 from cepheid.matchers.intervals.rows import RowKind, Step
-from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes, with_columns
+from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes
 from cepheid.matchers.working_set import joint_error, mask_of
 from cepheid.output.intervals.rows import row_schema
 from cepheid.plan.intervals.ends import reads_end
@@ -242,7 +242,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
 
     def forget(self) -> None:
         """Forgets the events and matches that no row in time can change or need."""
-        if self.working_set.all is None:
+        if not len(self.working_set):
             return
         used = self._matching.forget()
         self._keep(Needs(self.plan, self._lateness, self._matching.changeable).positions(used))
@@ -268,19 +268,17 @@ class LiveOpenMatcher(LiveIntervalMatcher):
             "out": np.array([match.is_out for match in known], np.int64),
             "clock": np.array([self._matching.clock, self.late_rows]),
         }
-        held = self.working_set.all
-        more = {} if held is None else {"held": held.data}
+        numbers, more = self._stored_events()
         if self.late_rows:
             more["late"] = self._late.listed
         state = {**header, "ids": self.ids, "consistency": self.consistency.value}
-        return to_bytes(Snapshot(state, {**own, **arrays}, {**more, **batches}))
+        return to_bytes(Snapshot(state, {**own, **numbers, **arrays}, {**more, **batches}))
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         self.ids = ids_of(snapshot.header)
         arrays = snapshot.arrays
         self._matching.clock, self.late_rows = arrays["clock"].tolist()
-        if (held := snapshot.batches.get("held")) is not None:
-            batch = Batch(with_columns(held, columns, "the snapshot's events"))
+        if (batch := self._restored_events(snapshot, columns)) is not None:
             self._add(batch)
             self._end[arrays["opened"] == 1] = OPEN_END
             self._matching.events.name_at = canonical_bytes([batch.column(EVENT_ID)], len(batch)).to_pylist()

@@ -18,8 +18,9 @@ from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.division import joined_snapshots
 from cepheid.matchers.intervals.live import WHY_UNLISTED, LiveIntervals
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.runners import Planned, advance
+from cepheid.matchers.shared.order_of_ends import in_order_of_content
 from cepheid.matchers.snapshot import from_bytes, restored, to_bytes
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, RETRACTION

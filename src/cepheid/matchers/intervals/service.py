@@ -21,7 +21,9 @@ from cepheid.lang.intervals.pattern import IntervalPattern
 from cepheid.lang.intervals.printer import interval_text
 from cepheid.matchers.counts import IntervalCounts, IntervalMatcherCounts
 from cepheid.matchers.intervals.live import WHY_UNLISTED
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, in_order_of_content
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.matchers.shared.events import Share
+from cepheid.matchers.shared.order_of_ends import columns_as_alone, in_order_of_content
 from cepheid.matchers.snapshot import fitting, restored, stored_number
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.plan.intervals.growth import interval_growth, never_certain
@@ -43,10 +45,11 @@ class IntervalServiceMatcher:
         columns: pa.Schema,
         zone: str,
         parts: Mapping[str, str],
+        share: Share | None = None,
     ) -> None:
         """Without a lateness or a buffer, nothing is certain and nothing is forgotten before the input ends. With a
         `buffer` so many of the latest events are not late. `parts` are further values on which it depends whether a
-        snapshot fits.
+        snapshot fits. With a `share`, it holds events together with the matchers of other patterns.
 
         Raises:
             PatternError: a lateness is given, but no match would be certain before the end.
@@ -56,7 +59,8 @@ class IntervalServiceMatcher:
         self._check_certain(plan.pattern)
         delay = None if lateness is None else microseconds(lateness)
         self._compiled = compile_intervals(plan, delay=delay, lateness=late_by, frequencies=frequencies, buffer=buffer)
-        self._matcher = LiveIntervalMatcher(self._compiled)
+        self._share = share
+        self._matcher = self._new_matcher()
         self._matches = 0
         counted = {} if buffer is None else {"buffer": buffer}
         self._made_for = made_for(plan, columns, delay, late_by, {"time_zone": zone, **counted, **parts})
@@ -72,7 +76,8 @@ class IntervalServiceMatcher:
         return replace(self._plan, pattern=self._plan.pattern.emitting(self._matcher.kernel.consistency))
 
     def process(self, batch: Batch) -> pa.Table:
-        return self._counted(self._matcher.process(in_order_of_content(batch)))
+        given = batch if self._share is None else columns_as_alone(batch)
+        return self._counted(self._matcher.process(in_order_of_content(given)))
 
     def advance_time(self, time: int) -> pa.Table:
         if self._buffer is not None:
@@ -104,12 +109,15 @@ class IntervalServiceMatcher:
         return self._matcher.snapshot(self._made_for, asdict(counts))
 
     def restore(self, data: bytes, columns: pa.Schema) -> dict[str, int]:
-        matcher, kept = restored(LiveIntervalMatcher(self._compiled), data, self._made_for, columns)
+        matcher, kept = restored(self._new_matcher(), data, self._made_for, columns)
         with fitting():  # older snapshots also have the counts of other kinds of pattern, and not all of these
             known = {"unclosed": 0, "null_ids": 0, "repeated": 0, **kept}
             counts = {field.name: stored_number(known[field.name]) for field in fields(IntervalCounts)}
         self._matcher, self._matches = matcher, counts["matches"]
         return counts
+
+    def _new_matcher(self) -> LiveIntervalMatcher:
+        return LiveIntervalMatcher(self._compiled, share=self._share)
 
     def _check_certain(self, pattern: IntervalPattern) -> None:
         if not self._ends and (problems := never_certain(pattern, self._late_by, "late_by='start'")):

@@ -1,0 +1,1 @@
+"""Events that several matchers hold together."""
