@@ -166,6 +166,19 @@ def test_unread_texts_across_events(condition: str, message: str) -> None:
     assert caught.value.problems[0].message.startswith(message)
 
 
+def test_each_text_is_named_once() -> None:
+    """Where it is written, although what it is in is refused for the same reason."""
+    with pytest.raises(PatternError) as caught:
+        detect(EVENTS, Pattern.begin("a").where("i > '1.5' AND i > 'x'"), time="t")
+    assert [problem.span for problem in caught.value.problems] == [(4, 9), (18, 21)]
+
+
+def test_a_text_with_a_format() -> None:
+    """A format says how the text is read, the same on every day."""
+    condition = "to_timestamp('12:1999', 'MM:yyyy') < t"
+    assert detect(EVENTS, Pattern.begin("a").where(condition), time="t").num_rows == EVENTS.num_rows
+
+
 def test_a_text_of_the_data_that_is_no_number() -> None:
     """It fails on the event, as on Spark."""
     with pytest.raises(ConditionError, match=r"the text is not a number in 'i > w' .*, at the event with"):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cepheid.kernel.key_table import KeyTable
+from cepheid.kernel.key_table import _AT_ONCE, KeyTable
 
 
 def hashes(keys: list[int], *, alike: bool) -> np.ndarray:
@@ -41,6 +41,20 @@ def test_any_calls(calls: list[list[int]], alike: bool, data: st.DataObject) -> 
         other = KeyTable()
         other.take_over(np.array([*known.values()], np.int32), hashes([*known], alike=alike))
         _has(other, known, 1 + max(known.values(), default=-1), alike=alike)
+
+
+def test_room_for_keys_not_for_events() -> None:
+    """Many events of few keys need little memory, and have the numbers that they have one by one."""
+    many = hashes([number % 40 for number in range(3 * _AT_ONCE)], alike=False)
+    table = KeyTable()
+    numbers, new = table.numbers_and_new(many)
+    assert numbers.tolist() == [number % 40 for number in range(3 * _AT_ONCE)]
+    assert new.tolist() == [*range(40)]
+    assert table._places.nbytes < 2 * many.nbytes  # noqa: SLF001
+    later = hashes([*range(40), *range(100, 100 + 2 * _AT_ONCE)], alike=False)
+    numbers, new = table.numbers_and_new(later)
+    assert numbers.tolist() == [*range(len(later))]
+    assert new.tolist() == [*range(40, len(later))]
 
 
 def _has(table: KeyTable, known: dict[int, int], size: int, *, alike: bool) -> None:

@@ -10,6 +10,8 @@ from cepheid.kernel.arrays import Int32s
 from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.siphash import Words
 
+_AT_ONCE = 1 << 14
+"""There is room for so many keys more, however many events have few keys."""
 _NO_HASHES, _NO_NUMBERS = np.empty((0, 2), np.uint64), np.empty(0, np.int32)
 
 
@@ -43,12 +45,13 @@ class KeyTable:
 
     def numbers_and_new(self, hashes: Words) -> tuple[Int32s, Int32s]:
         """The same, and for each key that had no number the place of its first hash among these, ascending."""
-        self._make_room(max(self.size, len(self) + len(hashes)))
         found, new = np.empty(len(hashes), np.int32), np.empty(len(hashes), np.int32)
-        count = _number_all(hashes, self._hashes, self._places, self._freed, self.size, found, new)
-        left = max(0, len(self._freed) - count)
-        self.size += count - (len(self._freed) - left)
-        self._freed = self._freed[:left]
+        count = 0
+        for start in range(0, len(hashes), _AT_ONCE):
+            end = min(start + _AT_ONCE, len(hashes))
+            more = self._number(hashes[start:end], found[start:end], new[count:])
+            new[count : count + more] += np.int32(start)
+            count += more
         return found, new[:count]
 
     def find(self, hashes: Words) -> Int32s:
@@ -76,6 +79,17 @@ class KeyTable:
         placed = np.zeros((self.size, 2), np.uint64)
         placed[numbers] = hashes
         self._enter(numbers, placed, self.size)
+
+    def _number(self, hashes: Words, numbers: Int32s, new: Int32s) -> int:
+        """Writes the numbers of these hashes to `numbers`, and to `new` the places of those that had none; returns how
+        many these are.
+        """
+        self._make_room(max(self.size, len(self) + len(hashes)))
+        count = _number_all(hashes, self._hashes, self._places, self._freed, self.size, numbers, new)
+        left = max(0, len(self._freed) - count)
+        self.size += count - (len(self._freed) - left)
+        self._freed = self._freed[:left]
+        return count
 
     def _make_room(self, size: int) -> None:
         """Makes room for numbers below `size`."""
@@ -145,8 +159,8 @@ def _place_all(numbers: Int32s, known: Words, places: Int32s) -> None:
 
 @kernel
 def _remove_all(numbers: Int32s, known: Words, places: Int32s) -> None:
-    """Removes these keys. Keys that were entered after one of them may lie behind its place because of it: they move
-    up (Knuth, "The Art of Computer Programming", vol. 3, 6.4, algorithm R).
+    """Removes these keys. Keys that were entered after one of them may be stored after its place: they move up
+    (Knuth, "The Art of Computer Programming", vol. 3, 6.4, algorithm R).
     """
     last = np.uint64(len(places) - 1)
     for number in numbers:

@@ -52,12 +52,12 @@ class KeyNumbers:
     def numbers(self, events: Batch) -> Int32s:
         """The number of each event's key and sub-key; one without a number gets a new one."""
         keys = [*events.keys, *events.sub_keys]
-        numbers, new = self._table.numbers_and_new(self._hashes(keys, len(events)))
+        numbers, new = self._table.numbers_and_new(self._hashes(keys, len(events) if keys else 1))
         if len(new):
             self._make_room()
             rows = pa.array(new)
             self.name_of[numbers[new]] = key_names([column.take(rows) for column in keys], len(new))
-        return numbers
+        return numbers if keys else np.repeat(numbers, len(events))
 
     def known(self, key: Sequence[pa.Array], length: int) -> Int32s:
         """The number of each row's key; `key` has the key columns of `length` rows.

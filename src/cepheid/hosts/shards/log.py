@@ -1,8 +1,8 @@
 """The state of a shard of a stream between micro-batches: a snapshot of its matcher, then a log of the events since.
 
 A micro-batch writes only its own events, however much is open; writing a new snapshot costs as much as the shard has
-open. When the log is about as large as the snapshot, on streams a few times as large, a new snapshot replaces both. So each
-byte is written a bounded number of times, and a matcher is restored from at most a few times its size.
+open. When the log is about as large as the snapshot, on streams a few times as large, a new snapshot replaces both. So
+each byte is written a bounded number of times, and a matcher is restored from at most a few times its size.
 
 A matcher is restored whenever Spark gives the shard to another of its Python workers, which it chooses arbitrarily. A
 worker that has had the shard before only replays the newer entries of the log.

@@ -54,7 +54,7 @@ class SharedEvents:
         place[order] = np.arange(len(order))
         return self._events.take(numbers[order]).take(pa.array(place))
 
-    def working_set(self, number: int, new: SharedWorkingSet) -> None:
+    def register(self, number: int, new: SharedWorkingSet) -> None:
         """The pattern with this number holds events in `new` from now on."""
         self._sets[number] = new
 
@@ -62,7 +62,7 @@ class SharedEvents:
         """Drops the events that no pattern needs."""
         is_held = np.zeros(len(self), np.bool_)
         for one in self._sets.values():
-            one.forget()
+            one.forget_in_matcher()
             is_held[one.numbers] = True
         place = np.cumsum(is_held, dtype=np.int32) - 1
         self._events.keep(np.flatnonzero(is_held).astype(np.int32))
@@ -86,7 +86,9 @@ class SharedEvents:
         self._events.add(Batch(with_columns(events, self._columns, "the snapshot's events")))
 
     def adopt(self, own: PatternEvents, batch: Batch) -> Batch:
-        """Adds events that only one pattern holds, in its form. Returns them with their numbers."""
+        """Adds events that only one pattern holds, in its form. Returns them with their numbers. An event that several
+        patterns held in an older snapshot is stored for each of them until it is forgotten.
+        """
         first = len(self)
         self._events.add(own.shared(batch, self._columns))
         return _numbered(batch, np.arange(first, len(self), dtype=np.int32))
@@ -96,13 +98,13 @@ class SharedWorkingSet:
     """The events of one matcher, as a WorkingSet has them."""
 
     def __init__(self, pattern: Compiled, share: Share, forget: Callable[[], None]) -> None:
-        """`forget` makes the matcher forget what it does not need."""
-        self.forget = forget
+        """`forget` makes the matcher forget what it does not need; it then calls `keep`."""
+        self.forget_in_matcher = forget
         self.numbers = np.zeros(0, np.int32)
         """The number of the event at each position."""
         self._share = share
         self._arrays = EventArrays(pattern)
-        share.events.working_set(share.number, self)
+        share.events.register(share.number, self)
 
     def __len__(self) -> int:
         return len(self.numbers)

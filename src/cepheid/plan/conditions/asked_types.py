@@ -39,7 +39,8 @@ def ask_types(
     engine: SqlEngine, nodes: Sequence[Node], columns: pa.Schema, problems: list[Problem]
 ) -> dict[Shape, pa.DataType]:
     """The types of all parts of the nodes that are about one event, as the engine gives them. If the engine refuses a
-    part, the innermost refused part is reported.
+    part, the innermost refused part is reported. A constant text that is not cast is reported where it is written, even
+    if the engine refuses what it is in for the same reason.
     """
     asked: dict[Shape, _AskedType] = {}
     for node in nodes:
@@ -47,14 +48,17 @@ def ask_types(
     answers = engine.types_of([a.question for a in asked.values()], columns) if asked else []
     types: dict[Shape, pa.DataType] = {}
     refused: set[Shape] = set()
+    found: list[Problem] = []
     for (shape, question), answer in zip(asked.items(), answers, strict=True):
         if not isinstance(answer, Problem):
             types[shape] = answer
             continue
         if not question.parts & refused:
-            problems.append(_placed(answer, question))
+            found.append(_placed(answer, question))
         refused.add(shape)
-    problems += text_problems(nodes, types)
+    of_texts = [*text_problems(nodes, types)]
+    told = {(problem.where, problem.message) for problem in of_texts}
+    problems += [problem for problem in found if (problem.where, problem.message) not in told] + of_texts
     return types
 
 

@@ -65,7 +65,7 @@ class Lifting:
     one_offset: bool
     """Whether the clock of the session's zone never changes."""
     folds_elapse: bool = field(default=False, kw_only=True)
-    """Whether what is added to a fold of times, or lies between them, is time that elapses and not that of a clock."""
+    """Whether lengths that are added to a fold of times, or lie between folds, are elapsed time: a day has 24 hours."""
     bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     slots: dict[str, tuple[Slot, bool]] = field(default_factory=dict)

@@ -18,7 +18,9 @@ from cepheid.plan.conditions.value_casts import targets_of_casts
 
 _CASTS = {"cast": None, "try_cast": None, "date": pa.date32(), "to_date": pa.date32()}
 _CASTS |= dict.fromkeys(("timestamp", "to_timestamp"), TIMESTAMP)
-"""Functions of one text, and the type that they cast it to; None: the type that is written."""
+"""Functions of one text, and the type that they cast it to; None: the type that is written, the second argument. With a
+format, a text is read otherwise.
+"""
 
 
 def text_problems(nodes: Sequence[Node], types: Mapping[Shape, pa.DataType]) -> Iterator[Problem]:
@@ -59,7 +61,8 @@ def _targets(node: Apply, types: Mapping[Shape, pa.DataType]) -> Mapping[int, pa
     if len(given) < len(node.args):
         return {}
     if node.call.function in _CASTS:
-        return {0: _CASTS[node.call.function] or given[-1]}
+        target = _CASTS[node.call.function]
+        return {0: target or given[-1]} if target is None or len(given) == 1 else {}
     try:
         return targets_of_casts(node.call, given, one_offset=True)
     except PatternError:

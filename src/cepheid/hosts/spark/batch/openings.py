@@ -34,7 +34,7 @@ from cepheid.requests.request import Nulls, Request
 _PLACE = "_by_id.place"
 """The row's place among those of its id, from 1."""
 _FIRST = "_by_id.first"
-"""Of the first row that begins an event of the id: its place, and whether it has its end, too."""
+"""The place of the first row that begins an event of the id, and whether that row has its end, too."""
 _CLOSING = "_by_id.closing"
 """Of the row that closes that event: its place, and the end."""
 _TOO_EARLY = "_by_id.early"
