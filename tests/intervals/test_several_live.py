@@ -38,7 +38,7 @@ ARRIVALS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)  # the random patterns below show more
 @given(events=ARRIVALS, cut=st.integers(0, 12))
 def test_each_pattern_emits_what_it_emits_alone(events: list[tuple[str, int, int, int]], cut: int) -> None:
     """Rows, ids and the time of emission are the same, late events too, and also after a snapshot."""
@@ -78,7 +78,6 @@ def steps(draw: st.DrawFn, events: int) -> list[int | str]:
 
 
 @pytest.mark.filterwarnings("ignore::cepheid.errors.CepheidWarning")
-@settings(max_examples=60)
 @given(data=st.data())
 def test_sharing_events_changes_nothing(data: st.DataObject) -> None:
     """Whatever the patterns, calls and snapshots, each pattern has the rows that it has alone, in their order; events

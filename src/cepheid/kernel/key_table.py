@@ -4,10 +4,12 @@ keys are as many as they.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from cepheid.kernel.arrays import Int32s
-from cepheid.kernel.jit import inlined, kernel
+from cepheid.kernel.jit import compiling_alone, inlined, kernel
 from cepheid.kernel.siphash import Words
 
 _AT_ONCE = 1 << 14
@@ -22,6 +24,7 @@ class KeyTable:
     """
 
     def __init__(self) -> None:
+        _warm_up()  # now, as later events would have to wait for it
         self.size = 0
         """The numbers that have been given, those of freed keys included."""
         self._freed = _NO_NUMBERS
@@ -104,6 +107,17 @@ class KeyTable:
         self._hashes[: len(hashes)] = hashes
         self._places = np.zeros(1 << (2 * room).bit_length(), np.int32)
         _place_all(numbers, self._hashes, self._places)
+
+
+@cache
+def _warm_up() -> None:
+    """Loads the functions, and compiles those that are not in the disk cache. One process compiles at a time."""
+    places = np.zeros(1, np.int32)
+    with compiling_alone():
+        _number_all(_NO_HASHES, _NO_HASHES, places, _NO_NUMBERS, 0, _NO_NUMBERS, _NO_NUMBERS)
+        _find_all(_NO_HASHES, _NO_HASHES, places, _NO_NUMBERS)
+        _place_all(_NO_NUMBERS, _NO_HASHES, places)
+        _remove_all(_NO_NUMBERS, _NO_HASHES, places)
 
 
 @inlined
