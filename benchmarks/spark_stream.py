@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 KEYS = (10_000, 100_000)
-BATCHES = 8
+BATCHES = 12
 FEW = 5
 """The number of micro-batches for the query with a matcher for each key, as these take minutes."""
 PHASES = {"a third of the events relevant": 6, "3 % relevant": 64}
@@ -96,7 +96,7 @@ def packed(events: DataFrame) -> DataFrame:
     return events_by_shard(source_of(events, request, "start", "UTC"))
 
 
-def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: int = 2) -> dict[str, float]:
+def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: int = 3) -> dict[str, float]:
     """The median time of a micro-batch of each query, in milliseconds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
