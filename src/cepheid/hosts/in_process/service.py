@@ -49,7 +49,8 @@ _NOTHING_READ = {"events": 0, "null_keys": 0, "null_times": 0, "reversed": 0}
 
 class TableMatcher(FailureGuard):
     """Finds patterns in tables of events that arrive one after the other. Events are read and lifted once for all
-    patterns; each has a matcher of its own. Several patterns are of intervals, and their matchers share what they hold.
+    patterns; each has a matcher of its own. Several patterns here are always interval patterns, and
+    their matchers share the events that they hold.
     """
 
     def __init__(self, request: Request, columns: pa.Schema, options: ServiceOptions) -> None:
@@ -115,8 +116,8 @@ class TableMatcher(FailureGuard):
         return shared, tuple(found)
 
     def _nothing_shared(self) -> SharedEvents | None:
-        """The events that several matchers share, before the first one. Where rows open events there are none: each
-        matcher makes its events from the rows.
+        """An empty store for the events that several matchers share. None if each matcher stores its own: a single one
+        does, and so do those of events that rows open, as each makes its events from the rows.
         """
         if len(self.plans.each) == 1 or self._request.event_id is not None:
             return None

@@ -427,10 +427,11 @@ class Lifting:
         return OPERATIONS[function](node, operands)
 
     def _moved(self, node: Apply) -> Node | None:
-        """An operation that scripts do not know, as one on values of single events; None if there is none.
+        """An operation that scripts do not know, rewritten so that its operands are values of single events; None if it
+        cannot be rewritten.
 
         Raises:
-            PatternError: there is none, and it is one on times.
+            PatternError: it cannot be rewritten, and one of its operands is a time.
         """
         args = [self._moved(arg) or arg if self._is_unknown(arg) else arg for arg in node.args]
         try:

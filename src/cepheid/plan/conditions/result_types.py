@@ -73,7 +73,7 @@ def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def beside_text(type_: pa.DataType) -> pa.DataType | None:
-    """The type that a text is cast to next to a value of this type, which may become wider; None: there is none."""
+    """What a text next to a value of this type is cast to; None if it is not cast. The value may be widened to it."""
     if is_integer(type_):
         return pa.int64()
     if is_numeric(type_):
