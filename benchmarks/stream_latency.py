@@ -8,7 +8,6 @@ python benchmarks/stream_latency.py --rows 1000    # events
 
 from __future__ import annotations
 
-import os
 import socket
 import socketserver
 import tempfile
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from measuring import machine, print_table, rows_wanted
+from streaming import find_benchmarks
 from written_values import PassedOn
 
 from cepheid import Pattern, detect
@@ -97,9 +97,7 @@ def latencies(session: SparkSession, events: int, query_of: Callable[[DataFrame]
 def main() -> None:
     events = rows_wanted(__doc__ or "", default=1_500)
     print(machine())
-    # Spark's workers import the processor by name.
-    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    find_benchmarks()
     session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "1"})
     lines = []
     for name, query_of in {"no state": nothing, "a value a shard": value_written, "detect": matches}.items():
