@@ -172,6 +172,7 @@ SIMPLE = [
         "EVENT PAL(A a, (!B d during_span), A b) ORDER start(a) < start(b)",
         "EVENT PAL(A a, (!B d gap), A b) ORDER end(a) <= start(b)",
         "EVENT PAL(B b, !A d) WITHIN 9 seconds",
+        "EVENT PAL(!A d, B b) WITHIN 9 seconds",
     )
 ]
 """Patterns that are often matched, and often no longer after a revision."""

@@ -28,7 +28,8 @@ from cepheid.kernel.intervals.layout import BEGINNING, LATE, OPEN_END, EmittedIn
 from cepheid.kernel.scripts.python_values import script_values
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.intervals.certain import times_of
-from cepheid.matchers.intervals.held_events import HeldEvent, Needs
+from cepheid.matchers.intervals.changeable import Needs
+from cepheid.matchers.intervals.held_events import HeldEvent
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.intervals.open_matching import OpenMatching
 from cepheid.matchers.intervals.rows import RowKind, Step
