@@ -158,11 +158,13 @@ def test_open_events_are_revised_and_withdrawn() -> None:
 def test_rows_that_change_nothing_are_refused() -> None:
     """A row that repeats an event, moves its start, or withdraws what is not there; and other words in the column."""
     wrong = {
-        r"row 0 \(id: 'b', begins: .*\) repeats an event": B,
-        r"row 0 \(id: 'b', .*\) gives an event another start, and does not withdraw it": insertion("B", 3, 8, "b"),
-        r"row 0 \(id: 'b', .*\) has an event that ends before it starts": insertion("B", None, 1, "b"),
-        r"row 0 \(id: 'x', .*\) withdraws an event that is not there": retraction("x"),
-        r"row 0 has 'delete' in the column 'change' of changes\. It may be 'insertion', 'completion', 'retraction'": (
+        r"row 0, counted from 0 \(id: 'b', begins: .*\) repeats an event": B,
+        r"row 0, counted from 0 \(id: 'b', .*\) gives an event another start, and does not withdraw it": insertion(
+            "B", 3, 8, "b"
+        ),
+        r"row 0, counted from 0 \(id: 'b', .*\) has an event that ends before it starts": insertion("B", None, 1, "b"),
+        r"row 0, counted from 0 \(id: 'x', .*\) withdraws an event that is not there": retraction("x"),
+        r"row 0, counted from 0: the column 'change' of changes has 'delete'\. It may be 'insertion', 'completion'": (
             "delete",
             B[1],
         ),
@@ -287,13 +289,23 @@ def test_rows_of_events_are_first_rows_with_last_ends() -> None:
 def test_errors_of_a_table_of_changes() -> None:
     """They name the row with its id and times, or the event; and what cannot be asked for."""
     for message, change in {
-        r"row 6 \(id: 'a', begins: 1970-.*00:00:02\+00:00, ends: .*\) gives an event another start": ("A", 2, 9, "a"),
-        r"row 6 \(id: NULL, .*\) has no id\. Leave such rows out, or give nulls='drop'": ("A", 2, 9, None),
+        r"row 6, counted from 0 \(id: 'a', begins: 1970-.*00:00:02\+00:00, ends: .*\) gives an event another start": (
+            "A",
+            2,
+            9,
+            "a",
+        ),
+        r"row 6, counted from 0 \(id: NULL, .*\) has no id\. Leave such rows out, or give nulls='drop'": (
+            "A",
+            2,
+            9,
+            None,
+        ),
         r"^1 event is opened and no row closes it \(id: 'c'\)\. Drop such rows before": ("A", 7, None, "c"),
     }.items():
         with pytest.raises(EventError, match=message):
             detected(OVERLAP, [*CHANGED, insertion(*change)])
-    with pytest.raises(EventError, match="row 6 has 'late' in the column 'change' of changes"):
+    with pytest.raises(EventError, match="row 6, counted from 0: the column 'change' of changes has 'late'"):
         detected(OVERLAP, [*CHANGED, ("late", B[1])])
     with pytest.raises(SchemaError, match=r"changes: no column named 'changed'\. Did you mean 'change'"):
         detected(OVERLAP, CHANGED, changes="changed")
