@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from cepheid import Pattern
 from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.shards.arrow_stream import events_of, to_stream
+from cepheid.hosts.shards.arrow_stream import events_of, joined, to_stream
 from cepheid.hosts.spark.stream.ledger import ledger_shard, pattern_of_ledger
 from cepheid.hosts.spark.stream.packing import pack, unpack
 from cepheid.hosts.spark.stream.placement import Placement
@@ -134,9 +135,9 @@ def test_values_are_joined_and_rows_unpacked() -> None:
     """
     schema = pa.schema({"m": pa.int64(), "n": pa.int64()})
     first, second = (pa.record_batch({"n": pa.array([n], pa.int64())}) for n in (1, 2))
-    joined = events_of([to_stream(first), b"", to_stream(second)])
-    assert joined is not None
-    assert joined.data.to_pydict() == {"n": [1, 2]}
+    both = events_of([to_stream(first), b"", to_stream(second)])
+    assert both is not None
+    assert both.data.to_pydict() == {"n": [1, 2]}
     assert events_of([b""]) is None
     values = pa.record_batch({"rows": [to_stream(first), to_stream(second)], "pattern": pa.array([0, 1], pa.int32())})
     rows = unpack(iter([values]), (schema.append(pa.field("version", pa.string())), {1: "2"}))
@@ -144,3 +145,15 @@ def test_values_are_joined_and_rows_unpacked() -> None:
     assert [row for batch in rows for row in batch.to_pylist()] == [{"m": None, "n": 1, "version": None}, of_second]
     rows = unpack(iter([values]), (schema, {}))
     assert [row for batch in rows for row in batch.to_pylist()] == [{"m": None, "n": 1}, {"m": None, "n": 2}]
+
+
+@pytest.mark.parametrize("lengths", [(3,), (3, 4), (3000, 0, 5000), (0, 0)])
+def test_streams_are_joined(lengths: Sequence[int]) -> None:
+    """They become one stream with all rows, whether they are compressed or not."""
+    schema = pa.schema({"x": pa.int64(), "text": pa.string()})
+    parts = [pa.record_batch([[*range(length)], ["a"] * length], schema=schema) for length in lengths]
+    one = joined([*map(to_stream, parts)])
+    assert pa.ipc.open_stream(one).read_all() == pa.Table.from_batches(parts)
+    events = events_of([one])
+    assert events is not None
+    assert len(events) == sum(lengths)

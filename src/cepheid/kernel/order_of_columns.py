@@ -29,7 +29,7 @@ def _codes(leaf: pa.Array) -> Iterator[Codes]:
     if leaf.null_count:
         yield leaf.is_null().to_numpy(zero_copy_only=False).astype(np.uint32)
     numbers = _numbers(leaf)
-    yield _places(leaf) if numbers is None else _above_least(numbers)
+    yield _places(leaf) if numbers is None else above_least(numbers)
 
 
 def _numbers(leaf: pa.Array) -> npt.NDArray[Any] | None:
@@ -49,7 +49,7 @@ def _numbers(leaf: pa.Array) -> npt.NDArray[Any] | None:
     return found if width >= 32 else found.astype(np.int32)
 
 
-def _above_least(numbers: npt.NDArray[Any]) -> Codes:
+def above_least(numbers: npt.NDArray[Any]) -> Codes:
     """How far each number is above the least one. What does not fit the numbers' own type is the same modulo 2^32 or
     2^64.
     """

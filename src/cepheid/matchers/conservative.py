@@ -7,18 +7,21 @@ them. No I/O, no clock, no threads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cepheid.events.batch import ORDINAL, Batch
 from cepheid.events.order import Ordering, check_times, ranks_of
 from cepheid.kernel.arrays import FOREVER, NO_TIME, Int32s, Visits
+from cepheid.kernel.order import order_by
+from cepheid.kernel.order_of_columns import above_least
 from cepheid.matchers.counts import Found
 from cepheid.matchers.event_queue import EventQueue
 from cepheid.matchers.key_numbers import FEW_KEYS, KeyNumbers
@@ -27,6 +30,9 @@ from cepheid.matchers.snapshot import Snapshot, ids_of, stored_number, stored_nu
 from cepheid.matchers.watermark import Watermark
 from cepheid.matchers.working_set import relevant
 from cepheid.output.common import late_rows
+
+_MANY = 1 << 12
+"""So many rows are sorted faster by their digits."""
 
 
 class ConservativeMatcher:
@@ -206,7 +212,7 @@ class ConservativeMatcher:
         else:
             batch, numbers, ties = in_order(events, self.keys.numbers(events))
             self.ties += ties
-        keys = numbers if len(numbers) == 1 and not len(due) else np.unique(np.concatenate([numbers, due]))
+        keys = numbers if len(numbers) == 1 and not len(due) else _distinct(np.concatenate([numbers, due]))
         if self.visited is not None:
             kernel.make_keys(int(keys[-1]) + 1)
             for number, was_open in zip(keys.tolist(), kernel.is_open(keys).tolist(), strict=True):
@@ -239,7 +245,7 @@ def _in_order_of_numbers(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, in
         times = pa.types.is_timestamp(column.type)
         rank = (column.view(pa.int64()) if times else column).to_numpy()
         ranks.append(~rank if direction.descending else rank)
-    order = np.lexsort((*reversed(ranks), keys))
+    order = _order([keys, *ranks])
     tied = np.diff(keys := keys[order]) == 0
     for rank in ranks:
         tied &= np.diff(rank[order]) == 0
@@ -248,6 +254,20 @@ def _in_order_of_numbers(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, in
     check_times(events)
     ordinals = pa.array(np.zeros(len(events), np.int32))
     return events.take(pa.array(order)).with_column(ORDINAL, ordinals), keys, 0
+
+
+def _order(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.integer[Any]]:
+    """The rows in the order of these columns of integers. A radix sort visits the values of its digits, too, so it is
+    for many rows.
+    """
+    length = len(columns[0])
+    return np.lexsort(columns[::-1]) if length < _MANY else order_by([*map(above_least, columns)], length)
+
+
+def _distinct(numbers: Int32s) -> Int32s:
+    """The distinct numbers, ascending. `np.unique` hashes them, which takes five times as long as sorting."""
+    ordered = np.sort(numbers)
+    return ordered[np.diff(ordered, prepend=-1) > 0]
 
 
 def _in_order(events: Batch, keys: Int32s) -> tuple[Batch, Int32s, int]:

@@ -15,6 +15,8 @@ UNPACKED = pa.ipc.IpcReadOptions(use_threads=False)
 
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _FAST = pa.ipc.IpcWriteOptions(compression=pa.Codec("lz4"), use_threads=False)
+_END = 8
+"""The bytes of the mark at a stream's end (Arrow columnar format, "IPC Streaming Format")."""
 _SMALL = 1 << 10
 """Bytes: so few do not become fewer. Compressing them takes 45 microseconds, and writing them 5."""
 
@@ -37,6 +39,20 @@ def _written(table: pa.Table | pa.RecordBatch, options: pa.ipc.IpcWriteOptions) 
     with pa.ipc.new_stream(sink, table.schema, options=options) as stream:
         stream.write(table)
     return bytes(sink.getvalue())
+
+
+def joined(values: Sequence[bytes]) -> bytes:
+    """One stream with the rows of all; these have the same columns. They are not decoded: of the second stream and
+    those after it the schema is left out, and of all but the last one the mark of its end.
+    """
+    parts = [memoryview(value) for value in values]
+    rest = [part[_schema_length(part) :] for part in parts[1:]]
+    return b"".join([*(part[:-_END] for part in (parts[0], *rest[:-1])), *rest[-1:]]) if rest else values[0]
+
+
+def _schema_length(stream: memoryview) -> int:
+    """The bytes of the stream's first message, which has no body: a mark, the length of its metadata, the metadata."""
+    return 8 + int.from_bytes(stream[4:8], "little")
 
 
 def events_of(values: Sequence[bytes]) -> Batch | None:

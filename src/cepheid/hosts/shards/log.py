@@ -4,8 +4,8 @@ A micro-batch writes only its own events, however much is open; writing a new sn
 open. When the log is about as large as the snapshot, on streams a few times as large, a new snapshot replaces both. So
 each byte is written a bounded number of times, and a matcher is restored from at most a few times its size.
 
-A matcher is restored whenever Spark gives the shard to another of its Python workers, which it chooses arbitrarily. A
-worker that has had the shard before only replays the newer entries of the log.
+A matcher is restored where no earlier call has left it. Where one has, but others have gone on since, only the newer
+entries of the log are replayed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import reduce
+from threading import Lock
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -34,6 +35,21 @@ _MOST_ENTRIES = 1000
 _NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST, max_facts=MOST, max_same_as=MOST)
 
 
+class ReadyMatcher(NamedTuple):
+    """A matcher that has reached the shard's state, cached, restored or new."""
+
+    matcher: LiveMatcher
+    continues_log: bool
+    """Whether entries may be appended to the stored log. Not if the limits have changed, or if the pattern was renewed.
+    """
+    counts: Mapping[str, int]
+    """The counts before `rows`."""
+    rows: tuple[pa.Table, ...] = ()
+    """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
+    snapshot_bytes: int = 0
+    """The size of the stored snapshot; 0 without a snapshot."""
+
+
 class CachedMatcher(NamedTuple):
     """A matcher of an earlier call, and the head that it wrote."""
 
@@ -42,6 +58,13 @@ class CachedMatcher(NamedTuple):
     snapshot_bytes: int
     """The size of the stored snapshot before the log."""
 
+    @property
+    def ready(self) -> ReadyMatcher:
+        """The matcher as it is."""
+        return ReadyMatcher(
+            self.matcher, continues_log=True, counts=self.matcher.counts, snapshot_bytes=self.snapshot_bytes
+        )
+
 
 class MatcherCache:
     """Matchers of earlier calls in this process, by place: the query and the shard's number.
@@ -49,10 +72,13 @@ class MatcherCache:
     A shard that is called again in the same process need not be restored. `take` checks that the pattern is the same,
     because workers outlive a query that is restarted with other limits or measures. `catch_up` checks the state. A
     place has at most one matcher. It stays even if the shard has moved to another worker and never comes back.
+
+    Several threads may use it.
     """
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
+        self._lock = Lock()
         self._matchers: dict[tuple[str, int], CachedMatcher] = {}
 
     def __len__(self) -> int:
@@ -60,15 +86,23 @@ class MatcherCache:
 
     def take(self, place: tuple[str, int], pattern: PatternRunner) -> CachedMatcher | None:
         """Removes the place's matcher; returns it if it is for this pattern. It then belongs to the caller."""
-        known = self._matchers.pop(place, None)
+        with self._lock:
+            known = self._matchers.pop(place, None)
         return known if known is not None and known.matcher.pattern is pattern else None
+
+    def take_at(self, place: tuple[str, int], head: Head) -> CachedMatcher | None:
+        """Removes the place's matcher and returns it, if it has reached this head."""
+        with self._lock:
+            known = self._matchers.get(place)
+            return self._matchers.pop(place) if known is not None and known.head == head else None
 
     def put(self, place: tuple[str, int], head: Head, matcher: LiveMatcher, snapshot_bytes: int) -> None:
         """Stores the matcher. If there are too many, the one stored longest ago is dropped."""
-        self._matchers.pop(place, None)
-        self._matchers[place] = CachedMatcher(head, matcher, snapshot_bytes)
-        if len(self._matchers) > self._most:
-            del self._matchers[next(iter(self._matchers))]
+        with self._lock:
+            self._matchers.pop(place, None)
+            self._matchers[place] = CachedMatcher(head, matcher, snapshot_bytes)
+            if len(self._matchers) > self._most:
+                del self._matchers[next(iter(self._matchers))]
 
 
 def catch_up(known: CachedMatcher, store: Store, head: Head, columns: pa.Schema) -> bool:
@@ -125,21 +159,6 @@ def first_head(size: int, reached: Reached, open_: int, timer: int | None, *, lo
     state = os.urandom(16)
     room = long * max(SMALL_LOG, size) * (128 + state[0]) // 256
     return Head(FORMAT, state, 0, 0, room, reached.time, open_, timer, reached.over)
-
-
-class ReadyMatcher(NamedTuple):
-    """A matcher that has reached the shard's state, cached, restored or new."""
-
-    matcher: LiveMatcher
-    continues_log: bool
-    """Whether entries may be appended to the stored log. Not if the limits have changed, or if the pattern was renewed.
-    """
-    counts: Mapping[str, int]
-    """The counts before `rows`."""
-    rows: tuple[pa.Table, ...] = ()
-    """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
-    snapshot_bytes: int = 0
-    """The size of the stored snapshot; 0 without a snapshot."""
 
 
 def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:

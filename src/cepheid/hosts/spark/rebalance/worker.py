@@ -22,9 +22,9 @@ from cepheid.hosts.shards.arrow_stream import events_of
 from cepheid.hosts.shards.log import first_head, restored_as_written, snapshot_of
 from cepheid.hosts.shards.store import FORMAT, Head, check_format
 from cepheid.hosts.spark.rebalance.parts import KEY, PART, PIECE, ROW, VALUE, StoredShard, by_shard, shard_of
+from cepheid.hosts.spark.stream.advance import timer_of
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.hosts.spark.stream.shard import timer_of
 from cepheid.matchers.protocols import LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import from_bytes, to_bytes
 from cepheid.matchers.watermark import Reached

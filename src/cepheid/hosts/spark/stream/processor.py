@@ -169,6 +169,7 @@ class ShardProcessor(StatefulProcessor):
     def _step(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None) -> Iterator[Row]:
         from cepheid.hosts.spark.stream.shard import (
             CACHE,
+            KEEPERS,
             MORE_SHARDS,
             Matching,
             Shard,
@@ -190,7 +191,8 @@ class ShardProcessor(StatefulProcessor):
             if (following := check_ledger(matching, known)) != known:
                 self._store.write_ledger(following)
             return
-        called = Shard(self._store, CACHE, (self._query, shard), is_standby=own >= self._placement.shards)
+        is_standby = own >= self._placement.shards
+        called = Shard(self._store, CACHE, (self._query, shard), is_standby=is_standby, keepers=KEEPERS)
         stepped = step(matching, called, values, watermark)
         if stepped.timer != stepped.former_timer:
             if stepped.former_timer not in (None, fired):  # Spark itself deletes the timer that fired

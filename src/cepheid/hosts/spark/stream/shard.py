@@ -6,35 +6,25 @@ All keys of a shard are in one matcher.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from time import perf_counter_ns
 from typing import NamedTuple
 
 import pyarrow as pa
+from pyspark.core.files import SparkFiles
 
 from cepheid.errors import SnapshotError, in_pattern
-from cepheid.events.batch import Batch
-from cepheid.hosts.shards.arrow_stream import events_of, to_passing_stream, to_stream
-from cepheid.hosts.shards.log import (
-    MatcherCache,
-    ReadyMatcher,
-    catch_up,
-    first_head,
-    next_head,
-    restored,
-    snapshot_of,
-)
-from cepheid.hosts.shards.store import PUT_BACK, Entry, Head, Store, check_format
-from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.hosts.shards.log import CachedMatcher, MatcherCache, ReadyMatcher, catch_up, restored
+from cepheid.hosts.shards.store import PUT_BACK, Head, Store, check_format
+from cepheid.hosts.spark.stream.advance import Advanced, Call, advance
+from cepheid.hosts.spark.stream.keepers import Keepers, Place
 from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, PLACEMENT
-from cepheid.kernel.arrays import FOREVER, NO_TIME
-from cepheid.matchers.protocols import LiveMatcher, PatternRunner
 from cepheid.matchers.snapshot import AnotherMatcher, differences
-from cepheid.matchers.watermark import Reached
-from cepheid.output.times import given_rows
-from cepheid.requests.counts import OPENED, STREAM_TIMES
+from cepheid.requests.counts import STREAM_TIMES
 
 ANEW = (
     "To continue from the checkpoint, call detect with the former arguments; otherwise give the query a new checkpoint"
@@ -65,18 +55,6 @@ class Matching(NamedTuple):
     """Whether the pattern starts nothing more, and goes on with what is open."""
 
 
-class Shard(NamedTuple):
-    """The shard that is called."""
-
-    store: Store
-    cache: MatcherCache
-    """This worker's matchers of earlier calls."""
-    place: tuple[str, int]
-    """The query, and the shard's number in it."""
-    is_standby: bool = False
-    """Whether it has copies of keys. Late events and ties are then those of the original shards, which report them."""
-
-
 class Stepped(NamedTuple):
     """What a call of a shard returns."""
 
@@ -93,89 +71,95 @@ class Stepped(NamedTuple):
     """The number of open partial matches."""
 
 
-_OF_ORIGINALS = ("late", "ties")
-"""The counts that standbys leave to the original shards."""
+class Shard(NamedTuple):
+    """The shard that is called."""
 
-_LONG_LOG = 4
-"""How many times as large as the snapshot a log may become, about. A worker that has had the shard before replays only
-the entries that it has not seen; after a new snapshot it has to restore the whole shard.
-"""
+    store: Store
+    cache: MatcherCache
+    """This worker's matchers of earlier calls."""
+    place: Place
+    """The query, and the shard's number in it."""
+    is_standby: bool = False
+    """As in Call."""
+    keepers: Keepers[Call, Advanced] | None = None
+    """The workers of this executor; None to restore what is not in the cache."""
+
+
+def found_in(cache: MatcherCache, place: Place, head: Head) -> Callable[[Call], Advanced | None] | None:
+    """What calls the shard for another worker; None if its matcher is not here, or has not reached this head."""
+    known = cache.take_at(place, head)
+    if known is None:
+        return None
+
+    def called(call: Call) -> Advanced | None:
+        try:
+            advanced = advance(known.ready, head, call)
+        except Exception:  # noqa: BLE001 - the worker that asked finds the same, and reports it
+            return None
+        if advanced.head is not None:
+            cache.put(place, advanced.head, known.matcher, advanced.snapshot_bytes)
+        return advanced
+
+    return called
+
 
 CACHE = MatcherCache()
 """This worker's matchers of earlier calls."""
+KEEPERS = Keepers(partial(found_in, CACHE), lambda: Path(SparkFiles.getRootDirectory()) / "cepheid-workers")
+"""The workers of this executor."""
 
 
 def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
-    """Advances time to the watermark (milliseconds), then processes the events: those with an earlier time are late.
-
-    The order matters: if the events came first, whether one is late would depend on when its shard was last called.
-    Events that are matches of another pattern do come first: they arrive as soon as the watermark is past their times.
+    """Calls the shard with these events, at this watermark (milliseconds); see `advance`.
 
     Raises:
         ConditionError, LimitExceeded, SkipError: as `detect`.
         SnapshotError: the state is damaged, or belongs to another query.
     """
+    began, head = perf_counter_ns(), shard.store.head()
+    call = Call(values, watermark, matching.made_for, matching.of_matches, shard.is_standby)
     with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
-        return _step(matching, shard, values, watermark)
-
-
-def _step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: int) -> Stepped:
-    runner, store = unpacked_runner(matching.runner), shard.store
-    began = perf_counter_ns()
-    head = store.head()
-    ready = _matcher(matching, shard, head)
-    matcher = ready.matcher
-    called = perf_counter_ns()
-    rows = [*ready.rows]
-    if not matching.of_matches:
-        rows.append(_pass_time(matcher, watermark))
-    passed, events = matcher.now, events_of(values)
-    if events is not None:
-        late = matcher.process(events)  # a pattern whose keys have copies emits nothing else at once
-        rows.append(late.slice(0, 0) if shard.is_standby else late)
-    if matching.of_matches:
-        rows.append(_pass_time(matcher, watermark))
-    timer, open_ = timer_of(matcher), matcher.open
-    made_for = json.loads(matching.made_for)
-    net = given_rows(runner.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
-    given = _as_value(net, output_schema(net.schema))
-    matched = perf_counter_ns()
-    entry = None if events is None else Entry.of(Reached(passed), _as_one(values, events))
-    state_bytes = _store(matching, shard, head, ready, entry)
-    in_state = called - began + perf_counter_ns() - matched
-    found = {name: count - ready.counts[name] for name, count in matcher.counts.items()}
-    if shard.is_standby:
-        found |= dict.fromkeys(_OF_ORIGINALS, 0)
+        advanced = _advanced(matching, shard, head, call)
+    _store(shard.store, head, advanced)
+    took = (perf_counter_ns() - began) // 1000
+    log_bytes = 0 if advanced.head is None else advanced.snapshot_bytes + advanced.head.log_bytes
     return Stepped(
-        rows=given,
-        timer=timer,
+        rows=advanced.rows,
+        timer=advanced.timer,
         former_timer=None if head is None else head.timer,
-        counts=found | {OPENED: open_ - (0 if head is None else head.open)},
-        times=dict(zip(STREAM_TIMES, ((matched - called) // 1000, in_state // 1000), strict=True)),
-        events=0 if events is None else len(events),
-        state_bytes=state_bytes,
-        open=open_,
+        counts=advanced.counts,
+        times=dict(zip(STREAM_TIMES, (advanced.microseconds, took - advanced.microseconds), strict=True)),
+        events=advanced.events,
+        state_bytes=log_bytes,
+        open=advanced.open,
     )
 
 
-def _store(matching: Matching, shard: Shard, head: Head | None, ready: ReadyMatcher, entry: Entry | None) -> int:
-    """Stores the state after a call; returns its size in bytes, without the head."""
-    store, matcher = shard.store, ready.matcher
-    if matcher.is_idle:
-        if head is not None:
-            store.clear(head)
-        return 0
-    reached, timer, size = Reached(matcher.now), timer_of(matcher), ready.snapshot_bytes
-    following = next_head(head if ready.continues_log else None, entry, reached, matcher.open, timer)
-    if following is not None:
-        store.append(following, entry)
+def _advanced(matching: Matching, shard: Shard, head: Head | None, call: Call) -> Advanced:
+    """What comes of the call, in the worker that has the matcher. If none has, it is restored here."""
+    known = shard.cache.take(shard.place, unpacked_runner(matching.runner))
+    if shard.keepers is not None:
+        shard.keepers.open()
+        if head is not None and (known is None or known.head != head):
+            answer = shard.keepers.ask(shard.place, head, call)
+            if answer is not None:
+                return answer
+    ready = _matcher(matching, shard.store, head, known)
+    advanced = advance(ready, head, call)
+    if advanced.head is not None:
+        shard.cache.put(shard.place, advanced.head, ready.matcher, advanced.snapshot_bytes)
+    return advanced
+
+
+def _store(store: Store, before: Head | None, advanced: Advanced) -> None:
+    """Stores the state after a call."""
+    if advanced.head is None:
+        if before is not None:
+            store.clear(before)
+    elif advanced.snapshot is None:
+        store.append(advanced.head, advanced.entry)
     else:
-        snapshot = snapshot_of(matcher, json.loads(matching.made_for))
-        size = len(snapshot)
-        following = first_head(size, reached, matcher.open, timer, long=_LONG_LOG)
-        store.write(following, snapshot, head)
-    shard.cache.put(shard.place, following, matcher, size)
-    return size + following.log_bytes
+        store.write(advanced.head, advanced.snapshot, before)
 
 
 def check_ledger(matching: Matching, known: bytes | None) -> bytes:
@@ -199,52 +183,31 @@ def of_another_query(changed: Sequence[str]) -> SnapshotError:
     return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {advice}")
 
 
-def _matcher(matching: Matching, shard: Shard, head: Head | None) -> ReadyMatcher:
-    """The matcher in the shard's state. If the pattern drains since this call, nothing in the stored log is repeated by
-    a matcher that starts nothing: a new snapshot replaces it.
+def _matcher(matching: Matching, store: Store, head: Head | None, known: CachedMatcher | None) -> ReadyMatcher:
+    """The matcher in the shard's state; `known` is the one that this worker has of it. If the pattern drains since this
+    call, nothing in the stored log is repeated by a matcher that starts nothing: a new snapshot replaces it.
     """
-    runner = unpacked_runner(matching.runner)
-    ready = _unchanged(runner.matcher()) if head is None else _continued(matching, shard, head, runner)
+    ready = _new(matching) if head is None else _continued(matching, store, head, known)
     if not matching.drains or ready.matcher.drains:
         return ready
     ready.matcher.drain(waiting=True)
     return ready._replace(continues_log=False)
 
 
-def _continued(matching: Matching, shard: Shard, head: Head, runner: PatternRunner) -> ReadyMatcher:
+def _new(matching: Matching) -> ReadyMatcher:
+    matcher = unpacked_runner(matching.runner).matcher()
+    return ReadyMatcher(matcher, continues_log=True, counts=matcher.counts)
+
+
+def _continued(matching: Matching, store: Store, head: Head, known: CachedMatcher | None) -> ReadyMatcher:
     """The matcher in the stored state."""
     check_format(head.format)
     try:
-        known = shard.cache.take(shard.place, runner)
-        if known is not None and catch_up(known, shard.store, head, matching.columns):
-            return _unchanged(known.matcher)._replace(snapshot_bytes=known.snapshot_bytes)
-        return restored(runner, shard.store, head, json.loads(matching.made_for), matching.columns)
+        if known is not None and catch_up(known, store, head, matching.columns):
+            return known.ready
+        runner = unpacked_runner(matching.runner)
+        return restored(runner, store, head, json.loads(matching.made_for), matching.columns)
     except AnotherMatcher as error:
         raise of_another_query(error.changed) from error
     except SnapshotError as error:
         raise SnapshotError(f"the checkpoint's state does not fit: {error}. {PUT_BACK}") from error
-
-
-def _unchanged(matcher: LiveMatcher) -> ReadyMatcher:
-    return ReadyMatcher(matcher, continues_log=True, counts=matcher.counts)
-
-
-def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
-    """Advances time; returns the rows. At Spark's first watermark, 1970, no time has passed, even for older events."""
-    return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
-
-
-def _as_one(values: Sequence[bytes], events: Batch) -> bytes:
-    return values[0] if len(values) == 1 else to_stream(events.data)
-
-
-def timer_of(matcher: LiveMatcher) -> int | None:
-    """The first watermark after the next due time, in milliseconds; at least 1, as Spark's first watermark is 1970."""
-    return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
-
-
-def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:
-    if not rows.num_rows:
-        return None
-    nothing = [pa.nulls(rows.num_rows, field.type) for field in schema if field.name not in rows.schema.names]
-    return to_passing_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))

@@ -1,0 +1,145 @@
+"""A call of a shard, on its matcher: from new events and the watermark to rows and to what is to be stored.
+
+It needs no access to the stored state, so the worker that Spark has called need not be the one that has the matcher.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from time import perf_counter_ns
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from cepheid.hosts.shards.arrow_stream import events_of, joined, to_passing_stream
+from cepheid.hosts.shards.log import ReadyMatcher, first_head, next_head, snapshot_of
+from cepheid.hosts.shards.store import Entry, Head
+from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.kernel.arrays import FOREVER, NO_TIME
+from cepheid.matchers.protocols import LiveMatcher
+from cepheid.matchers.watermark import Reached
+from cepheid.output.times import given_rows
+from cepheid.requests.counts import OPENED
+
+_OF_ORIGINALS = ("late", "ties")
+"""The counts that standbys leave to the original shards."""
+
+_LONG_LOG = 4
+"""How many times as large as the snapshot a log may become, about. Restoring a shard takes as long as matching the
+events in its log, and snapshots take time in each shard.
+"""
+
+
+class Call(NamedTuple):
+    """What a shard is called with."""
+
+    values: Sequence[bytes]
+    """The packed events."""
+    watermark: int
+    """Milliseconds."""
+    made_for: str
+    """What the checkpoint must have been written for, as JSON."""
+    of_matches: bool
+    """Whether the events are matches of another pattern in the same query."""
+    is_standby: bool
+    """Whether the shard has copies of keys. Late events and ties are then those of the original shards, which report
+    them.
+    """
+
+
+class Advanced(NamedTuple):
+    """What comes of a call."""
+
+    rows: bytes | None
+    head: Head | None
+    """The new head; None if nothing is open and nothing waits, so that nothing is to be stored."""
+    entry: Entry | None
+    """What is to be appended to the log."""
+    snapshot: bytes | None
+    """What replaces the stored snapshot and its log."""
+    snapshot_bytes: int
+    """The size of the stored snapshot after the call."""
+    timer: int | None
+    """The watermark, in milliseconds, at which there is something to do."""
+    counts: dict[str, int]
+    events: int
+    open: int
+    """The number of open partial matches."""
+    microseconds: int
+    """The time that it took, without making what is stored."""
+
+
+def advance(ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
+    """Advances time to the watermark, then processes the events: those with an earlier time are late. `head` is the
+    stored one.
+
+    The order matters: if the events came first, whether one is late would depend on when its shard was last called.
+    Events that are matches of another pattern do come first: they arrive as soon as the watermark is past their times.
+
+    Raises:
+        ConditionError, LimitExceeded, SkipError: as `detect`.
+    """
+    began, matcher, made_for = perf_counter_ns(), ready.matcher, json.loads(call.made_for)
+    rows = [*ready.rows]
+    if not call.of_matches:
+        rows.append(_pass_time(matcher, call.watermark))
+    passed, events = matcher.now, events_of(call.values)
+    if events is not None:
+        late = matcher.process(events)  # a pattern whose keys have copies emits nothing else at once
+        rows.append(late.slice(0, 0) if call.is_standby else late)
+    if call.of_matches:
+        rows.append(_pass_time(matcher, call.watermark))
+    net = given_rows(matcher.pattern.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
+    given = _as_value(net, output_schema(net.schema))
+    took = perf_counter_ns() - began
+    entry = None if events is None else Entry.of(Reached(passed), joined([value for value in call.values if value]))
+    open_, timer = matcher.open, timer_of(matcher)
+    found = {name: count - ready.counts[name] for name, count in matcher.counts.items()}
+    if call.is_standby:
+        found |= dict.fromkeys(_OF_ORIGINALS, 0)
+    following, snapshot = _state_after(ready, head, entry, made_for)
+    return Advanced(
+        rows=given,
+        head=following,
+        entry=entry if snapshot is None else None,
+        snapshot=snapshot,
+        snapshot_bytes=ready.snapshot_bytes if snapshot is None else len(snapshot),
+        timer=timer,
+        counts=found | {OPENED: open_ - (0 if head is None else head.open)},
+        events=0 if events is None else len(events),
+        open=open_,
+        microseconds=took // 1000,
+    )
+
+
+def timer_of(matcher: LiveMatcher) -> int | None:
+    """The first watermark after the next due time, in milliseconds; at least 1, as Spark's first watermark is 1970."""
+    return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
+
+
+def _state_after(
+    ready: ReadyMatcher, head: Head | None, entry: Entry | None, made_for: Mapping[str, object]
+) -> tuple[Head | None, bytes | None]:
+    """The head after the call, and the new snapshot if one is due."""
+    matcher = ready.matcher
+    if matcher.is_idle:
+        return None, None
+    reached, timer = Reached(matcher.now), timer_of(matcher)
+    following = next_head(head if ready.continues_log else None, entry, reached, matcher.open, timer)
+    if following is not None:
+        return following, None
+    snapshot = snapshot_of(matcher, dict(made_for))
+    return first_head(len(snapshot), reached, matcher.open, timer, long=_LONG_LOG), snapshot
+
+
+def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
+    """Advances time; returns the rows. At Spark's first watermark, 1970, no time has passed, even for older events."""
+    return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
+
+
+def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:
+    if not rows.num_rows:
+        return None
+    nothing = [pa.nulls(rows.num_rows, field.type) for field in schema if field.name not in rows.schema.names]
+    return to_passing_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))

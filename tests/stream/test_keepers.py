@@ -1,0 +1,169 @@
+"""A shard's matcher is in one worker of an executor, whichever worker is called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.core.files import SparkFiles
+from pyspark.sql import SparkSession
+from tests.hosts.patterns_and_events import microseconds
+from tests.live.events import PAIR, at, summaries
+from tests.live.events import SCHEMA as PAIR_SCHEMA
+from tests.live.events import events as pair_events
+from tests.live.test_any_delivery import counted
+from tests.live.test_refusals import DIVIDES
+from tests.searching import share
+from tests.stream.running import detected
+from tests.stream.test_draining_shards import deliveries
+from tests.stream.test_shard import FOLLOWED, Stream
+
+from cepheid import ConditionError, detect
+from cepheid.hosts.shards.log import MatcherCache
+from cepheid.hosts.spark.stream.advance import Call
+from cepheid.hosts.spark.stream.keepers import Keepers
+from cepheid.hosts.spark.stream.shard import Shard, found_in
+
+Row = tuple[int, str, float, str]
+
+
+@dataclass
+class Worker:
+    """A worker of an executor that has this folder."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.cache = MatcherCache()
+        self.keepers = Keepers(partial(found_in, self.cache), lambda: self.folder)
+
+
+@dataclass
+class Executor(Stream):
+    """A stream whose shards are called in these workers."""
+
+    worker: Worker | None = None
+
+    def called(self, shard: int) -> Shard:
+        assert self.worker is not None
+        return Shard(self.states[shard], self.worker.cache, ("query", shard), keepers=self.worker.keepers)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "workers"
+
+
+@share(20)
+@given(data=st.data(), batches=deliveries())
+def test_any_worker_is_called(data: st.DataObject, batches: list[list[Row]]) -> None:
+    """Whichever workers are called, the matches are those of all events, and no worker restores a shard or has a
+    matcher beside the keeper's.
+    """
+    stream = Executor(PAIR, PAIR_SCHEMA, FOLLOWED, timedelta(seconds=4), outputs=("matches", "timeouts"))
+    stream.small_log = data.draw(st.sampled_from([0, 3000, stream.small_log]))
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cepheid.hosts.spark.stream.shard.restored", lambda *_: pytest.fail("a shard is restored"))
+        workers, found = [Worker(Path(name) / "workers") for _ in range(3)], list[pa.Table]()
+        for batch in [*batches, [(-1, "end", 100.0, "z")]]:
+            stream.worker = data.draw(st.sampled_from(workers))
+            found.append(stream.batch(pair_events(*batch)))
+            assert sum(len(worker.cache) for worker in workers) == len(stream.states)
+        stream.watermark = 1 + microseconds(at(100)) // 1000
+        found.append(stream.batch(PAIR_SCHEMA.empty_table()))
+    rows = sorted(chain.from_iterable(batches))
+    expected = detect(pair_events(*rows), PAIR, as_of=at(100), outputs=stream.outputs, **FOLLOWED)
+    emitted = [part for part in found if part.num_rows] or [expected.slice(0, 0)]
+    assert counted(pa.concat_tables(emitted)) == counted(expected)
+
+
+def test_a_worker_that_has_ended(folder: Path) -> None:
+    """Another one restores its shards, and then keeps them."""
+    with subprocess.Popen([sys.executable, "-c", _KEEPS, str(folder)], stdout=subprocess.PIPE) as ended:
+        assert ended.stdout is not None
+        assert ended.stdout.readline() == b"open\n"
+        (name,) = folder.iterdir()
+        stream, one, another = _with_state(), Worker(folder), Worker(folder)
+        head = stream.states[0].stored_head
+        assert head is not None
+        assert one.keepers.ask(("query", 0), head, Call([], 0, "", of_matches=False, is_standby=False)) == "kept: 0"
+        ended.kill()
+    for stream.worker in (one, another):
+        stream.batch(pair_events((1, "p", 1, "z")))
+    assert [len(one.cache), len(another.cache)] == [1, 0]
+    assert name not in folder.iterdir()
+
+
+_KEEPS = """
+import sys, time
+from pathlib import Path
+from cepheid.hosts.spark.stream.keepers import Keepers
+Keepers(lambda place, head: lambda call: f"kept: {call.watermark}", lambda: Path(sys.argv[1])).open()
+print("open", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_matcher_that_has_gone_ahead(folder: Path) -> None:
+    """After a failed attempt the keeper has seen more than the state. It keeps nothing, and the shard is restored."""
+    stream = _with_state()
+    one, another = Worker(folder), Worker(folder)
+    stream.worker = one
+    stream.batch(pair_events((1, "p", 1, "z")))
+    failed = replace(stream, states={0: replace(stream.states[0])}, timers={**stream.timers})
+    failed.batch(pair_events((2, "p", 2, "b")))
+    stream.worker = another
+    stream.batch(pair_events((3, "p", 3, "b"), (4, "p", 4, "z")))
+    assert [len(one.cache), len(another.cache)] == [1, 1]
+    assert summaries(stream.batch(PAIR_SCHEMA.empty_table())) == [("match", (0, 3), 3.0)]
+
+
+def test_a_call_that_fails_in_the_keeper(folder: Path) -> None:
+    """The worker that is called finds the same error, and raises it."""
+    stream = Executor(DIVIDES, PAIR_SCHEMA, FOLLOWED, timedelta(0), shards=1)
+    first, second = Worker(folder), Worker(folder)
+    for stream.worker, key in ((first, "p"), (second, "q")):
+        stream.batch(pair_events((1, key, 1, "a")))
+    stream.batch(pair_events((1, "p", 9, "b"), (3, "q", 10, "z")))
+    assert [len(first.cache), len(second.cache)] == [1, 0]
+    with pytest.raises(ConditionError, match="division by zero"):
+        stream.batch(PAIR_SCHEMA.empty_table())
+
+
+def test_other_systems(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are no sockets without files, each worker restores a shard for itself."""
+    monkeypatch.setattr("cepheid.hosts.spark.stream.keepers._HAS_SOCKETS_WITHOUT_FILES", False)
+    stream = _with_state()
+    workers = [Worker(folder), Worker(folder)]
+    for stream.worker in workers:
+        stream.batch(pair_events((1, "p", 1, "z")))
+    assert [len(worker.cache) for worker in workers] == [1, 1]
+    assert not folder.exists()
+
+
+def test_workers_of_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """The workers of a query can ask each other."""
+    batches = [pair_events((n, "p", n, "ab"[n % 2]), (n, "q", n, "ab"[n % 2])) for n in range(4)]
+    assert sum(map(len, detected(spark, batches, tmp_path, PAIR, lateness="1 second", **FOLLOWED))) > 0
+    names = {worker.name for worker in (Path(SparkFiles.getRootDirectory()) / "cepheid-workers").iterdir()}
+    listening = Path("/proc/net/unix").read_text()
+    assert [name for name in names if f"@{name}" in listening]
+
+
+def _with_state() -> Executor:
+    """A stream with a state that no worker has."""
+    stream = Executor(PAIR, PAIR_SCHEMA, FOLLOWED, timedelta(0), shards=1)
+    with TemporaryDirectory() as name:
+        stream.worker = Worker(Path(name) / "workers")
+        stream.batch(pair_events((0, "p", 0, "a")))
+    return stream
