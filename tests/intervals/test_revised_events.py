@@ -70,6 +70,25 @@ def test_another_end_is_a_revision() -> None:
     assert live.counts.matches == 1
 
 
+def test_what_an_event_forbids_stays_forbidden_when_its_id_is_used_again() -> None:
+    """The former event is final; the new one with its id lies elsewhere."""
+    given = [insertion("A", 0, 1, "a"), insertion("D", 2, 3, "d"), insertion("C", 4, 5, "c")]
+    later = [insertion("B", 90, 91, "b"), insertion("D", 92, 93, "d"), insertion("B", 98, 99, "later")]
+    for consistency in ("REALTIME 1", "CONSISTENCY earliest", "CONSISTENCY conservative"):
+        live = revised(f"EVENT PAL(A a, (!D d gap), C c) RELATE a before c WITHIN 8 seconds {consistency}")
+        assert emitted(live, *given, *later) == []
+
+
+def test_the_next_event_that_forbids_a_match_is_found_when_one_is_withdrawn() -> None:
+    """Only one of several that forbid a match is noted, the one that ends first."""
+    given = [insertion("A", 0, 1, "a"), insertion("C", 6, 7, "c")]
+    forbidding = [insertion("D", 2, 5, "d1"), insertion("D", 3, 4, "d2"), insertion("D", 3, 5, "d3")]
+    live = revised(f"{NO_D} REALTIME 1")
+    assert emitted(live, *given, *forbidding) == ["+a:1 c:7", "-a:1 c:7"]
+    assert emitted(live, retraction("d2"), retraction("d1"), insertion(None, None, 9, "d3")) == ["+a:1 c:7"]
+    assert emitted(live, insertion(None, None, 4, "d3")) == ["-a:1 c:7"]
+
+
 def test_a_withdrawn_event_is_in_no_match_and_forbids_none() -> None:
     """Its id may be used again at once."""
     live = revised(f"{NO_D} REALTIME 1")
