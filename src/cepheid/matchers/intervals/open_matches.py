@@ -21,7 +21,7 @@ _Reached: TypeAlias = "tuple[int, int, UncertainMatch]"
 
 
 class Blocker(NamedTuple):
-    """An event that forbids a match, whatever open ends turn out to be."""
+    """An event that forbids a match, or may, as long as no row changes one of their events."""
 
     end: int
     """Its end; OPEN_END if it is not known."""
@@ -50,8 +50,8 @@ class UncertainMatch:
     serial: int = 0
     """Matches are numbered as they are added."""
     blocker: Blocker | None = None
-    """Of the events that forbid it for certain, the one that ends first, which is the first to be final. While there is
-    one, nothing else is noted of events that forbid the match, or may.
+    """Of the events that forbid it until a row changes one of them, the one that ends first, which is the first to be
+    final. While there is one, no others are noted.
     """
     forbidding: dict[tuple[int, bytes], int] = field(default_factory=dict)
     """What may forbid it: the negation's number and the event's id, and from when on the event does not."""
@@ -142,7 +142,7 @@ class UncertainMatches:
         return [found[serial] for serial in sorted(found)]
 
     def block(self, match: UncertainMatch, event: HeldEvent) -> None:
-        """Notes that the event forbids the match for certain, which no event does that ends before."""
+        """Notes that the event forbids the match until a row changes one of them, which no earlier end does."""
         match.forbidding.clear()
         match.unsettled.clear()
         match.blocker = Blocker(event.times.end, event.name)

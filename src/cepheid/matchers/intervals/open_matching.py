@@ -137,10 +137,14 @@ class OpenMatching:
             until=self._certainty.forbidden_until(times),
             reaches=self._reaches.of(times),
         )
-        if self._settles:
+        if not self._look_for_forbidding(match):
+            return None
+        if self._settles:  # only now: where negated events are frequent, few candidates come this far
             match.settled_from = self._certainty.settled_from(times)
             match.reaches = self._reaches_until(match.settled_from, times)
-        return match if self._look_for_forbidding(match) else None
+            if match.blocker is None:
+                self._look_for_forbidding(match)
+        return match
 
     def _reaches_until(self, settled_from: int, times: Sequence[Times]) -> tuple[Reach, ...]:
         """The reaches of a match that is emitted at this horizon or later, if the ends that are not before it may
