@@ -186,7 +186,7 @@ class IntervalMatcher:
     @property
     def counts(self) -> IntervalMatcherCounts:
         """Counts of the events so far, of what was found, and of what is open. Of several patterns, these are sums over
-        the patterns, except the counts of events read and, without `event_id`, the number of events held.
+        the patterns, except the counts of events read and the number of events held.
         """
         return cast("IntervalMatcherCounts", self._host.counts)
 

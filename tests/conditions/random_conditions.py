@@ -29,6 +29,7 @@ _FORMS: dict[str, list[str]] = {
         *("<m>", "{comparison}", "{comparison}", "{comparison}", "{comparison}"),
         *("({truth} AND {truth})", "({truth} OR {truth})", "(NOT {truth})", "({truth} <=> {truth})"),
         *("({truth} = {truth})", "if({truth}, {truth}, {truth})", "true"),
+        *("(<m> = cast({truth} as string))", "(<m> IN (cast(<m> as string), {truth}))"),
     ],
     "comparison": [
         *("({number} > {number})", "({number} <= {number})", "({number} = {number})", "({number} <> {number})"),
@@ -38,6 +39,8 @@ _FORMS: dict[str, list[str]] = {
         *("({text} = {text})", "({text} < {text})", "({text} <=> {text})", "({text} IN ({text}, 'a', NULL))"),
         *("({text} BETWEEN {text} AND {text})", "(<s> LIKE 'a%')", "({text} IS NULL)"),
         *("({day} >= '2024-02-29')", "({day} IN ('1970-01-01', {day}))", "({day} > {moment})", "({clock} <= {day})"),
+        *("(abs(<digits>) > {number})", "(- <digits> < {number})"),
+        *("({moment} > cast(<d> as string) + interval 5 hours)", "({moment} - {day} > {day} - {clock})"),
         *("({moment} > '2024-03-01 12:00:00')", "({moment} BETWEEN '1900-01-01' AND {moment})"),
         *("({clock} <=> '2024-03-01T12:00:00')", "({number} > <digits>)"),
         *("({day} >= {day})", "({day} <=> {day})", "({day} IN ({day}, date '2024-02-29'))"),

@@ -341,7 +341,39 @@ _CASTS = [
     "cast(d18 as decimal(38, 20))",
 ]
 
+_TEXTS_AS_OTHERS = [
+    "b = truth",
+    "truth < b",
+    "b IN (truth, 'f')",
+    "truth BETWEEN c AND b",
+    "n IN (1, num, 10 / n)",
+    "truth IN (b, c)",
+    "coalesce(truth, b)",
+    "CASE WHEN b THEN truth ELSE c END",
+    "nullif(b, truth)",
+    "nullif(truth, b)",
+    "abs(num)",
+    "-num",
+    "+num",
+    "abs('-1')",
+    "-NULL",
+    "clock + INTERVAL 90 MINUTES",
+    "INTERVAL '1 02:03:04.5' DAY TO SECOND + day",
+    "clock - INTERVAL 1 DAY < ts",
+    "dt = clock + INTERVAL 12 HOURS",
+    "'2020-02-28' + INTERVAL 1 DAY > ntz",
+    "round(f64, '1')",
+]
+
 ZONED = [
+    "ts - dt",
+    "dt - ts",
+    "dt - ntz",
+    "ntz - dt",
+    "timestampdiff(HOUR, dt, ts)",
+    "timestampdiff(MINUTE, ntz, ts)",
+    "extract(HOUR FROM dt)",
+    "clock + INTERVAL 1 DAY",
     "hour(ts)",
     "minute(ts)",
     "second(ts)",
@@ -394,6 +426,7 @@ EXPRESSIONS = list(
             *_TEXT_FUNCTIONS,
             *_TIME_FUNCTIONS,
             *_CASTS,
+            *_TEXTS_AS_OTHERS,
             *ZONED,
             *_LISTS,
         ]

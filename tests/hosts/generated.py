@@ -91,11 +91,12 @@ def all_calls() -> list[str]:
 
 
 def some_calls() -> list[str]:
-    """For each function two of its sample calls and another, the same ones in each run."""
+    """For each function two of its sample calls and another, and one with an argument more, the same in each run."""
     source = random.Random(5)
     calls = [
         call for name in NAMES for call in (*source.choices(samples(name), k=2), *source.choices([*_calls(name)], k=1))
     ]
+    calls += [_written(name, (*_sample_arguments(name)[0], "1")) for name in NAMES if name not in FORMS]
     return list(dict.fromkeys(calls))
 
 
@@ -115,8 +116,10 @@ def _sample_arguments(name: str) -> list[tuple[str, ...]]:
 def _calls(name: str) -> Iterator[str]:
     for sample in _sample_arguments(name):
         yield _written(name, sample)
-        if len(sample) > 1 and name not in FORMS:
-            yield _written(name, sample[:-1])
+        if name not in FORMS:
+            yield from (_written(name, (*sample, arg)) for arg in ("1", "'a'"))
+            if len(sample) > 1:
+                yield _written(name, sample[:-1])
         for i in range(len(sample)):
             for arg in SMALL if (name, i) in SIZES else WORDS.get((name, i)) or _arguments():
                 yield _written(name, (*sample[:i], arg, *sample[i + 1 :]))

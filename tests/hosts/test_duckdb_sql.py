@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -19,6 +20,9 @@ from cepheid.lang.sql.parser import parse_expression
 from cepheid.lang.sql.written import written_form
 from cepheid.plan.condition_bits import WORD
 from cepheid.plan.lifted import Lifted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "functions.md"
 EVENTS = pa.table(
@@ -140,7 +144,7 @@ def test_times_finer_than_microseconds_are_refused() -> None:
         ("regexp_extract(name, '(a', 1) = 'a'", "a '(' without ')' in a regular expression"),
         ("regexp_extract(name, 'a', 1) = 'a'", "regexp_extract of group 1: the pattern has 0. 0 is the whole match"),
         ("length(name, n) = 1", "length takes (STRING) in process, got (STRING, INT)"),
-        ("pmod(n) = 1", "'pmod' does not take 1 arguments"),
+        ("pmod(n) = 1", "'pmod' does not take 1 argument"),
         ("date_format(at, name) = 'a'", "a format that is not a constant: not available in process"),
         ("date_format(at, 'yyyy-QQ') = 'a'", "'QQ' in a format: not available in process"),
         ("get_json_object(name, '$.*') = 'a'", "get_json_object with the path '$.*': not available in process"),
@@ -155,7 +159,7 @@ def test_times_finer_than_microseconds_are_refused() -> None:
         ("upper(n) = 'A'", "upper takes (STRING) in process, got (INT)"),
         ("n > 'x'", "the text 'x' is not read as BIGINT. Write a number without quotes"),
         ("n > INTERVAL 1 DAY", "'>' needs values of one type, got INT, INTERVAL DAY TO SECOND"),
-        ("INTERVAL 1 DAY > '1 day'", "the text '1 day' is not read as INTERVAL DAY TO SECOND. Write INTERVAL '1 day'"),
+        ("INTERVAL 1 DAY > '1 day'", "'>' needs values of one type, got INTERVAL DAY TO SECOND, STRING"),
         ("at > 'hello'", "not a timestamp: 'hello'. Write it as '2024-12-31 23:59:59' or with a zone after it"),
         (
             "at > '2024-12-31 23:59:59 PST8'",
@@ -186,19 +190,47 @@ def test_the_message_does_not_claim_what_spark_refuses_too() -> None:
     assert "Spark" not in refusal("upper(n) = 'A'")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("name RLIKE '('", "a '(' without ')' in a regular expression"),
-        ("size(split(name, 'a)')) = 1", "a ')' without '(' in a regular expression"),
-        (r"name LIKE r'a\'", r"'\\' in a pattern of LIKE stands before %, _ or itself"),
-        ("date_format(at, 'QQQQQQQQ') = 'a'", "'QQQQQQQQ' in a format: at most 4 of this letter"),
-    ],
-)
-def test_patterns_that_are_wrong_everywhere(text: str, message: str) -> None:
+WRONG = [
+    ("name RLIKE '('", "a '(' without ')' in a regular expression"),
+    ("size(split(name, 'a)')) = 1", "a ')' without '(' in a regular expression"),
+    (r"name LIKE r'a\'", r"'\\' in a pattern of LIKE stands before %, _ or itself"),
+    ("date_format(at, 'QQQQQQQQ') = 'a'", "'QQQQQQQQ' in a format: at most 4 of this letter"),
+    ("isnull(n, 0)", "'isnull' does not take 2 arguments"),
+    ("lpad(name, 1, 'x', 2) = 'a'", "lpad takes (STRING, INT, STRING) or (STRING, INT) in process, got (STRING, INT"),
+    ("datediff(at, at, n) = 1", "before two times or a count and a time comes a unit such as MINUTE"),
+    ("name RLIKE '*x'", r"'*' repeats nothing here in a regular expression. The character is '\\*'"),
+    ("name RLIKE 'x*?+'", "'+' repeats nothing here in a regular expression"),
+    ("name RLIKE '[a'", "a '[' without ']' in a regular expression"),
+    ("name RLIKE '[b-a]'", "in a regular expression 'b-a' has its last character first"),
+    ("name RLIKE 'a{2,1}'", "in a regular expression '{2,1}' has its larger number first"),
+    ("name RLIKE r'a\\'", "a regular expression ends with a backslash"),
+    ("name LIKE 'a' ESCAPE 'bb'", "ESCAPE takes a text of one character, as in ESCAPE '!'"),
+    ("EXTRACT(EPOCH FROM at) > 1", "extract takes YEAR, YEAROFWEEK, QUARTER, MONTH, WEEK, DAY, DAYOFWEEK, DOY, HOUR,"),
+    ("EXTRACT(YEAR FROM n) > 1", "extract takes YEAR, YEAROFWEEK, QUARTER, MONTH, WEEK, DAY, DAYOFWEEK, DOY, HOUR,"),
+    ("round(price, 'x') > 1", "the text 'x' is not read as INT. Write a number without quotes"),
+    ("round(price, n) > 1", "round takes a constant number of places, as in round(x, 2)"),
+    ("round(at) > 1", "round takes a number, got TIMESTAMP"),
+]
+"""Texts that are wrong everywhere, and the messages."""
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_what_is_wrong_everywhere(text: str, message: str) -> None:
     """What is wrong is said, and Spark is not named."""
     assert message in refusal(text)
     assert "Spark" not in refusal(text)
+
+
+@pytest.mark.spark
+def test_what_is_wrong_everywhere_is_wrong_on_spark(spark: SparkSession) -> None:
+    """Spark refuses each text, or fails on an event."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    events = spark.createDataFrame(EVENTS)
+    for text, _ in WRONG:
+        with pytest.raises((PySparkException, Py4JError)):
+            events.selectExpr(f"{text} AS c").collect()
 
 
 def test_only_functions_that_can_be_called_are_suggested() -> None:

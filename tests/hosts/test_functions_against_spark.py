@@ -4,6 +4,7 @@ failures, row by row.
 
 from __future__ import annotations
 
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,9 +19,14 @@ from cepheid.hosts.duckdb.lists import IN_LIST
 from cepheid.hosts.duckdb.translate import RULES
 from cepheid.lang.expression import Call, Expression
 from cepheid.lang.sql.parser import parse_expression
+from cepheid.plan.used_columns import names_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+SAO_PAULO = "America/Sao_Paulo"
+"""Its clock was set from 0:00 to 1:00 on 4 November 2018."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +46,16 @@ def test_every_entry_is_as_on_spark(spark: SparkSession, table: pa.Table) -> Non
 def test_time_zones_are_as_on_spark(spark: SparkSession, table: pa.Table, zone: str) -> None:
     """Results that depend on the session's time zone equal Spark's, also in hours that occur twice or never."""
     assert differences(in_session(spark, zone), table, ZONED, zone) == []
+
+
+@pytest.mark.spark
+def test_midnights_that_are_skipped(spark: SparkSession) -> None:
+    """A DATE beside a TIMESTAMP is the first time of the day, and beside a TIMESTAMP_NTZ midnight."""
+    days = [date(2018, 11, 3), date(2018, 11, 4), date(2018, 11, 5)]
+    clocks = [datetime.combine(day, time(3, 30)) for day in days]
+    columns = {"dt": days, "ts": pa.array(clocks, pa.timestamp("us", "UTC")), "ntz": clocks}
+    texts = [text for text in ZONED if not {"ts2", "clock"} & {*names_in(parse_expression(text))}]
+    assert differences(in_session(spark, SAO_PAULO), pa.table(columns), texts, SAO_PAULO) == []
 
 
 @pytest.mark.spark

@@ -160,7 +160,9 @@ def test_starts_and_ends_of_occurrences_are_instants() -> None:
     ("condition", "message"),
     [
         ("at < max(a.at) + INTERVAL 1 DAY", "'+' of TIMESTAMP and INTERVAL DAY TO SECOND is not known across events"),
-        ("at - max(a.at) < INTERVAL 1 HOUR", "'cast' of TIMESTAMP to TIMESTAMP_NTZ is not known across events"),
+        ("at - max(a.at) < INTERVAL 1 HOUR", "'-' of TIMESTAMP and TIMESTAMP is not known across events"),
+        ("max(a.at) - d < INTERVAL 1 HOUR", "'-' of TIMESTAMP and DATE is not known across events"),
+        ("datediff(max(a.at), at) < 1", "'datediff' of TIMESTAMP and TIMESTAMP is not known across events"),
     ],
 )
 def test_days_after_the_latest_time(condition: str, message: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.intervals.events import EVENTS, NAMES, PAPER, Row, interval_pattern, matcher, table
 from tests.intervals.strategies import patterns, tables
+from tests.searching import share
 
-from cepheid.errors import CepheidWarning, ConditionError, MatcherFailed, PatternError, SchemaError, SnapshotError
+from cepheid.errors import (
+    CepheidWarning,
+    ConditionError,
+    LimitExceeded,
+    MatcherFailed,
+    PatternError,
+    SchemaError,
+    SnapshotError,
+)
 from cepheid.intervals import IntervalMatcher, IntervalPattern
+from cepheid.matchers.counts import READ_COUNTS
+from cepheid.plan.limits import Limits
 
 QUERIES = {
     "chain": f"{PAPER} REALTIME 1",
@@ -77,34 +89,47 @@ def steps(draw: st.DrawFn, events: int) -> list[int | str]:
     return [*calls, "finish"]
 
 
-@pytest.mark.filterwarnings("ignore::cepheid.errors.CepheidWarning")
-@given(data=st.data())
-def test_sharing_events_changes_nothing(data: st.DataObject) -> None:
-    """Whatever the patterns, calls and snapshots, each pattern has the rows that it has alone, in their order; events
-    are held once.
+@st.composite
+def rows_of(draw: st.DrawFn, events: pa.Table, *, revise: bool) -> pa.Table:
+    """Rows that open and close these events, or have them whole, almost in their order. With `revise`, some give an
+    event another end, or withdraw it.
     """
-    events = data.draw(tables(most=16))
-    options: dict[str, Any] = {
-        "time": ("start", "end"),
-        "key": data.draw(st.sampled_from([None, "u"])),
-        "columns": data.draw(st.sampled_from([None, ["id"], ["type"], ["n", "u"]])),
-        "lateness": data.draw(st.sampled_from(["0 seconds", "4 seconds", "10 seconds", "3 events", None])),
-        "late_by": data.draw(st.sampled_from(["start", "end"])),
-        "nulls": "drop",
-    }
+    rows = list[tuple[int, int, dict[str, Any]]]()
+    for number, event in enumerate(events.to_pylist()):
+        whole = event | {"change": "insertion"}
+        opens, closes = whole | {"end": None}, whole | {"start": None}
+        longer, withdraws = closes | {"end": event["end"] + timedelta(seconds=2)}, whole | {"change": "retraction"}
+        revised = [[whole, longer], [opens, closes, withdraws], [whole, withdraws]] if revise else []
+        place = 3 * number
+        for row in draw(st.sampled_from([[whole], [opens, closes], [opens, closes], [opens], *revised])):
+            rows.append((place, len(rows), row))
+            place += draw(st.integers(0, 12))
+    schema = events.schema.append(pa.field("change", pa.string()))
+    return pa.Table.from_pylist([row for _, _, row in sorted(rows, key=lambda one: one[:2])], schema)
+
+
+def some_patterns(
+    data: st.DataObject, columns: pa.Schema, options: dict[str, Any]
+) -> tuple[dict[str, IntervalPattern], dict[str, IntervalMatcher]]:
+    """Two to four patterns, and a matcher of each alone."""
     chosen, alone = dict[str, IntervalPattern](), dict[str, IntervalMatcher]()
     for number, pattern in enumerate(data.draw(st.lists(patterns(), min_size=2, max_size=4))):
         name = f"p{number}"
         with contextlib.suppress(PatternError, SchemaError):  # some are impossible, or never certain
             chosen[name] = pattern.taxonomy("type").named(name)
-            alone[name] = IntervalMatcher(chosen[name], events, **options)
-    chosen = {name: chosen[name] for name in alone}
-    assume(len(chosen) > 1)
-    together, at = IntervalMatcher(chosen, events, **options), 0
-    for call in data.draw(steps(len(events))):
+            alone[name] = IntervalMatcher(chosen[name], columns, **options)
+    assume(len(alone) > 1)
+    return {name: chosen[name] for name in alone}, alone
+
+
+def check_calls(data: st.DataObject, rows: pa.Table, options: dict[str, Any]) -> None:
+    """Whatever the patterns, calls and snapshots, each pattern has the rows that it has alone, in their order."""
+    chosen, alone = some_patterns(data, rows.schema, options)
+    together, at = IntervalMatcher(chosen, rows.schema, **options), 0
+    for call in data.draw(steps(len(rows))):
         match call:
             case int():
-                given, at = events.slice(at, call), at + call
+                given, at = rows.slice(at, call), at + call
                 made, own = together.process(given), {name: one.process(given) for name, one in alone.items()}
                 assert together.counts.held <= at
             case "advance" if options["lateness"] != "3 events":
@@ -125,15 +150,53 @@ def test_sharing_events_changes_nothing(data: st.DataObject) -> None:
                 for one in alone.values():
                     one.snapshot()
                 if call == "restore":
-                    together = IntervalMatcher(chosen, events, **options)
+                    together = IntervalMatcher(chosen, rows.schema, **options)
                     together.restore(stored)
                 continue
-        for name, rows in own.items():
-            mine = made.filter(pc.equal(made["pattern"], name)).select(rows.schema.names)
-            assert mine.to_pylist() == rows.to_pylist()
+        for name, expected in own.items():
+            mine = made.filter(pc.equal(made["pattern"], name)).select(expected.schema.names)
+            assert mine.to_pylist() == expected.to_pylist()
         assert len(made) == sum(map(len, own.values()))
     for count in ("matches", "late", "open_matches", "dropped_matches"):
         assert getattr(together.counts, count) == sum(getattr(one.counts, count) for one in alone.values())
+    for count in READ_COUNTS:
+        assert {getattr(one.counts, count) for one in alone.values()} == {getattr(together.counts, count)}
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.errors.CepheidWarning")
+@share(40)
+@given(data=st.data())
+def test_sharing_events_changes_nothing(data: st.DataObject) -> None:
+    """Events are stored once for all patterns, and each pattern finds in them what it finds alone."""
+    options: dict[str, Any] = {
+        "time": ("start", "end"),
+        "key": data.draw(st.sampled_from([None, "u"])),
+        "columns": data.draw(st.sampled_from([None, ["id"], ["type"], ["n", "u"]])),
+        "lateness": data.draw(st.sampled_from(["0 seconds", "4 seconds", "10 seconds", "3 events", None])),
+        "late_by": data.draw(st.sampled_from(["start", "end"])),
+        "nulls": "drop",
+    }
+    check_calls(data, data.draw(tables(most=16)), options)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.errors.CepheidWarning")
+@share(40)
+@given(data=st.data(), revise=st.booleans())
+def test_sharing_events_that_rows_open_changes_nothing(data: st.DataObject, revise: bool) -> None:  # noqa: FBT001
+    """The rows are read once, and their events stored once. No id is used again: that depends on what all need."""
+    bounds = ["60 seconds", None] if revise else ["0 seconds", "4 seconds", "10 seconds", None]
+    options: dict[str, Any] = {
+        "time": ("start", "end"),
+        "event_id": "id",
+        "changes": "change" if revise else None,
+        "open_for": data.draw(st.sampled_from([None, "3 seconds", "20 seconds"])),
+        "key": data.draw(st.sampled_from([None, "u"])),
+        "columns": data.draw(st.sampled_from([None, ["id"], ["type", "end"], ["n", "u"]])),
+        "lateness": data.draw(st.sampled_from(bounds)),
+        "late_by": data.draw(st.sampled_from(["start", "end"])),
+        "nulls": "drop",
+    }
+    check_calls(data, data.draw(rows_of(data.draw(tables(most=8)), revise=revise)), options)
 
 
 def test_an_event_is_held_once() -> None:
@@ -178,6 +241,88 @@ def test_a_snapshot_from_before_events_were_shared() -> None:
     assert live.process(events) == again.process(events) == expected
 
 
+def by_id() -> IntervalMatcher:
+    """A matcher of patterns in events that rows open, revise and withdraw, of which one reads an end in SQL."""
+    chain = "EVENT PAL((A a overlap B b) before C c) WHERE end(b) < c.begins WITHIN 10 seconds OF STARTS REALTIME 1"
+    chosen = {"starts": interval_pattern(chain), "pair": PATTERNS["pair"]}
+    schema = table(EVENTS).schema.append(pa.field("change", pa.string()))
+    options = NAMES | {"event_id": "id", "changes": "change", "open_for": "1 hour", "nulls": "drop"}
+    return IntervalMatcher(chosen, schema, lateness="8 seconds", **options)
+
+
+def arrives(live: IntervalMatcher, change: str, row: Row) -> pa.Table:
+    return live.process(table([row]).append_column("change", pa.array([change])))
+
+
+def test_a_snapshot_from_before_opened_events_were_shared() -> None:
+    """There each pattern has its own events, and the same rows that others may close."""
+    live, again, now = by_id(), by_id(), by_id()
+    live.restore((Path(__file__).parent / "several.3.by_id.snapshot").read_bytes())
+    for change, row in [*CHANGES[:5], ("insertion", ("B", 4, 5, None))]:
+        arrives(now, change, row)
+    assert replace(live.counts, held=0) == replace(now.counts, held=0)
+    again.restore(live.snapshot())
+    emitted = list[tuple[str, str]]()
+    for change, row in [("insertion", ("B", None, 8, "b1")), ("insertion", ("D", 6, 12, "d1")), *CHANGES[5:]]:
+        expected = arrives(now, change, row)
+        assert arrives(live, change, row) == arrives(again, change, row) == expected
+        emitted += [*zip(expected["kind"].to_pylist(), expected["pattern"].to_pylist(), strict=True)]
+    assert live.finish() == again.finish() == now.finish()
+    assert emitted == [
+        ("insertion", "starts"),
+        ("retraction", "starts"),
+        ("insertion", "pair"),
+        ("late", "starts"),
+        ("late", "pair"),
+    ]
+
+
+def test_opened_events_are_held_once() -> None:
+    """Open and closed, and in snapshots with the rows that later ones may close, which do not repeat per pattern."""
+    starts = "EVENT PAL(A a overlap B b) WITHIN 30 seconds OF STARTS REALTIME 1"
+    options = NAMES | {"event_id": "id", "open_for": "1 hour", "lateness": "8 seconds"}
+    one, several = (
+        IntervalMatcher({f"p{n}": interval_pattern(starts) for n in range(count)}, table(EVENTS), **options)
+        for count in (1, 4)
+    )
+    for live in (one, several):
+        for i in range(40):
+            live.process(table([("AB"[i % 2], i, None if i % 3 else i + 2, f"a long text to be held {i} " * 20)]))
+    assert one.counts.held == several.counts.held == 40
+    assert len(several.snapshot()) < 2 * len(one.snapshot())
+    assert one.counts.held == several.counts.held == 40
+    other = IntervalMatcher({f"p{n}": interval_pattern(starts) for n in range(4)}, table(EVENTS), **options)
+    other.restore(several.snapshot())
+    closing = table([("A", None, 40, "a long text to be held 38 " * 20), ("B", 39, 45, "b")])
+    made = other.process(closing)
+    assert len(made) == 4 * len(one.process(closing)) > 0
+    assert several.process(closing) == made
+    assert other.counts == several.counts
+
+
+def test_a_limit_beside_shared_events() -> None:
+    """A pattern over its limit is named, or drops only its own matches."""
+    events = [*(("A", 1, 9 + n, f"a{n}") for n in range(4)), ("B", 5, 20, "b1")]
+    every = interval_pattern("EVENT PAL(A a overlap B b) WITHIN 1 minute REALTIME 1")
+    chosen = {"some": interval_pattern("EVENT PAL(A a overlap B b) WHERE a.id = 'a1' WITHIN 1 minute"), "all": every}
+    for opening in ({}, {"event_id": "id", "open_for": "1 hour"}):
+        options = NAMES | opening | {"lateness": "1 minute"}
+        live = IntervalMatcher(chosen, table(EVENTS), limits=Limits(max_matches_per_event=2), **options)
+        before = live.snapshot()
+        with pytest.raises(LimitExceeded, match=r"pattern 'all': .*more than 2 matches \(max_matches_per_event\)"):
+            live.process(table(events))
+        with pytest.raises(MatcherFailed):
+            live.finish()
+        live.restore(before)
+        assert len(live.process(table(events[1:3] + events[4:]))) == 2
+        assert live.finish()["pattern"].to_pylist() == ["some"]
+    dropping = Limits(max_matches_per_event=2, on_limit="drop")
+    live = IntervalMatcher(chosen, table(EVENTS), lateness="1 minute", limits=dropping, **NAMES)
+    assert live.process(table(events))["pattern"].to_pylist() == ["all", "all"]
+    assert live.counts.dropped_matches > 0
+    assert live.finish()["pattern"].to_pylist() == ["some"]
+
+
 def test_a_fault_in_one_pattern() -> None:
     """It names the pattern and the events. Then only a snapshot of before goes on, with all patterns."""
     dividing = interval_pattern("EVENT PAL(A a overlap B b) WHERE 1 / (length(a.id) - length(b.id)) > 0 WITHIN 1 hour")
@@ -191,6 +336,11 @@ def test_a_fault_in_one_pattern() -> None:
         live.process(table(EVENTS))
     live.restore(before)
     other.restore(before)
+    for opening in ({}, {"event_id": "id", "open_for": "1 hour"}):
+        single = {"pair": PATTERNS["pair"], "bad": interval_pattern("EVENT PAL(B b) WHERE 1 / (length(b.id) - 2) > 0")}
+        failing = IntervalMatcher(single, table(EVENTS), lateness=None, **(NAMES | opening))
+        with pytest.raises(ConditionError, match=r"pattern 'bad': division by zero .*id = 'b1'"):
+            failing.process(table(EVENTS))
     rows = table([("D", 4, 9, "dd"), ("B", 3, 11, "bb")])
     assert live.process(rows) == other.process(rows)
     assert live.counts == other.counts

@@ -117,6 +117,9 @@ def test_literal(text: str, value: object, type_: pa.DataType) -> None:
 
 AT_END = "an operator or the end is expected"
 AFTER_IS = "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is expected after IS"
+GIVEN_LATER = "A value that is given later is written $name."
+OF_ARRAY = "A list is written in parentheses, and a value in an array is array_contains(array, value)."
+WHOLE = "only seconds have a fraction. Write smaller units, as in INTERVAL 1 HOUR 30 MINUTES"
 NO_METHODS = "SQL has no methods: a function has its value as an argument, as in startswith(kind, 'p')."
 
 
@@ -251,6 +254,32 @@ def test_refused(text: str, message: str) -> None:
         ("a = 'x\u2019", "a quote or comment is not closed", STRAIGHT),
         ("a = 'it's'", "a quote or comment is not closed", QUOTE_IN_TEXT),
         ("a in ('it's', 'he's')", ") is expected, found 's'", QUOTE_IN_TEXT),
+        ("a > :least", "a value is expected, found ':'", GIVEN_LATER),
+        ("a between ? and 2", "a value is expected, found '?'", GIVEN_LATER),
+        ("a:b > 2", f"{AT_END}, found ':'", None),
+        ("a // 2 = 1", "a value is expected, found '/'", "A quotient without its fraction is written x DIV y."),
+        (
+            "a at time zone 'UTC' > b",
+            f"{AT_END}, found 'at'",
+            "The clock of another zone is from_utc_timestamp(time, 'Europe/Berlin').",
+        ),
+        ("'a' in tags", "( is expected, found 'tags'", OF_ARRAY),
+        ("a not in `the tags`", "( is expected, found '`the tags`'", OF_ARRAY),
+        ("a > 1 limit 5", f"{AT_END}, found 'limit'", "A condition is one expression: leave LIMIT out."),
+        ("a > 1 order by b", f"{AT_END}, found 'order by'", "A condition is one expression: leave ORDER BY out."),
+        ("where a > 1", f"{AT_END}, found 'a'", "A condition is one expression: leave WHERE out."),
+        ("a > and b", "a value is expected, found 'and'", None),
+        ("cast(a as varchar)", "cannot cast to varchar. Write STRING", None),
+        ("a::datetime", "cannot cast to datetime. Write TIMESTAMP", None),
+        ("date_diff('minutes', a, b) > 1", "the unit of date_diff is a word without quotes", "Write MINUTE."),
+        (
+            "timestampdiff('fortnight', a, b) > 1",
+            "the unit of timestampdiff is a word without quotes",
+            "Write one of YEAR, QUARTER, MONTH, WEEK, DAY, DAYOFYEAR, HOUR, MINUTE, SECOND, MILLISECOND, MICROSECOND.",
+        ),
+        ("a + interval 1.5 hours", f"1.5 hours: {WHOLE}", None),
+        ("a + interval '1.0' day", f"1.0 days: {WHOLE}", None),
+        ("a + interval 0.1234567890 seconds", "0.1234567890 seconds: a fraction has 9 digits at most", None),
     ],
 )
 def test_hints_for_what_other_languages_have(text: str, message: str, hint: str | None) -> None:

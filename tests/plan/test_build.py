@@ -78,7 +78,10 @@ def problems_of(plan: BuildPlan, pattern: Pattern, **options: object) -> list[st
         ),
         (
             "one = 1",
-            "'one' is a stage, not a value (stage 'two', where, column 1)\n  one = 1\n  ^^^\nWrite one.column or count(one).",
+            (
+                "'one' is a stage, not a value (stage 'two', where, column 1)\n  one = 1\n  ^^^\n"
+                "Write one.column, first(one.column, 1) for its second event, or count(one)."
+            ),
         ),
         (
             "avg(x) > 1",

@@ -59,6 +59,19 @@ ROWS = [
         datetime(2024, 3, 10, 12),  # noqa: DTZ001
         False,
     ),
+    (
+        7,
+        4,
+        4,
+        2.5,
+        4.5,
+        Decimal("3.00"),
+        "true",
+        date(2018, 11, 4),
+        datetime(2018, 11, 4, 5, tzinfo=UTC),
+        datetime(2018, 11, 4, 3),  # noqa: DTZ001
+        True,
+    ),
     (4, 3, 7, 0.0, -1.5, Decimal("9999.99"), "10", None, _T - timedelta(microseconds=1), _U, False),
 ]
 CONDITIONS = [
@@ -157,6 +170,27 @@ CONDITIONS = [
         "coalesce(d, one.d) + 3 > coalesce(t, one.t) - interval 1 day",
         "t - one.u < interval 1 day",
         "d - one.t < one.u - d",
+    ),
+    *(
+        "t - one.d > interval 2 hours",
+        "one.d - t < interval '-2' hour",
+        "t - coalesce(one.d, d) > one.t - d",
+        "u - one.d > interval 3 hours or d - one.u > interval 3 hours",
+        "timestampdiff(hour, one.d, t) > 1",
+        "timestampdiff(minute, one.u, t) < timestampdiff(minute, u, one.t)",
+        "timestampdiff(hour, coalesce(one.d, d), greatest(t, one.t)) >= 2",
+        "datediff(greatest(t, one.t), one.d) > 0",
+    ),
+    *(
+        "one.m = cast(m as string)",
+        "m in (one.m, 'f') or cast(one.m as string) < m",
+        "coalesce(one.m, cast(m as string)) and n > one.n",
+        "nullif(one.m, 'true') is null and n > one.n",
+        "abs(cast(one.n as string)) > n",
+        "-cast(n as string) < one.n",
+        "one.t < cast(d as string) + interval 1 day",
+        "d <= cast(one.d as string) + interval 30 hours",
+        "n > one.n and t > '2024-03-01' - interval 1 hour",
     ),
     *(
         "one.n + '1' > n",
@@ -278,7 +312,7 @@ def _split(plan: Plan, events: Sequence[dict[str, Any]]) -> list[bool]:
     return result
 
 
-@pytest.fixture(params=["UTC", "America/New_York"])
+@pytest.fixture(params=["UTC", "America/New_York", "America/Sao_Paulo"])
 def zone(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[str]:
     """A zone of the session, whose clock changes between some of the times."""
     spark.conf.set("spark.sql.session.timeZone", request.param)

@@ -13,6 +13,11 @@ from cepheid.lang.sql.parser import parse_expression
 EVENTS = pa.table({"at": [datetime(2026, 3, 2)], "s": ["x"], "i": pa.array([1], pa.int32()), "b": [True], "x": [1.5]})  # noqa: DTZ001
 
 
+LENGTH = "A length of time is written as in INTERVAL 5 MINUTES."
+CHAIN = "Each comparison stands alone, as in 1 < x AND x < 3."
+BOOLEAN = "A BOOLEAN is compared with TRUE or FALSE."
+
+
 def problem(condition: str) -> str:
     """The message about the condition of the second stage."""
     with pytest.raises(PatternError) as raised:
@@ -23,8 +28,8 @@ def problem(condition: str) -> str:
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("-p.s > s", "'-' cannot be applied to STRING"),
-        ("+p.s > s", "'+' takes a number or an INTERVAL, got STRING"),
+        ("-p.b > i", "'-' cannot be applied to BOOLEAN"),
+        ("+p.b > i", "'+' cannot be applied to BOOLEAN"),
         ("p.s ILIKE ANY ('x', s)", "ILIKE ANY cannot be applied across events"),
         ("trim(BOTH p.s FROM s) = 'x'", "trim(… FROM …) cannot be applied across events"),
         ("p.i IS DISTINCT FROM b", "cannot compare INT with BOOLEAN"),
@@ -50,8 +55,7 @@ def test_operators_as_written(condition: str, message: str) -> None:
         ("i > 1 || s = 'x'", "|| joins texts: between conditions write OR."),
         ("(i > 1) || (s = 'x')", "|| joins texts: between conditions write OR."),
         ("greatest(i, p.i) > 1 || s = 'x'", "|| joins texts: between conditions write OR."),
-        ("b = s || 'x'", None),
-        ("s = concat('a', 1) = 3", None),
+        ("s = concat('a', 1) = 3", CHAIN),
         ("b = 2026-02-30-1", None),
         ("uper(s) || 'x' = s || 'y' = i", "Did you mean 'power' or 'upper'?"),
         (
@@ -59,6 +63,27 @@ def test_operators_as_written(condition: str, message: str) -> None:
             "A length of time is written as in INTERVAL 1 DAY or INTERVAL '1 12:00' DAY TO",
         ),
         ("at > datetime(2026, 1, 1)", "A time is written as text, '2026-12-31 12:00:00'."),
+        ("at - p.at < '5 minutes'", "A length of time is written INTERVAL '5 minutes'."),
+        ("at - at < '5 minutes'", "A length of time is written INTERVAL '5 minutes'."),
+        ("INTERVAL 1 DAY > '1'", "A length of time is written INTERVAL '1'."),
+        *(
+            (text, LENGTH)
+            for text in ("at - p.at < 300", "at - at BETWEEN 1.5 AND 9", "p.at + 300 > at", "at - 1 < at")
+        ),
+        *((text, CHAIN) for text in ("1 < i < 3", "1 < p.i <= i")),
+        *((text, BOOLEAN) for text in ("b = 1", "b IN (0, 1)", "p.b <> 0")),
+        *((text, "Write NOT.") for text in ("~b", "~(i > 1)")),
+        ("~x = 1", None),
+        ("x ^ 2 > 4", "A power is written power(x, 2)."),
+        ("price.foo > 1", "Known here: p, q"),
+        *((text, "A column of the event itself is written alone: x.") for text in ("df.x > 1", "event.x > 1")),
+        ("PREV(x) < x", "An earlier event is one of an earlier stage, as in last(stage.price)."),
+        ("NEXT(x, foo) < x", "A later event is one of a later stage, whose condition compares the two."),
+        *(
+            (text, "Another type is written as in CAST(x AS STRING).")
+            for text in ("CONVERT(i, char) = s", "convert(i) = s")
+        ),
+        ("p[0].x > 1", "Write p.column, first(p.column, 1) for its second event, or count(p)."),
     ],
 )
 def test_hints_for_what_other_languages_have(condition: str, hint: str | None) -> None:
@@ -87,11 +112,14 @@ def test_names_in_the_tree_are_no_functions(condition: str, written: str) -> Non
     assert str(raised.value).endswith(f"Spark's SQL writes {written}.")
 
 
-def test_a_stage_with_the_name_of_a_word() -> None:
-    """A stage whose name is a word of SQL is written in back-quotes; the message says so."""
-    with pytest.raises(PatternError, match="in is a word of SQL") as raised:
-        parse_expression("amount > in.amount")
-    assert str(raised.value).endswith("a stage or column of this name is written in back-quotes, `in`.")
+@pytest.mark.parametrize(
+    ("condition", "word"), [("amount > in.amount", "in"), ("when = 1", "when"), ("start < end", "end")]
+)
+def test_a_stage_or_column_with_the_name_of_a_word(condition: str, word: str) -> None:
+    """A name that is a word of SQL is written in back-quotes; the message says so."""
+    with pytest.raises(PatternError, match=f"{word} is a word of SQL") as raised:
+        parse_expression(condition)
+    assert str(raised.value).endswith(f"a stage or column of this name is written in back-quotes, `{word}`.")
 
 
 def test_a_function_without_arguments() -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         NearMatcher,
         ObservedMatcher,
         PatternRunner,
+        RowsReader,
         ServiceMatcher,
         TracedMatcher,
     )
@@ -91,8 +92,8 @@ class ServiceOptions:
     """The column that says what rows do, where they revise and withdraw events."""
     drops: bool = False
     """Whether rows and events that cannot be used are dropped there and counted; otherwise they are an error."""
-    is_held: Callable[[bytes], bool] | None = None
-    """With several patterns, where rows open and close events: whether one of them needs the event with this id."""
+    rows: RowsReader | None = None
+    """Where rows open and close events: what reads them."""
     share: Share | None = None
     """With several patterns of intervals: the pattern's share in the events that all hold."""
     frequencies: Mapping[str, float] | None = None
@@ -353,6 +354,12 @@ class Family(Protocol):
 
     def compatibility(self, runner: Any, zone: str) -> dict[str, Any]:
         """The values on which it depends whether a checkpoint fits, in JSON. Local times are read in `zone`."""
+
+    def rows_reader(self, schema: Schema, options: ServiceOptions, is_held: Callable[[bytes], bool]) -> RowsReader:  # noqa: ARG002
+        """What reads rows that open and close events. `is_held` says whether a matcher needs the event with this id.
+        Only for kinds whose events have ends.
+        """
+        raise AssertionError(f"{self.noun} has no events that rows open")
 
     def service(self, plan: Any, options: ServiceOptions, zone: str) -> ServiceMatcher:
         """The matcher for the user's own service."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from cepheid.errors import PatternError
 from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cepheid.events.batch import Schema
     from cepheid.events.openings import FinalEvents
     from cepheid.lang.document.marked_text import Value
+    from cepheid.matchers.intervals.event_rows import EventRows
     from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner
     from cepheid.matchers.intervals.runner import IntervalsRunner
     from cepheid.matchers.parts import GatheredPart
@@ -222,6 +223,19 @@ class Intervals(Family):
             **rows_per_of(plan),
         }
 
+    def rows_reader(self, schema: Schema, options: ServiceOptions, is_held: Callable[[bytes], bool]) -> EventRows:
+        from cepheid.matchers.intervals.event_rows import EventRows
+
+        return EventRows(
+            schema,
+            options.lateness,
+            End(options.late_by),
+            open_for=options.open_for,
+            changes=options.changes,
+            drops=options.drops,
+            is_held=is_held,
+        )
+
     def service(self, plan: IntervalPlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
         from cepheid.families.compatibility import resolution_of
         from cepheid.matchers.intervals.open_service import OpenIntervalServiceMatcher
@@ -232,14 +246,14 @@ class Intervals(Family):
                 plan,
                 options.lateness,
                 End(options.late_by),
+                rows=cast("EventRows", options.rows),
                 open_for=options.open_for,
                 changes=options.changes,
-                drops=options.drops,
-                is_held=options.is_held,
                 frequencies=options.frequencies,
                 columns=options.columns,
                 zone=zone,
                 parts=resolution_of(options),
+                share=options.share,
             )
         return IntervalServiceMatcher(
             plan,

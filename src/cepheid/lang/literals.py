@@ -202,6 +202,8 @@ _UNIT_MICROSECONDS = {
 }
 _UNIT_ORDER = ("day", "hour", "minute", "second")
 _MONTH_UNITS = ("month", "year")
+_MOST_OF_FRACTION = 9
+"""Digits. Those after the sixth are dropped, as in Spark."""
 _QUANTITY = re.compile(r"\s*([+-]?\s*\d+(?:\.\d*)?|[+-]?\s*\.\d+)\s*([A-Za-z]+)\s*")
 
 
@@ -212,7 +214,9 @@ def unit_name(word: str) -> str | None:
 
 
 def read_interval(text: str) -> timedelta | None:
-    """The length of `3 hours 2 minutes`; None for months, whose length varies. ValueError if it is not an interval."""
+    """The length of `3 hours 2 minutes`; None for months, whose length varies. ValueError if it is not an interval, or
+    has a fraction of another unit than seconds, which Spark refuses.
+    """
     total, position = 0, 0
     months = False
     while match := _QUANTITY.match(text, position):
@@ -220,12 +224,21 @@ def read_interval(text: str) -> timedelta | None:
         if unit is None:
             break
         months = months or unit in _MONTH_UNITS
-        amount = Decimal(match[1].replace(" ", ""))
-        total += int(amount * _UNIT_MICROSECONDS.get(unit, 0))
+        total += int(_amount(match[1].replace(" ", ""), unit) * _UNIT_MICROSECONDS.get(unit, 0))
         position = match.end()
     if position != len(text) or position == 0:
         raise ValueError(f"not an interval: {text!r}. Write it as in INTERVAL '3' HOUR or INTERVAL 3 hours 20 minutes")
     return None if months else _length(total, text)
+
+
+def _amount(number: str, unit: str) -> Decimal:
+    _, point, fraction = number.partition(".")
+    if point and unit != "second":
+        advice = "Write smaller units, as in INTERVAL 1 HOUR 30 MINUTES"
+        raise ValueError(f"{number} {unit}s: only seconds have a fraction. {advice}")
+    if len(fraction) > _MOST_OF_FRACTION:
+        raise ValueError(f"{number} seconds: a fraction has {_MOST_OF_FRACTION} digits at most")
+    return Decimal(number)
 
 
 def _length(total: int, text: str) -> timedelta:

@@ -29,6 +29,13 @@ _SIMPLE = {
 _DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)(?:\((\d+)(?:,(\d+))?\))?")
 _CHARACTERS = re.compile(r"(?:VARCHAR|CHAR|CHARACTER)\(\d+\)")
 
+_ELSEWHERE = {
+    **dict.fromkeys(("VARCHAR", "CHAR", "CHARACTER", "NVARCHAR", "VARCHAR2", "TEXT", "STR"), "STRING"),
+    **dict.fromkeys(("DATETIME", "TIMESTAMPTZ"), "TIMESTAMP"),
+    "BOOL": "BOOLEAN",
+    "NUMBER": "DECIMAL(p, s)",
+}
+"""Names in other languages, and Spark's."""
 KNOWN = (
     "BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), DATE, TIMESTAMP, TIMESTAMP_NTZ, STRING, "
     "BINARY"
@@ -47,4 +54,6 @@ def read_type(text: str) -> pa.DataType:
         if not (1 <= precision <= 38 and scale <= precision):
             raise ValueError(f"no such type: {text}. A DECIMAL has 1 to 38 digits, and at most as many after the point")
         return pa.decimal128(precision, scale)
+    if name in _ELSEWHERE:
+        raise ValueError(f"cannot cast to {text}. Write {_ELSEWHERE[name]}")
     raise ValueError(f"cannot cast to {text}; known types: {KNOWN}")

@@ -346,16 +346,35 @@ class LiveMatcher(Protocol):
         """
 
 
-class RowsMatcher(Protocol):
-    """What a ServiceMatcher has besides if rows open and close events."""
+class RowsReader(Protocol):
+    """Reads rows that open and close events, for the ServiceMatchers of all patterns. Each call here comes before the
+    call of the same name of the matchers; before their `process` it is `read`.
+    """
 
     def read(self, rows: pa.Table, times: tuple[pa.ChunkedArray, ...]) -> tuple[pa.Table, tuple[pa.ChunkedArray, ...]]:
-        """Reads the rows of one call, with their starts and ends. Returns the events to lift, with their times;
-        `process` takes them next.
+        """Reads the rows of one call, with their starts and ends. Returns the events to lift, with their times.
 
         Raises:
             EventError: a row cannot be used, or an event is open for too long.
         """
+
+    def advance_time(self, time: int) -> None:
+        """Advances time to `time` (microseconds).
+
+        Raises:
+            EventError: an event is open for too long.
+        """
+
+    def finish(self) -> None:
+        """Ends the input."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows and events were dropped, by the cause."""
+
+
+class RowsMatcher(Protocol):
+    """What a ServiceMatcher has besides if rows open and close events."""
 
     def holds(self, name: bytes) -> bool:
         """Whether the event with this id is needed."""

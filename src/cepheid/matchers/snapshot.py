@@ -151,9 +151,7 @@ class Apart(NamedTuple):
     each: list[bytes]
     """Their own snapshots."""
     shared: pa.RecordBatch | None
-    """The events that they share; None: each has its own, as in a snapshot of an older version, or where rows open
-    events.
-    """
+    """The events that they share; None: each has its own, as in a snapshot of an older version."""
 
 
 def together(each: Mapping[str, bytes], shared: pa.RecordBatch | None) -> bytes:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from cepheid.hosts.duckdb.fragment import Fragment, as_double, bound, duckdb_type
-from cepheid.plan.conditions.types import MAX_DIGITS, is_decimal, is_float, is_integer
+from cepheid.hosts.duckdb.rule import converted
+from cepheid.plan.conditions.types import MAX_DIGITS, is_decimal, is_float, is_integer, is_string
 
 # Doubles (from 2^52) and floats (from 2^23) are whole numbers.
 _WHOLE = {pa.float64(): 4503599627370496, pa.float32(): 8388608}
@@ -91,10 +92,10 @@ def rounded(number: Fragment, places: int, type_: pa.DataType) -> str:
     return bound(number.text, f"CASE WHEN abs(v) < {_WHOLE[type_]} THEN {fixed} ELSE v END")
 
 
-def places_in(args: Sequence[Fragment]) -> int | None:
+def places_in(args: Sequence[Fragment], zone: str) -> int | None:
     """The second argument of `round`; 0 if there is none; None if it is not a constant of at least 0."""
     if len(args) == 1:
         return 0
-    literal = args[1].literal
+    literal = (converted(args[1], pa.int32(), zone) if is_string(args[1].type) else args[1]).literal
     known = literal is not None and is_integer(literal.type) and literal.type != pa.int64()
     return int(str(literal.value)) if literal is not None and known and int(str(literal.value)) >= 0 else None

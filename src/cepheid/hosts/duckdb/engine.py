@@ -38,8 +38,11 @@ _SETTINGS = {
 _OF_CASTS = (
     (re.compile(r"""Could not convert string (''|"") to .*"""), "the text is not a number"),
     (re.compile(r'invalid date field format: "".*'), "the text is not a DATE"),
+    (re.compile(r'date field value out of range: "(.*)"'), r"the text '\1' is not a DATE"),
+    (re.compile(r"""Could not convert string ['"](.+)['"] to .*"""), r"the number '\1' is out of range for the cast"),
+    (re.compile(r"Type \w+ with value (\S+) can't be cast because.*"), r"the number \1 is out of range for the cast"),
 )
-"""What DuckDB says of the empty text, which stands for a text that Spark cannot cast (`casts`), and what we say."""
+"""What DuckDB says of casts, and what we say. The empty text stands for a text that Spark cannot cast (`casts`)."""
 _NO_MEMORY_IN_ARROW = "exporting a stream from the object registered as 'events' failed: MemoryError:"
 """How DuckDB reports that Arrow has not found the memory for its events."""
 _ROW = "row_number_of_event"
@@ -271,7 +274,8 @@ def _reason(error: duckdb.Error) -> str:
     """DuckDB's message without its class and without the place in SQL that the user did not write."""
     first = str(error).splitlines()[0]
     message = first.split("Error: ", 1)[-1].split(". Use TRY", 1)[0].split(" when casting", 1)[0]
-    return next((ours for theirs, ours in _OF_CASTS if theirs.fullmatch(message)), message)
+    found = ((theirs.fullmatch(message), ours) for theirs, ours in _OF_CASTS)
+    return next((match.expand(ours) for match, ours in found if match), message)
 
 
 def as_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:

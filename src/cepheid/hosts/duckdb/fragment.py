@@ -117,9 +117,10 @@ def _constant(value: Constant) -> str:
 
 
 def local(fragment: Fragment, zone: str) -> str:
-    """The local time in `zone`, for any kind of time."""
+    """The local time in `zone`, for any kind of time. That of a DATE is after midnight where the clock skips it."""
     if fragment.type == pa.date32():
-        return f"CAST({fragment.text} AS TIMESTAMP)"
+        midnight = f"CAST({fragment.text} AS TIMESTAMP)"
+        return local(replace(fragment, text=instant(midnight, zone), type=TIMESTAMP), zone)
     if fragment.type.tz is None or zone in UTC_NAMES:
         return fragment.text
     return f"timezone({quoted(zone)}, timezone('UTC', {fragment.text}))"

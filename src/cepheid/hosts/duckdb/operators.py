@@ -16,11 +16,17 @@ from pyarrow import types as arrow
 from cepheid.errors import PatternError, Problem
 from cepheid.hosts.duckdb.casts import Mode, cast
 from cepheid.hosts.duckdb.decimals import places_in, quotient, remainder, rounded, rounded_type
-from cepheid.hosts.duckdb.fragment import Fragment, bound, duckdb_type, fail
+from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, bound, duckdb_type, fail
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, converted, guarded
 from cepheid.hosts.duckdb.time_arithmetic import time_arithmetic
 from cepheid.lang.expression import Call
-from cepheid.plan.conditions.result_types import cast_in_arithmetic, common_type, operand_types, type_of_call
+from cepheid.plan.conditions.result_types import (
+    cast_in_arithmetic,
+    common_type,
+    operand_types,
+    text_is_moved,
+    type_of_call,
+)
 from cepheid.plan.conditions.types import (
     as_decimal,
     is_decimal,
@@ -32,6 +38,7 @@ from cepheid.plan.conditions.types import (
     is_time,
     sql_name,
 )
+from cepheid.plan.used_columns import names_in
 
 DIVISION_BY_ZERO = "division by zero"
 MAX_DIGITS = 38
@@ -83,7 +90,7 @@ def _comparison(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def _comparable(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragment]:
     types = operand_types(call, _types(args)) if call.args else _types(args)
-    common = _common_with_text(call, args, types)
+    common = _common(call, types)
     if arrow.is_null(common):
         common = pa.bool_()
     if not is_orderable(common):
@@ -98,10 +105,8 @@ def _as_common(arg: Fragment, common: pa.DataType, zone: str) -> Fragment:
     return converted(arg, common, zone)
 
 
-def _common_with_text(call: Call, args: Sequence[Fragment], types: Sequence[pa.DataType]) -> pa.DataType:
-    """The common type. A constant text next to a BOOLEAN counts as one."""
-    typed = [t for arg, t in zip(args, types, strict=True) if arg.literal is None or not arrow.is_string(t)]
-    common = common_type(types) or common_type(typed)
+def _common(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    common = common_type(types)
     if common is None:
         given = ", ".join(dict.fromkeys(sql_name(t) for t in types))
         message = f"{call.function!r} needs values of one type, got {given}"
@@ -119,9 +124,10 @@ def _between(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _in(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
-    if any(arg.raises for arg in args[1:]):
-        raise NotInProcess("values of an IN list that can fail")
     value, *options = _comparable(call, args, zone)
+    if any(option.raises for option in options):  # evaluated one after the other, until one is equal
+        equal = [_comparison(Call("=", (), call.span), (value, option), zone) for option in options]
+        return _conjunction(Call("or", (), call.span), equal, zone)
     if value.raises and all(arg.literal is not None and arg.literal.value is not None for arg in args[1:]):
         # DuckDB makes a join of IN with many values, and then computes the value where its guard is false, too.
         text = f"list_contains([{', '.join(o.text for o in options)}], {value.text})"
@@ -133,6 +139,9 @@ def arithmetic(call: Call, args: Sequence[Fragment], zone: str, *, forgiving: bo
     """`+`, `-`, `*`, `/`, `div` and `%`; if `forgiving`, division by zero gives NULL."""
     if len(args) == 2 and (text := cast_in_arithmetic(call.function, *_types(args))) is not None:
         args = [_as_common(arg, text[1], zone) if i == text[0] else arg for i, arg in enumerate(args)]
+    if len(args) == 2 and text_is_moved(call.function, *_types(args)):
+        times = [_as_common(arg, TIMESTAMP, zone) if is_string(arg.type) else arg for arg in args]
+        return cast(time_arithmetic(call, times, zone), pa.string(), zone, Mode.STRICT)
     if any(is_time(t) or arrow.is_duration(t) or arrow.is_interval(t) for t in _types(args)):
         return time_arithmetic(call, args, zone)
     type_ = type_of_call(call, _types(args))
@@ -208,10 +217,20 @@ def _require_38_digits(function: str, types: Sequence[pa.DataType]) -> None:
         raise NotInProcess(f"a decimal result of {digits} digits")
 
 
-def _sign(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
-    value = args[0]
-    if arrow.is_null(value.type):
-        value = Fragment("CAST(NULL AS DOUBLE)", pa.float64())
+def _signed(value: Fragment, zone: str) -> Fragment:
+    """The operand of a sign. A text, and a NULL without a type, count as DOUBLE."""
+    is_double = is_string(value.type) or arrow.is_null(value.type)
+    return _as_common(value, pa.float64(), zone) if is_double else value
+
+
+def _positive(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    (operand,) = args
+    value = _signed(operand, zone)
+    return Fragment(value.text, type_of_call(call, [value.type]), raises=value.raises)
+
+
+def _sign(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    value = _signed(args[0], zone)
     if is_decimal(value.type) and value.type.precision > _NEGATED_DIGITS:
         raise NotInProcess(f"{_written(call)} of a DECIMAL of more than {_NEGATED_DIGITS} digits")
     type_ = type_of_call(replace(call, function="abs" if call.function == "abs" else "negate"), [value.type])
@@ -227,9 +246,13 @@ def _is_inexact(type_: pa.DataType) -> bool:
     return is_float(type_) or is_decimal(type_)
 
 
-def _round(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
+def _round(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """`round(x[, places])`: halves go away from zero."""
-    places = places_in(args) if len(args) < 3 else None
+    if not (is_numeric(args[0].type) or is_string(args[0].type) or arrow.is_null(args[0].type)):
+        raise WrongArguments(f"round takes a number, got {sql_name(args[0].type)}")
+    if any(name for places in call.args[1:] for name in names_in(places)):
+        raise WrongArguments("round takes a constant number of places, as in round(x, 2)")
+    places = places_in(args, zone)
     if places is None:
         raise NotInProcess("round to a number of places that is not a constant from 0")
     value = Fragment("CAST(NULL AS DOUBLE)", pa.float64()) if arrow.is_null(args[0].type) else args[0]
@@ -261,7 +284,7 @@ def _case_of(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _alike(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragment]:
-    common = _common_with_text(call, args, _types(args))
+    common = _common(call, _types(args))
     return [_as_common(arg, common, zone) for arg in args]
 
 
@@ -312,6 +335,7 @@ OPERATORS: dict[str, Rule] = {
     **dict.fromkeys(("+", "-", "*", "/", "div", "%"), arithmetic),
     **dict.fromkeys(("negate", "negative"), _sign),
     "abs": _sign,
+    "positive": _positive,
     "round": _round,
     "case": _case,
     "case_of": _case_of,

@@ -12,7 +12,7 @@ from cepheid.hosts.duckdb.fragment import TIMESTAMP, UTC_NAMES, Fragment, instan
 from cepheid.hosts.duckdb.rule import NotInProcess, converted, guarded
 from cepheid.lang.expression import Call, Literal
 from cepheid.plan.conditions.result_types import type_of_call
-from cepheid.plan.conditions.types import DURATION, is_integer, is_time, sql_name
+from cepheid.plan.conditions.types import DURATION, TIMESTAMP_NTZ, is_integer, is_time, is_zoned, sql_name
 
 MONTHS = pa.month_day_nano_interval()
 """The type of intervals of months and years."""
@@ -85,10 +85,10 @@ def _between_times(left: Fragment, right: Fragment, zone: str) -> Fragment:
     if left.type == pa.date32() and right.type == pa.date32():
         text = f"CAST({left.text} - {right.text} AS BIGINT) * {_DAY}"
         return guarded((left, right), text, DURATION, fails=True)
-    if all(arrow.is_timestamp(t.type) and t.type.tz for t in (left, right)) and zone in UTC_NAMES:
-        clocks = (left.text, right.text)
-    else:
-        clocks = (local(left, zone), local(right, zone))
+    if any(is_zoned(time.type) for time in (left, right)):
+        clocks = [local(time, zone) for time in (left, right)]
+    else:  # beside a TIMESTAMP_NTZ, a DATE is its midnight
+        clocks = [converted(time, TIMESTAMP_NTZ, zone).text for time in (left, right)]
     return guarded((left, right), f"epoch_us({clocks[0]}) - epoch_us({clocks[1]})", DURATION, fails=True)
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 from pyarrow import types as arrow
 
-from cepheid.errors import PatternError, Problem, closest
+from cepheid.errors import PatternError, Problem, closest, with_noun
 from cepheid.hosts.duckdb.casts import Mode, cast
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, local, of_literal, widened
 from cepheid.hosts.duckdb.functions.aliases import ALIASES
@@ -24,7 +24,7 @@ from cepheid.hosts.duckdb.functions.json_paths import get_json_object
 from cepheid.hosts.duckdb.functions.nested import NESTED
 from cepheid.hosts.duckdb.functions.on_spark import ON_SPARK
 from cepheid.hosts.duckdb.functions.patterns import PATTERNS
-from cepheid.hosts.duckdb.functions.rounding import nanvl, positive, whole
+from cepheid.hosts.duckdb.functions.rounding import nanvl, whole
 from cepheid.hosts.duckdb.functions.strings import STRINGS
 from cepheid.hosts.duckdb.functions.table import BY_NAME
 from cepheid.hosts.duckdb.lists import IN_LIST, in_list
@@ -64,13 +64,20 @@ RULES: dict[str, Rule] = {
     **PATTERNS,
     **STRINGS,
     **dict.fromkeys(("ceil", "ceiling", "floor"), whole),
-    "positive": positive,
     "nanvl": nanvl,
     "get_json_object": get_json_object,
     "interval": months,
     **dict.fromkeys(("cast", "try_cast"), _cast),
     IN_LIST: in_list,
 }
+_MOST_ARGUMENTS = {
+    **dict.fromkeys(("abs", "negative", "isnull", "isnotnull", "map_keys", "map_values"), 1),
+    **dict.fromkeys(("round", "date_trunc", "trunc", "next_day", "from_unixtime", "map_contains_key"), 2),
+    **dict.fromkeys(("from_utc_timestamp", "to_utc_timestamp", "regexp_count", "regexp_like", "regexp_substr"), 2),
+    **dict.fromkeys(("regexp_extract", "regexp_extract_all", "split"), 3),
+    **dict.fromkeys(("timestampadd", "timestampdiff"), 3),
+}
+"""For functions whose rules do not look at all arguments: how many they take."""
 _OF_UNITS = {
     **dict.fromkeys(("datediff", "date_diff", "timediff"), "timestampdiff"),
     **dict.fromkeys(("dateadd", "date_add"), "timestampadd"),
@@ -159,13 +166,15 @@ def _apply(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     if len(args) == 3 and call.function in _OF_UNITS:
         call = replace(call, function=_OF_UNITS[call.function])
     if rule := RULES.get(call.function):
+        wrong = WrongArguments(f"{written_form(call.function)!r} does not take {with_noun(len(args), 'argument')}")
+        if len(args) > _MOST_ARGUMENTS.get(call.function, len(args)):
+            raise wrong
         try:
             return rule(call, args, zone)
         except (IndexError, ValueError) as error:
             if isinstance(error, PatternError):
                 raise
-            message = f"{written_form(call.function)!r} does not take {len(args)} arguments"
-            raise WrongArguments(message) from error
+            raise wrong from error
     for function in BY_NAME[call.function]:
         taken = [_taken(arg, kind, zone) for arg, kind in zip(args, function.takes, strict=False)]
         if len(args) == len(function.takes) and all(taken) and _constants_fit(function, args):
@@ -179,7 +188,8 @@ def _untaken(call: Call, args: Sequence[Fragment]) -> Exception:
     forms = " or ".join(f"({', '.join(way.takes)})" for way in ways)
     given = ", ".join(sql_name(arg.type) for arg in args)
     message = f"{call.function} takes {forms} in process, got ({given})"
-    if notes := " ".join(way.notes for way in ways if way.constants):
+    is_counted = len(args) in {len(way.takes) for way in ways}
+    if is_counted and (notes := " ".join(way.notes for way in ways if way.constants)):
         return NotInProcess(f"{message}. {notes}".removesuffix("."))
     return WrongArguments(message)
 

@@ -9,7 +9,7 @@ from typing import cast
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, SchemaError, in_pattern, warn
+from cepheid.errors import ConditionError, PatternError, SchemaError, in_pattern, warn
 from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.order import check_times
 from cepheid.events.time import microseconds
@@ -32,9 +32,10 @@ from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.consistency import Consistency
 from cepheid.matchers.counts import READ_COUNTS, IntervalMatcherCounts, ReadCounts, sum_of
 from cepheid.matchers.pattern_events import events_of_each, projections
-from cepheid.matchers.protocols import RowsMatcher, ServiceMatcher
+from cepheid.matchers.protocols import RowsMatcher, RowsReader, ServiceMatcher
 from cepheid.matchers.service import ARRIVES
 from cepheid.matchers.shared.events import Share, SharedEvents
+from cepheid.matchers.shared.order_of_ends import in_order_of_ends
 from cepheid.matchers.snapshot import Apart, apart, restoring, together
 from cepheid.output.times import given_rows
 from cepheid.plan.plan_set import PatternPlan, PlanSet
@@ -75,10 +76,8 @@ class TableMatcher(FailureGuard):
         self._sources = sources(self.plans)
         self._ordered_by = columns_of(request.sequence, columns)
         self._options = replace(options, columns=self._columns)
-        if request.event_id is not None and len(self.plans.each) > 1:
-            self._options = replace(self._options, is_held=self._is_held)
         self._own = events_of_each(self.plans, [None] * len(self.plans.each))
-        self._shared, self.matchers = self._new_matchers()
+        self._rows, self._shared, self.matchers = self._new_parts()
         grows = {plan.pattern.name: one.warnings for plan, one in zip(self.plans.each, self.matchers, strict=True)}
         growth = with_names(self.plans, lambda plan: of_growth("a matcher", grows[plan.pattern.name]))
         for warning in (*with_names(self.plans, request.family.warnings), *growth):
@@ -87,12 +86,15 @@ class TableMatcher(FailureGuard):
 
     def _empty_batches(self) -> list[Batch]:
         """What each matcher gets, without events."""
+        return [own.of(self._nothing) for own in self._own]
+
+    @property
+    def _nothing(self) -> Batch:
+        """What all matchers get, without events."""
         nothing = pa.Table.from_batches([], self._columns)
         if self._request.event_id is None:
-            batch, _ = self._batch(nothing)
-            return [own.of(batch) for own in self._own]
-        read = timed(fitted(nothing, self._used), self._request)
-        return [lifted(read, plan, self._engine) for plan in self.plans.each]
+            return self._batch(nothing)[0]
+        return self._lifted(timed(fitted(nothing, self._used), self._request))
 
     @property
     def plan(self) -> PatternPlan:
@@ -105,29 +107,24 @@ class TableMatcher(FailureGuard):
         (matcher,) = self.matchers
         return matcher
 
-    def _new_matchers(self) -> tuple[SharedEvents | None, tuple[ServiceMatcher, ...]]:
-        """New matchers, and the events that they share; None if each has its own."""
+    def _new_parts(self) -> tuple[RowsReader | None, SharedEvents | None, tuple[ServiceMatcher, ...]]:
+        """New matchers; what reads their rows, if rows open events; and the events that they share, if there are
+        several.
+        """
         family, found = self._request.family, list[ServiceMatcher]()
-        shared = self._nothing_shared()
+        by_rows, several = self._request.event_id is not None, len(self.plans.each) > 1
+        rows = family.rows_reader(self.plans.schema, self._options, self._is_held) if by_rows else None
+        shared = SharedEvents(self._nothing.data.schema) if several else None
         for plan, own in zip(self.plans.each, projections(self.plans, [None] * len(self.plans.each)), strict=True):
             share = None if shared is None else Share(shared, own, len(found))
             with in_pattern(plan.pattern.name, named=self.plans.named):
-                found.append(family.service(plan, replace(self._options, share=share), self._zone))
-        return shared, tuple(found)
-
-    def _nothing_shared(self) -> SharedEvents | None:
-        """An empty store for the events that several matchers share. None if each matcher stores its own: a single one
-        does, and so do those of events that rows open, as each makes its events from the rows.
-        """
-        if len(self.plans.each) == 1 or self._request.event_id is not None:
-            return None
-        nothing, _ = self._batch(pa.Table.from_batches([], self._columns))
-        return SharedEvents(nothing.data.schema)
+                found.append(family.service(plan, replace(self._options, rows=rows, share=share), self._zone))
+        return rows, shared, tuple(found)
 
     def process(self, events: pa.Table, at: datetime | None = None) -> pa.Table:
         """Processes the events and returns the rows that become certain. `at` is their time of arrival; None: now."""
-        if self._request.event_id is not None:
-            return self._process_rows(events)
+        if self._rows is not None:
+            return self._process_rows(events, self._rows)
         arrived = self._least
         if self._arrives:
             check_names(events.schema.names)
@@ -139,26 +136,26 @@ class TableMatcher(FailureGuard):
         batch, read = self._batch(events)
         with self._changing():
             self._read, self._least = _sum(self._read, read), arrived
-            given = batch if self._shared is None else self._shared.add(batch)
-            rows = self._from_each(lambda number: self.matchers[number].process(self._own[number].of(given)))
-            if self._shared is not None:
-                self._shared.forget_if_many()
+            rows = self._processed(batch if self._shared is None else in_order_of_ends(batch))
         return self._warned(rows)
 
-    def _process_rows(self, events: pa.Table) -> pa.Table:
-        """Processes rows that open and close events. Each pattern reads them alike, and holds those that it needs."""
+    def _process_rows(self, events: pa.Table, reader: RowsReader) -> pa.Table:
+        """Processes rows that open and close events."""
         given = timed(fitted(events, self._used), self._request)
         with self._changing():
             self._read["events"] += len(given)
-            read = [TimedEvents(*cast("RowsMatcher", one).read(given.events, given.times)) for one in self.matchers]
-            rows = self._from_each(lambda number: self._matched(number, read[number]))
+            batch = self._lifted(TimedEvents(*reader.read(given.events, given.times)))
+            check_times(batch, TIME, END)
+            rows = self._processed(batch)
         return self._warned(rows)
 
-    def _matched(self, number: int, found: TimedEvents) -> pa.Table:
-        """The rows that the pattern with this number makes of events that its matcher has read."""
-        batch = lifted(found, self.plans.each[number], self._engine)
-        check_times(batch, TIME, END)
-        return self.matchers[number].process(batch)
+    def _processed(self, batch: Batch) -> pa.Table:
+        """The rows that the events make, in each pattern."""
+        given = batch if self._shared is None else self._shared.add(batch)
+        rows = self._from_each(lambda number: self.matchers[number].process(self._own[number].of(given)))
+        if self._shared is not None:
+            self._shared.forget_if_many()
+        return rows
 
     def _is_held(self, name: bytes) -> bool:
         return any(cast("RowsMatcher", matcher).holds(name) for matcher in self.matchers)
@@ -179,6 +176,8 @@ class TableMatcher(FailureGuard):
             reached = advanced_time(reached, self._least)
         with self._changing():
             self._least = max(self._least, reached + 1)
+            if self._rows is not None:
+                self._rows.advance_time(reached)
             rows = self._from_each(lambda number: self.matchers[number].advance_time(reached))
         return self._warned(rows)
 
@@ -192,6 +191,8 @@ class TableMatcher(FailureGuard):
     def finish(self) -> pa.Table:
         """Ends the input and returns the remaining rows. Later events are late."""
         with self._changing():
+            if self._rows is not None:
+                self._rows.finish()
             rows = self._from_each(lambda number: self.matchers[number].finish())
         return self._warned(rows)
 
@@ -232,7 +233,7 @@ class TableMatcher(FailureGuard):
     def snapshot(self) -> bytes:
         """The complete state: what is open and what waits."""
         self._check()
-        read = self._read | ({ARRIVES: self._least} if self._arrives else {})
+        read = self._counted | ({ARRIVES: self._least} if self._arrives else {})
         if self._shared is not None:
             self._shared.forget()
         each = [matcher.snapshot(read) for matcher in self.matchers]
@@ -243,7 +244,7 @@ class TableMatcher(FailureGuard):
         """Replaces the state by that of the snapshot."""
         # That of a single pattern changes nothing if it refuses the snapshot.
         several = len(self.matchers) > 1
-        shared, matchers = self._new_matchers() if several else (None, self.matchers)
+        rows, shared, matchers = self._new_parts() if several else (self._rows, None, self.matchers)
         with restoring():
             each, held = apart(data, self._names) if several else Apart([data], None)
             if shared is not None and held is not None:
@@ -253,15 +254,20 @@ class TableMatcher(FailureGuard):
                 for matcher, own, columns in zip(matchers, each, self._batch_columns, strict=True)
             ]
         read = reads[0]
-        self._shared, self.matchers = shared, matchers
+        self._rows, self._shared, self.matchers = rows, shared, matchers
         self._read = {name: read.get(name, 0) for name in _NOTHING_READ}
         self._least = read.get(ARRIVES, NO_TIME)
         self._failure = None
 
     @property
     def counts(self) -> ReadCounts:
-        total = sum_of([matcher.counts(self._read) for matcher in self.matchers], once=READ_COUNTS)
+        total = sum_of([matcher.counts(self._counted) for matcher in self.matchers], once=READ_COUNTS)
         return total if self._shared is None else replace(cast("IntervalMatcherCounts", total), held=len(self._shared))
+
+    @property
+    def _counted(self) -> Read:
+        """The counts of events read, also of those that the reader of rows has dropped."""
+        return self._read if self._rows is None else self._read | self._rows.counts
 
     def _batch(self, events: pa.Table) -> tuple[Batch, Read]:
         """The usable events as a matcher takes them, and the counts of all events."""
@@ -269,9 +275,21 @@ class TableMatcher(FailureGuard):
         used = [field for field in self._given if field.name in needed]
         in_sequence = with_sequence(fitted(events, pa.schema(used)), self._asked.sequence, self._engine)
         given, read = usable(timed(in_sequence, self._request), self.plans.schema, self._request.nulls)
-        batch = lifted(given, self.plans, self._engine)
+        batch = self._lifted(given)
         check_times(batch, *(TIME, END)[: max(1, len(self.plans.schema.times))])
         return batch, read
+
+    def _lifted(self, events: TimedEvents) -> Batch:
+        """The events as the matchers of all patterns take them. If a condition fails, those of each pattern are
+        evaluated once more, so that the error names a pattern.
+        """
+        try:
+            return lifted(events, self.plans, self._engine)
+        except ConditionError:
+            for plan in self.plans.each:
+                with in_pattern(plan.pattern.name, named=self.plans.named):
+                    lifted(events, plan, self._engine)
+            raise
 
     @property
     def _used(self) -> pa.Schema:

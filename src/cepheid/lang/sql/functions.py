@@ -22,6 +22,8 @@ _UNIT_FUNCTIONS = frozenset(
 )
 _UNIT_WORDS = """YEAR QUARTER MONTH WEEK DAY DAYOFYEAR HOUR MINUTE SECOND MILLISECOND MICROSECOND"""
 _UNITS = frozenset(_UNIT_WORDS.split())
+_WITH_UNIT = 3
+"""The arguments of these functions, the unit among them."""
 _BETWEEN_ARGUMENTS = ("FROM", "FOR", "PLACING", "IN")
 
 
@@ -81,7 +83,15 @@ def _arguments(cursor: Cursor, rules: Rules, function: str) -> tuple[Expression,
     while cursor.accept(","):
         args.append(_argument(cursor, rules))
     cursor.expect(")")
+    if function in _UNIT_FUNCTIONS and len(args) == _WITH_UNIT and token.kind is Kind.STRING:
+        raise refused(f"the unit of {function} is a word without quotes", token.span, _units_for(token))
     return tuple(args)
+
+
+def _units_for(text: Token) -> str:
+    """What to write in place of a unit in quotes."""
+    unit = text.text[1:-1].upper().removesuffix("S")
+    return f"Write {unit}." if unit in _UNITS else f"Write one of {', '.join(_UNIT_WORDS.split())}."
 
 
 def _word(token: Token) -> Literal:

@@ -13,6 +13,7 @@ from cepheid.lang.type_names import read_type
 _RESERVED_WORDS = """AND OR NOT IN IS LIKE ILIKE RLIKE REGEXP BETWEEN CASE WHEN THEN ELSE END DIV SELECT FROM DISTINCT
     AS NULL TRUE FALSE ESCAPE OVER"""
 _RESERVED = frozenset(_RESERVED_WORDS.split())
+_AROUND_VALUES = ("(", ")", ",")
 
 
 def is_reserved(token: Token) -> bool:
@@ -42,8 +43,9 @@ def name(cursor: Cursor) -> Name:
 
 def _reserved(cursor: Cursor) -> PatternError:
     error = cursor.unexpected("a value is expected")
-    if cursor.peek().text != ".":
-        return error
+    after = cursor.peek()
+    if after.kind not in (Kind.SYMBOL, Kind.END) or after.text in _AROUND_VALUES:
+        return error  # a value is missing here
     word = cursor.written(cursor.next.span)
     hint = f"{word} is a word of SQL: a stage or column of this name is written in back-quotes, `{word}`."
     return PatternError([replace(problem, hint=hint) for problem in error.problems])

@@ -229,10 +229,9 @@ class LiveIntervalMatcher:
     def _restored_events(self, snapshot: Snapshot, columns: pa.Schema) -> Batch | None:
         """The held events of a snapshot, to be added; None if it has none."""
         held = snapshot.batches.get("held")
-        own = None if held is None else Batch(with_columns(held, columns, "the snapshot's events"))
         if isinstance(self.working_set, SharedWorkingSet):
-            return self.working_set.restored(own, snapshot.arrays)
-        return own
+            return self.working_set.restored(held, columns, snapshot.arrays)
+        return None if held is None else Batch(with_columns(held, columns, "the snapshot's events"))
 
     def _add(self, batch: Batch) -> None:
         keys = [*batch.keys, *batch.sub_keys]

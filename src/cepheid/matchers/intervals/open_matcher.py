@@ -22,7 +22,7 @@ from cepheid.compile.intervals.compiled import CompiledIntervals, compile_interv
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import EVENT_ID, MASK, Batch
 from cepheid.events.identity import canonical_bytes
-from cepheid.kernel.arrays import FOREVER, Int32s
+from cepheid.kernel.arrays import FOREVER, Flags, Int32s
 from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.intervals.layout import BEGINNING, LATE, OPEN_END, EmittedIntervals
 from cepheid.kernel.scripts.python_values import script_values
@@ -33,6 +33,7 @@ from cepheid.matchers.intervals.held_events import HeldEvent
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.intervals.open_matching import OpenMatching
 from cepheid.matchers.intervals.rows import RowKind, Step
+from cepheid.matchers.shared.events import Share
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes
 from cepheid.matchers.working_set import joint_error, mask_of
 from cepheid.output.intervals.rows import row_schema
@@ -54,11 +55,13 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         revises: bool = False,
         external_clock: bool = False,
         frequencies: Mapping[str, float] | None,
+        share: Share | None = None,
     ) -> None:
         """With `revises`, a row may give an event another end as long as both ends are in time, or withdraw it. With an
         `external_clock`, `detected_at` is the latest known time of a match's events, as the clock depends on the host.
+        With a `share`, it holds events together with others.
         """
-        super().__init__(_joins(plan, lateness, frequencies))
+        super().__init__(_joins(plan, lateness, frequencies), share=share)
         self.plan = plan
         self._lateness = lateness
         self._external_clock = external_clock
@@ -99,7 +102,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         if self._external_clock:
             matching.emit_ready()
         rows = self._emitted_rows()
-        if len(self.working_set) > self._most_held:
+        if len(self.working_set) > self._most_held and not self._is_shared:
             self.forget()
         return rows
 
@@ -181,21 +184,12 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         """Adds the rows and finds the matches that each completes if open events end after all times: their events'
         positions, by the position of the row.
         """
-        kinds = np.array([step.kind for step in steps if step.row >= 0])
-        mask = mask_of(batch).copy()
-        mask[kinds == RowKind.LATE] = 0
-        mask[kinds == RowKind.OPENS] &= ~self._end_bits
-        place = batch.data.schema.get_field_index(MASK)
+        there = [step for step in steps if step.row >= 0]
+        kinds = np.array([step.kind for step in there])
         first = len(self.working_set)
-        self._add(
-            Batch(
-                batch.data.set_column(
-                    place, batch.data.schema.field(place), pa.array(mask).cast(batch.column(MASK).type, safe=False)
-                )
-            )
-        )
+        self._add(self._masked(batch, kinds == RowKind.LATE, kinds == RowKind.OPENS))
         self._end[first:][kinds == RowKind.OPENS] = OPEN_END
-        self._matching.events.name_at += canonical_bytes([batch.column(EVENT_ID)], len(batch)).to_pylist()
+        self._matching.events.name_at += [step.name for step in there]
         try:
             emitted = self.kernel.run(self._events, len(self.working_set))
         except JointConditionFailed as failed:
@@ -206,6 +200,14 @@ class LiveOpenMatcher(LiveIntervalMatcher):
             self._ordinal[late] = self._late.of(self._identities(late.astype(np.int32)))
         each = zip(emitted.event.tolist(), map(tuple, emitted.match.tolist()), strict=True)
         return {event: [match for _, match in group] for event, group in groupby(each, key=lambda one: one[0])}
+
+    def _masked(self, batch: Batch, late: Flags, opened: Flags) -> Batch:
+        """The rows with the conditions that hold of them: none of a late one, and none that reads an open end."""
+        mask = mask_of(batch).copy()
+        mask[late] = 0
+        mask[opened] &= ~self._end_bits
+        place, column = batch.data.schema.get_field_index(MASK), batch.data.schema.field(MASK)
+        return batch.with_data(batch.data.set_column(place, column, pa.array(mask).cast(column.type, safe=False)))
 
     def _read(self, batch: Batch, first: int) -> None:
         """Notes what negations read of the added events."""
@@ -280,8 +282,9 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         arrays = snapshot.arrays
         self._matching.clock, self.late_rows = arrays["clock"].tolist()
         if (batch := self._restored_events(snapshot, columns)) is not None:
-            self._add(batch)
-            self._end[arrays["opened"] == 1] = OPEN_END
+            opened = arrays["opened"] == 1
+            self._add(self._masked(batch, np.zeros(len(batch), np.bool_), opened))
+            self._end[opened] = OPEN_END
             self._matching.events.name_at = canonical_bytes([batch.column(EVENT_ID)], len(batch)).to_pylist()
             none = np.zeros((0, self.plan.positives), np.int32)
             self.kernel.restore_open(none, {}, self._events, len(batch))

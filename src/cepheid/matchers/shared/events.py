@@ -15,10 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.errors import SnapshotError
-from cepheid.events.batch import HELD, Batch
+from cepheid.events.batch import HELD, MASK, Batch
 from cepheid.kernel.arrays import Events, Int32s
 from cepheid.matchers.pattern_events import PatternEvents
-from cepheid.matchers.shared.order_of_ends import in_order_of_ends
 from cepheid.matchers.snapshot import with_columns
 from cepheid.matchers.working_set import Compiled, EventArrays, EventParts
 
@@ -40,10 +39,10 @@ class SharedEvents:
         return len(self._events)
 
     def add(self, batch: Batch) -> Batch:
-        """Adds the events. Returns them with their numbers, in the order in which they are stored."""
-        first, ordered = len(self), in_order_of_ends(batch)
-        self._events.add(ordered)
-        return _numbered(ordered, np.arange(first, len(self), dtype=np.int32))
+        """Adds the events. Returns them with their numbers."""
+        first = len(self)
+        self._events.add(batch)
+        return _numbered(batch, np.arange(first, len(self), dtype=np.int32))
 
     def take(self, numbers: Int32s) -> Batch:
         """The events with these numbers."""
@@ -127,12 +126,15 @@ class SharedWorkingSet:
     def events(self) -> Events:
         return self._arrays.events
 
-    def restored(self, own: Batch | None, arrays: Mapping[str, npt.NDArray[Any]]) -> Batch | None:
-        """The events of a snapshot, to be added; None if it has none. One that was written before events were shared
-        has the matcher's `own`.
+    def restored(
+        self, own: pa.RecordBatch | None, columns: pa.Schema, arrays: Mapping[str, npt.NDArray[Any]]
+    ) -> Batch | None:
+        """The events of a snapshot, to be added, with these columns; None if it has none. One that was written before
+        events were shared has the matcher's `own`.
         """
         if own is not None:
-            return self._share.events.adopt(self._share.own, own)
+            held = with_columns(_with_mask_as_in(own, columns), columns, "the snapshot's events")
+            return self._share.events.adopt(self._share.own, Batch(held))
         numbers = arrays.get("held", np.zeros(0, np.int32))
         is_plain = numbers.dtype.kind == "i" and numbers.ndim == 1
         if not is_plain or ((numbers < 0) | (numbers >= len(self._share.events))).any():
@@ -150,6 +152,12 @@ class Share(NamedTuple):
     own: PatternEvents
     number: int
     """The pattern's number."""
+
+
+def _with_mask_as_in(events: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
+    """The events with a mask of the type in these columns. Patterns that lifted theirs alone had another one."""
+    place, mask = events.schema.get_field_index(MASK), columns.field(MASK)
+    return events if place < 0 else events.set_column(place, mask, events.column(place).cast(mask.type, safe=False))
 
 
 def _numbered(batch: Batch, numbers: Int32s) -> Batch:

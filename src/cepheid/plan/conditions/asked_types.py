@@ -13,7 +13,7 @@ from cepheid.lang.sql.written import in_words
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Apply, Node, Shape
-from cepheid.plan.conditions.text_problems import text_problems
+from cepheid.plan.conditions.text_problems import known_type, text_problems
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import Question, SqlEngine
 
@@ -23,7 +23,7 @@ def check_boolean(lifting: Lifting, node: Node) -> None:
     if not (pa.types.is_boolean(type_) or pa.types.is_null(type_)):
         assert node.source is not None
         message = f"a condition must be BOOLEAN, this is {sql_name(type_)}"
-        hint = _hint(node, node)
+        hint = _hint(node, node, lifting.types)
         raise PatternError(Problem(message, node.source.where, node.source.text, resolve.span_of(node), hint))
 
 
@@ -54,7 +54,7 @@ def ask_types(
             types[shape] = answer
             continue
         if not question.parts & refused:
-            found.append(_placed(answer, question))
+            found.append(_placed(answer, question, types))
         refused.add(shape)
     of_texts = [*text_problems(nodes, types)]
     told = {(problem.where, problem.message) for problem in of_texts}
@@ -86,18 +86,19 @@ def _collect(node: Node, whole: Node, asked: dict[Shape, _AskedType]) -> frozens
     return parts | {shape}
 
 
-def _placed(problem: Problem, asked: _AskedType) -> Problem:
+def _placed(problem: Problem, asked: _AskedType, types: Mapping[Shape, pa.DataType]) -> Problem:
     node = asked.node
     assert isinstance(node, Apply)
     assert node.source is not None
     span, message = problem.span or resolve.span_of(node), problem.message
     message = in_words(message, node.call.function, resolve.text_of(node))
-    hint = _hint(asked.whole, node) or problem.hint
+    hint = _hint(asked.whole, node, types) or problem.hint
     return replace(problem, message=message, where=node.source.where, text=node.source.text, span=span, hint=hint)
 
 
-def _hint(whole: Node, refused: Node) -> str | None:
+def _hint(whole: Node, refused: Node, types: Mapping[Shape, pa.DataType]) -> str | None:
     """What is meant, if another language has it."""
     if not (isinstance(refused, Apply) and refused.source is not None):
         return None
-    return habit_of_refused(resolve.expression_of(whole), refused.call, refused.source.text)
+    given = [known_type(arg, types) for arg in refused.args]
+    return habit_of_refused(resolve.expression_of(whole), refused.call, refused.source.text, given)

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from cepheid.lang.expression import Call
+from cepheid.lang.expression import Call, Literal
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.resolve import Apply, Called, Column, Constant, Folded, Node
 from cepheid.plan.conditions.script import Fold
@@ -44,7 +44,8 @@ def with_functions_inside(node: Node) -> Node:
 
 def with_function_inside(node: Apply, type_of: Callable[[Node], pa.DataType]) -> Node | None:
     """The node, a `+`, `-` or cast, with the operation moved into what it is applied to: a choice between values, or
-    the min or max of dates, whose order `+`, `-` and casts to times keep. None: it is applied to something else.
+    the min or max of dates, whose order `+`, `-` and casts to times keep, also two casts one after the other. None: it
+    is applied to something else.
 
     The order of times is not kept: a month after 30 January 23:00 and after 31 January 1:00 is 28 February.
 
@@ -62,7 +63,10 @@ def with_function_inside(node: Apply, type_of: Callable[[Node], pa.DataType]) ->
 
     if isinstance(applied_to, Folded) and applied_to.fold in (Fold.MIN, Fold.MAX):
         assert applied_to.argument is not None
-        is_ordered = type_of(applied_to) == pa.date32()
+        folded = applied_to.argument
+        if node.call.function == "cast" and isinstance(folded, Apply) and folded.call.function == "cast":
+            folded = folded.args[0]
+        is_ordered = type_of(folded) == pa.date32()
         return replace(applied_to, argument=apply(applied_to.argument)) if is_ordered else None
     if not isinstance(applied_to, Apply):
         return None
@@ -104,14 +108,16 @@ def _chosen_from(choice: Apply) -> Iterator[Node]:
 
 
 def _type_or_sql(value: Node) -> pa.DataType | str:
-    """What tells whether values have one type: the type of a column or a literal; other values have the type of the
-    same SQL on another event.
+    """What tells whether values have one type: the type of a column, a literal or a cast; other values have the type of
+    the same SQL on another event.
     """
     match value:
         case Column():
             return value.type
         case Constant(literal=literal):
             return literal.type
+        case Apply(call=Call("cast", (_, Literal(type=type_)))):
+            return type_
         case _:
             return resolve.sql_of(value)
 

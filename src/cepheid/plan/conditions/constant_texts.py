@@ -71,11 +71,6 @@ def _unread(text: str, type_: pa.DataType) -> ValueError:
     return ValueError(f"the text {text!r} is not read as {sql_name(type_)}. Write {form}")
 
 
-def _length(text: str, type_: pa.DataType) -> Constant:
-    """Spark casts no text to an interval next to one."""
-    raise ValueError(f"the text {text!r} is not read as {sql_name(type_)}. Write INTERVAL {text!r}")
-
-
 def _timestamp(text: str, type_: pa.DataType) -> datetime:
     moment = read_timestamp(text)
     return moment if type_.tz else moment.replace(tzinfo=None)  # Spark drops the zone of a text, too
@@ -87,5 +82,4 @@ _READERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[str, pa.DataType]
     (is_integer, _integer),
     (pa.types.is_float64, _double),
     (pa.types.is_boolean, _truth),
-    (pa.types.is_duration, _length),
 )

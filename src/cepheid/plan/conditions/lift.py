@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.literals import TIMESTAMP
 from cepheid.lang.sql.habits import habit_of_refused
 from cepheid.lang.sql.written import as_written, in_words
 from cepheid.plan.conditions import resolve, script
@@ -115,7 +116,7 @@ class Lifting:
         try:
             return type_of_call(node.call, types)
         except PatternError as error:
-            raise _placed(error, node) from None
+            raise _placed(error, node, types) from None
 
     def _fold_type(self, node: Folded) -> pa.DataType:
         if node.fold is Fold.COUNT:
@@ -257,18 +258,27 @@ class Lifting:
 
     def with_casts(self, node: Apply) -> Apply:
         """The node with a cast around each operand that SQL casts, because it stands next to one of another type."""
-        types = [self.type_of(arg) for arg in node.args]
-        targets = targets_of_casts(node.call, types, one_offset=self._elapses(node))
-        if not targets:
-            return node
-        args = [self._cast(arg, targets[i]) if i in targets else arg for i, arg in enumerate(node.args)]
-        return with_operands(node, args)
+        written = node
+        while targets := self._targets(node):
+            args = [self._cast(arg, targets[i], written) if i in targets else arg for i, arg in enumerate(node.args)]
+            node = with_operands(node, args)
+        return node
 
-    def _cast(self, node: Node, target: pa.DataType) -> Node:
+    def _targets(self, node: Apply) -> dict[int, pa.DataType]:
+        types = [self.type_of(arg) for arg in node.args]
+        return targets_of_casts(node.call, types, one_offset=self._elapses(node))
+
+    def _cast(self, node: Node, target: pa.DataType, operation: Apply) -> Node:
+        """The operand of the operation as the type; of single events' values if scripts do not know the cast."""
+        if sql_name(self.type_of(node)) == sql_name(target):
+            return node
         try:
-            return self._typed(cast_node(node, target))
+            cast = self._typed(cast_node(node, target))
         except ValueError as error:
-            raise problem_at(node, str(error)) from error
+            assert node.source is not None
+            hint = habit_of_refused(operation.call, operation.call, node.source.text)
+            raise problem_at(node, str(error), hint) from error
+        return self._moved(cast, operation) or cast if self._is_unknown(cast) else cast
 
     def _typed(self, node: Node) -> Node:
         """The node, with the types of its parts about one event that the SQL engine has not given."""
@@ -377,27 +387,35 @@ class Lifting:
         *units, first, second = node.args
         unit = unit_of(node.call) if units else None
         if unit is None:
-            days = [self._converted(arg, pa.date32()) for arg in (first, second)]
+            days = [self.lower(self._cast(arg, pa.date32(), node), guarded=True) for arg in (first, second)]
             return Operation(Operator.SUBTRACT, tuple(days), pa.int32())
-        start, end = (self._converted(arg, TIMESTAMP_NTZ) for arg in (first, second))
+        start, end = (self.lower(self._on_clock(arg, node), guarded=True) for arg in (first, second))
         elapsed = Operation(Operator.SUBTRACT, (end, start), DURATION)
         return Operation(Operator.INTEGER_DIVIDE, (elapsed, script.ConstantValue(unit, DURATION)), pa.int64())
 
-    def _converted(self, node: Node, target: pa.DataType) -> Script:
-        """The value as another type; the SQL engine converts it."""
+    def _on_clock(self, node: Node, operation: Apply) -> Node:
+        """What the session's clock shows at the time. Spark reads a DATE or TIMESTAMP_NTZ on that clock first, which
+        may skip it.
+        """
+        if self.type_of(node) != TIMESTAMP_NTZ or not self.one_offset:
+            node = self._cast(node, TIMESTAMP, operation)
+        return self._cast(node, TIMESTAMP_NTZ, operation)
+
+    def _text(self, node: Node) -> Script:
+        """The value as a text; the SQL engine converts it."""
         type_ = self.type_of(node)
-        if type_ == target or (is_string(type_) and is_string(target)) or pa.types.is_null(type_):
-            return coerce(self.lower(node, guarded=True), target, resolve.span_of(node))
+        if is_string(type_) or pa.types.is_null(type_):
+            return coerce(self.lower(node, guarded=True), STRING, resolve.span_of(node))
         if not (resolve.is_of_one_event(node) and self._is_null_when_absent(node)) or self.can_raise(node):
-            name = sql_name(target)
-            raise problem_at(node, f"a {name} is needed here", f"Cast the values of single events: CAST(… AS {name}).")
+            hint = "Cast the values of single events: CAST(… AS STRING)."
+            raise problem_at(node, "a STRING is needed here", hint)
         sql, tree, span = resolve.sql_of(node), resolve.tree_of(node), resolve.span_of(node)
-        cast = Call("cast", (tree, Literal(sql_name(target), target, span)), span)
-        return self._read(node, f"CAST({sql} AS {sql_name(target)})", cast, target)
+        cast = Call("cast", (tree, Literal("STRING", STRING, span)), span)
+        return self._read(node, f"CAST({sql} AS STRING)", cast, STRING)
 
     def _text_function(self, node: Apply, function: TextFunction, *, guarded: bool) -> Script:
         if function.any_number:
-            return function.build([self._converted(arg, STRING) for arg in node.args])
+            return function.build(list(map(self._text, node.args)))
         operands = [self.lower(arg, guarded=guarded) for arg in node.args]
         takes = function.takes[: len(operands)]
         return function.build([coerce(o, t, node.call.span) for o, t in zip(operands, takes, strict=True)])
@@ -426,9 +444,9 @@ class Lifting:
             return Operation(_LOGICAL[function], booleans, pa.bool_())
         return OPERATIONS[function](node, operands)
 
-    def _moved(self, node: Apply) -> Node | None:
+    def _moved(self, node: Apply, operation: Apply | None = None) -> Node | None:
         """An operation that scripts do not know, rewritten so that its operands are values of single events; None if it
-        cannot be rewritten.
+        cannot be rewritten. `operation`: the one that it is a cast for, and that is written.
 
         Raises:
             PatternError: it cannot be rewritten, and one of its operands is a time.
@@ -440,15 +458,20 @@ class Lifting:
             raise problem_at(node, str(error)) from error
         if moved is not None:
             return self._typed(moved)
-        types = [self.type_of(arg) for arg in node.args]
-        if not any(map(is_time, types)):
+        if not any(is_time(self.type_of(arg)) for arg in node.args):
             return None
-        given = (" to " if node.call.function == "cast" else " and ").join(map(sql_name, types))
-        message = f"{as_written(node.call.function)!r} of {given} is not known across events"
+        raise self._not_known(operation or node)
+
+    def _not_known(self, node: Apply) -> PatternError:
+        """The error for an operation on times of several events that neither scripts nor the SQL engine compute."""
+        function = node.call.function
+        types = [self.type_of(arg) for arg in (node.args[-2:] if function in DIFFERENCES else node.args)]
+        given = (" to " if function == "cast" else " and ").join(sql_name(type_) for type_ in types)
+        message = f"{as_written(function)!r} of {given} is not known across events"
         hint = "Take the value of a single event: last(stage.time) in place of max(stage.time)."
-        if node.call.function != "+" and all(map(is_time, types)):
+        if function == "-" and all(map(is_time, types)):
             hint += " In place of a difference, compare times: time < max(stage.time) + INTERVAL 1 HOUR."
-        raise problem_at(node, message, hint)
+        return problem_at(node, message, hint)
 
     def _is_unknown(self, node: Node) -> TypeGuard[Apply]:
         """Whether it is an operation on values of several events that may be moved, and scripts do not know it."""
@@ -482,18 +505,18 @@ def _cast_to_double(sql: str, tree: Expression) -> tuple[str, Expression, pa.Dat
     return f"CAST({sql} AS DOUBLE)", Call("cast", (tree, target), tree.span), pa.float64()
 
 
-def _placed(error: PatternError, node: Node) -> PatternError:
+def _placed(error: PatternError, node: Node, types: Sequence[pa.DataType] = ()) -> PatternError:
     source = node.source
     if source is None:
         return error
-    return PatternError([p if p.text else _in_source(p, node, source) for p in error.problems])
+    return PatternError([p if p.text else _in_source(p, node, source, types) for p in error.problems])
 
 
-def _in_source(problem: Problem, node: Node, source: Source) -> Problem:
+def _in_source(problem: Problem, node: Node, source: Source, types: Sequence[pa.DataType]) -> Problem:
     message, hint = problem.message, problem.hint
     if isinstance(node, Apply):
         message = in_words(message, node.call.function, resolve.text_of(node))
-        hint = habit_of_refused(node.call, node.call, source.text) or hint
+        hint = habit_of_refused(node.call, node.call, source.text, types) or hint
     return replace(problem, message=message, where=source.where, text=source.text, hint=hint)
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.plan.conditions.constant_texts import value_of_text
-from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, beside_text
+from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, SIGNS, beside_text
 from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string
 
 _TOTAL_FUNCTIONS = """
@@ -49,6 +49,8 @@ def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType
     name = call.function
     if name in ARITHMETIC and _may_fail_on_texts(call.args, types):
         return True
+    if name in SIGNS and is_string(types[0]):
+        return not _is_read(call.args[0], result)
     if name in ("+", "-", "*", "negate", "abs"):
         return _can_overflow(result)
     if name in ("/", "div", "%"):
@@ -65,8 +67,7 @@ def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType
 def _may_fail_on_texts(args: Sequence[Expression], types: Sequence[pa.DataType]) -> bool:
     """Whether a text is among them that may not be a value of the other types: Spark casts it to them."""
     texts = [arg for arg, type_ in zip(args, types, strict=True) if is_string(type_)]
-    known = (is_string, pa.types.is_null, pa.types.is_boolean)
-    others = [type_ for type_ in types if not any(holds(type_) for holds in known)]
+    others = [type_ for type_ in types if not (is_string(type_) or pa.types.is_null(type_))]
     return any(not _is_read(text, beside_text(type_)) for type_ in others for text in texts)
 
 

@@ -275,8 +275,6 @@ class Resolver:
                 if inside:
                     return self._problem(f"{function}(…) cannot stand inside {inside}(…)", expression.span)
                 return self._pattern_function(expression)
-            case Call(function, [Call("="), *_]) if (habit := habit_of_function(function)) is not None:
-                return self._problem(f"no function {function!r}", expression.span, habit)
             case Call("lambda", args):
                 names = [arg for arg in args[:-1] if isinstance(arg, Name)]
                 bound = bound | {name.parts[0].lower() for name in names}
@@ -284,7 +282,12 @@ class Resolver:
             case Call(function, args):
                 if (meant := self._function_of_stage(function, args)) is not None:
                     return self._problem(f"no function {function!r}", expression.span, f"Did you mean {meant}?")
-                return Apply(expression, tuple(self._node(a, stage_event, bound, inside) for a in args), self.source)
+                before = len(self.problems)
+                nodes = tuple(self._node(arg, stage_event, bound, inside) for arg in args)
+                if len(self.problems) > before and (habit := habit_of_function(function)) is not None:
+                    del self.problems[before:]  # of arguments that only the other language has
+                    return self._problem(f"no function named {function!r}", expression.span, habit)
+                return Apply(expression, nodes, self.source)
 
     def _function_of_stage(self, function: str, args: Sequence[Expression]) -> str | None:
         """The call that is meant by a misspelled one over a stage; None if it is another one."""
@@ -314,7 +317,8 @@ class Resolver:
         if len(name.parts) == 1:
             if self.columns is not None and _find(name.parts[0], self.columns.names) is not None:
                 return self._column(name, CURRENT, name.span)  # that a stage has a column's name is a problem already
-            hint = f"Write {name.parts[0]}.column or count({name.parts[0]})."
+            written = name.parts[0]
+            hint = f"Write {written}.column, first({written}.column, 1) for its second event, or count({written})."
             return self._problem(f"{self.stages[stage]!r} is a stage, not a value", name.span, hint)
         self.source.edits.append(((name.spans[0][0], name.spans[1][0]), ""))
         return self._column(Name(name.parts[1:], name.spans[1:]), replace(stage_event, stage=stage), name.span)
@@ -331,8 +335,11 @@ class Resolver:
             return self._problem(f"{name.parts[0]} {why_refused(name.parts[0].lower(), 0)}", name.spans[0])
         stages = list(self.stages[: self.visible])
         what = "column or stage" if len(name.parts) > 1 else "column"
-        known = stages + self.columns.names if len(name.parts) > 1 else self.columns.names
+        with_fields = [field.name for field in self.columns if pa.types.is_struct(field.type)]
+        known = stages + with_fields if len(name.parts) > 1 else self.columns.names
         hint = did_you_mean(name.parts[0], known)
+        if len(name.parts) > 1 and _find(name.parts[1], self.columns.names) and not closest(name.parts[0], known):
+            hint = f"A column of the event itself is written alone: {name.parts[1]}."
         if len(name.parts) == 1 and not closest(name.parts[0], known):
             hint = habit_of_name(name.parts[0]) + hint
         return self._problem(f"no {what} named {name.parts[0]!r}", name.spans[0], hint)

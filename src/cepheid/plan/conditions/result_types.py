@@ -38,6 +38,7 @@ from cepheid.plan.conditions.types import (
 
 COMPARISONS = frozenset({"=", "<=>", "<", "<=", ">", ">=", "!="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "div", "%"})
+SIGNS = frozenset({"negate", "positive", "abs"})
 _DAY_COUNTS = (pa.int8(), pa.int16(), pa.int32())
 """The types that may be added to a date, and that count characters."""
 
@@ -78,7 +79,7 @@ def beside_text(type_: pa.DataType) -> pa.DataType | None:
         return pa.int64()
     if is_numeric(type_):
         return pa.float64()
-    return type_ if is_time(type_) else None
+    return type_ if is_time(type_) or arrow.is_boolean(type_) else None
 
 
 def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -118,6 +119,8 @@ def arithmetic_type(function: str, left: pa.DataType, right: pa.DataType) -> pa.
     if text := cast_in_arithmetic(function, left, right):
         place, type_ = text
         return arithmetic_type(function, type_ if place == 0 else left, type_ if place == 1 else right)
+    if text_is_moved(function, left, right):
+        return pa.string()
     return _time_arithmetic(function, left, right)
 
 
@@ -128,6 +131,13 @@ def cast_in_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> 
     place, other = (0, right) if is_string(left) else (1, left)
     type_ = beside_text(other) if is_numeric(other) or (function == "-" and is_time(other)) else None
     return None if type_ is None else (place, type_)
+
+
+def text_is_moved(function: str, left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether it is a time as a text that is moved by an interval: the result is a text, too."""
+    if function == "+" and arrow.is_duration(left):
+        left, right = right, left
+    return function in ("+", "-") and is_string(left) and arrow.is_duration(right)
 
 
 def _number_arithmetic(function: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
@@ -298,6 +308,8 @@ def _is_null(_: Call, __: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _signed(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    if is_string(types[0]):
+        return pa.float64()
     if not (is_numeric(types[0]) or arrow.is_duration(types[0])):
         written = {"negate": "'-'", "positive": "'+'"}.get(call.function, call.function)
         raise _problem(f"{written} cannot be applied to {sql_name(types[0])}", call.args[0].span)

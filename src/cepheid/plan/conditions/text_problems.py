@@ -10,14 +10,18 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.literals import TIMESTAMP, DependsOnDay, OnlyOnSpark
+from cepheid.lang.sql.habits import habit_of_refused
+from cepheid.lang.type_names import read_type
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.constant_texts import value_of_text
 from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node, Pick, Shape
-from cepheid.plan.conditions.types import is_string
+from cepheid.plan.conditions.types import TIMESTAMP_NTZ, is_string
 from cepheid.plan.conditions.value_casts import targets_of_casts
 
-_CASTS = {"cast": None, "try_cast": None, "date": pa.date32(), "to_date": pa.date32()}
-_CASTS |= dict.fromkeys(("timestamp", "to_timestamp"), TIMESTAMP)
+_CASTS = {"cast": None, "try_cast": None, "to_date": pa.date32(), "to_timestamp_ntz": TIMESTAMP_NTZ}
+_CASTS |= dict.fromkeys(("to_timestamp", "to_timestamp_ltz"), TIMESTAMP)
+_CASTS |= {name: read_type(name) for name in ("tinyint", "smallint", "int", "bigint", "double", "boolean")}
+_CASTS |= {name: read_type(name) for name in ("date", "timestamp")}
 """Functions of one text, and the type that they cast it to; None: the type that is written, the second argument. With a
 format, a text is read otherwise.
 """
@@ -25,23 +29,24 @@ format, a text is read otherwise.
 
 def text_problems(nodes: Sequence[Node], types: Mapping[Shape, pa.DataType]) -> Iterator[Problem]:
     """The problems in the parts of the nodes that are about one event and have a type in `types`."""
-    for part in (part for node in nodes for part in resolve.walk(node)):
+    for whole, part in ((node, part) for node in nodes for part in resolve.walk(node)):
         if not isinstance(part, Apply) or part.source is None or not resolve.is_of_one_event(part):
             continue
         for text, target in _casts_of_texts(part, types):
-            message = _problem(text, target, is_written=part.call.function in _CASTS)
+            message = _problem(text, target, is_tried=part.call.function == "try_cast")
             if message is not None:
-                yield Problem(message, text.source.where, text.source.text, text.literal.span)
+                hint = habit_of_refused(resolve.expression_of(whole), part.call, text.source.text)
+                yield Problem(message, text.source.where, text.source.text, text.literal.span, hint)
 
 
-def _problem(text: Constant, target: pa.DataType, *, is_written: bool) -> str | None:
-    """What is wrong with the text, None if it is cast. A cast that is written may be meant to fail on other texts."""
+def _problem(text: Constant, target: pa.DataType, *, is_tried: bool) -> str | None:
+    """What is wrong with the text, None if it is cast. A `try_cast` gives NULL for a text that is no such value."""
     try:
         value_of_text(str(text.literal.value), target)
-    except (DependsOnDay, OnlyOnSpark) as error:
-        return str(error) if isinstance(error, DependsOnDay) else None
+    except OnlyOnSpark:
+        return None
     except ValueError as error:
-        return None if is_written else str(error)
+        return None if is_tried and not isinstance(error, DependsOnDay) else str(error)
     return None
 
 
@@ -57,7 +62,7 @@ def _is_text(constant: Constant) -> bool:
 
 
 def _targets(node: Apply, types: Mapping[Shape, pa.DataType]) -> Mapping[int, pa.DataType]:
-    given = [type_ for arg in node.args if (type_ := _type_of(arg, types)) is not None]
+    given = [type_ for arg in node.args if (type_ := known_type(arg, types)) is not None]
     if len(given) < len(node.args):
         return {}
     if node.call.function in _CASTS:
@@ -69,7 +74,7 @@ def _targets(node: Apply, types: Mapping[Shape, pa.DataType]) -> Mapping[int, pa
         return {}  # across events only, it has two types
 
 
-def _type_of(node: Node, types: Mapping[Shape, pa.DataType]) -> pa.DataType | None:
+def known_type(node: Node, types: Mapping[Shape, pa.DataType]) -> pa.DataType | None:
     """The type of a node about one event, None if it is not known."""
     match node:
         case Constant(literal):
@@ -77,7 +82,7 @@ def _type_of(node: Node, types: Mapping[Shape, pa.DataType]) -> pa.DataType | No
         case Column(type=type_):
             return type_
         case Pick(argument):
-            return _type_of(argument, types)
+            return known_type(argument, types)
         case Apply() if node.source is not None:
             return types.get(resolve.shape_of(resolve.tree_of(node)))
     return None

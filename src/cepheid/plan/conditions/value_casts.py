@@ -16,6 +16,7 @@ from cepheid.plan.conditions.resolve import Apply, Constant, Node
 from cepheid.plan.conditions.result_types import (
     ARITHMETIC,
     COMPARISONS,
+    SIGNS,
     cast_in_arithmetic,
     common_type,
     moves_by_days,
@@ -26,8 +27,9 @@ _OF_ONE_TYPE = COMPARISONS | {"in", "coalesce", "nvl", "ifnull", "least", "great
 
 
 def targets_of_casts(call: Call, types: Sequence[pa.DataType], *, one_offset: bool) -> dict[int, pa.DataType]:
-    """The types that operands are cast to, by the operands' places: texts next to other values, and times next to
-    times of another type. Scripts convert numbers themselves. `one_offset` says that the session's clock never changes.
+    """The types that operands are cast to first, by the operands' places: texts next to other values, and times next to
+    times of another type. Empty once no operand is cast. Scripts convert numbers themselves. `one_offset` says that the
+    session's clock never changes.
 
     Raises:
         PatternError: an operand would be cast to several types, or is returned as it is and compared as another type;
@@ -35,6 +37,8 @@ def targets_of_casts(call: Call, types: Sequence[pa.DataType], *, one_offset: bo
     """
     if call.function in ARITHMETIC:
         return _in_arithmetic(call, types, one_offset=one_offset)
+    if call.function in SIGNS:
+        return {0: pa.float64()} if is_string(types[0]) else {}
     found: dict[int, pa.DataType] = {}
     for group in _groups(call.function, len(types)):
         for number, target in _in_group([types[place] for place in group]):
@@ -62,11 +66,12 @@ def _in_arithmetic(call: Call, types: Sequence[pa.DataType], *, one_offset: bool
 
 def _compared_as(left: pa.DataType, right: pa.DataType, *, one_offset: bool) -> pa.DataType:
     """The type in which the second time is subtracted from the first: Spark takes what the session's clock shows at
-    both, which is as far apart as the times are if the clock never changes.
+    both, which is as far apart as the times are if the clock never changes. A DATE next to a TIMESTAMP becomes one
+    before that, which is after midnight where the clock skips midnight.
     """
     common = common_type([left, right])
     assert common is not None
-    return common if one_offset and is_zoned(common) else TIMESTAMP_NTZ
+    return common if is_zoned(common) and (one_offset or pa.date32() in (left, right)) else TIMESTAMP_NTZ
 
 
 def _in_group(types: Sequence[pa.DataType]) -> Iterator[tuple[int, pa.DataType]]:
@@ -81,7 +86,7 @@ def _in_group(types: Sequence[pa.DataType]) -> Iterator[tuple[int, pa.DataType]]
 def is_cast_implicitly(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether there are casts of one type to the other that are not written. Every host knows them."""
     if is_string(source):
-        return is_time(target) or target in (pa.int64(), pa.float64())
+        return is_time(target) or target in (pa.bool_(), pa.int64(), pa.float64())
     return is_time(source) and is_time(target)
 
 

@@ -12,7 +12,7 @@ from cepheid.hosts.duckdb.functions.units import date_trunc, trunc
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, guarded
 from cepheid.hosts.duckdb.time_arithmetic import on_the_clock
 from cepheid.lang.expression import Call
-from cepheid.plan.conditions.types import is_time, sql_name
+from cepheid.plan.conditions.types import is_string, is_time, sql_name
 
 _PARTS: dict[str, str] = {
     **dict.fromkeys(("year", "y", "years", "yr", "yrs"), "year(v)"),
@@ -27,6 +27,7 @@ _PARTS: dict[str, str] = {
     **dict.fromkeys(("hour", "h", "hours", "hr", "hrs"), "hour(v)"),
     **dict.fromkeys(("minute", "m", "min", "mins", "minutes"), "minute(v)"),
 }
+_FIELDS = "YEAR, YEAROFWEEK, QUARTER, MONTH, WEEK, DAY, DAYOFWEEK, DOY, HOUR, MINUTE or SECOND"
 _SECONDS = ("second", "s", "sec", "seconds", "secs")
 _SECOND = pa.decimal128(8, 6)
 _DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
@@ -47,8 +48,12 @@ def _extract(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """`extract(field FROM time)`, `date_part('field', time)`."""
     field, time = args
     name = str(field.literal.value).lower() if field.literal and isinstance(field.literal.value, str) else ""
+    if is_string(time.type) or arrow.is_duration(time.type):
+        raise NotInProcess(f"{call.function} from {sql_name(time.type)}")
     if not is_time(time.type) or (name not in _PARTS and name not in _SECONDS):
-        raise NotInProcess(f"{call.function} of {name.upper() or 'a field'} from {sql_name(time.type)}")
+        advice = ". Write unix_timestamp(time)" if name == "epoch" else ""
+        given = f"{name.upper() or 'another field'} of {sql_name(time.type)}"
+        raise WrongArguments(f"{call.function} takes {_FIELDS} of a time, got {given}{advice}")
     clock = local(time, zone)
     if name in _SECONDS:
         text = f"CAST(CAST(microsecond({clock}) AS DECIMAL(8, 0)) * CAST('0.000001' AS DECIMAL(6, 6)) AS DECIMAL(8, 6))"
@@ -97,7 +102,9 @@ def _months_between(first: str, last: str) -> str:
 
 
 def _unit(arg: Fragment) -> str:
-    unit = str(arg.literal.value).lower() if arg.literal else ""
+    if arg.literal is None or not isinstance(arg.literal.value, str):
+        raise WrongArguments("before two times or a count and a time comes a unit such as MINUTE")
+    unit = arg.literal.value
     if unit not in _MONTHS and unit not in _MICROSECONDS:
         raise NotInProcess(f"the unit {unit.upper()}")
     return unit

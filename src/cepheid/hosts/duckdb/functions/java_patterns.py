@@ -14,7 +14,7 @@ from cepheid.hosts.duckdb.rule import NotInProcess, WrongArguments
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r" \t\n\x0b\f\r"}
 _CONTROLS = {"t": r"\t", "n": r"\n", "r": r"\r", "f": r"\f"}
-_QUANTIFIER = re.compile(r"[*+?]|\{[0-9]{1,3}(?:,(?:[0-9]{1,3})?)?\}")
+_QUANTIFIER = re.compile(r"[*+?]|\{([0-9]{1,3})(?:,([0-9]{1,3})?)?\}")
 LINE_END = rf"(?:\r\n|[{_LINE_ENDS}])?"
 """What may be between the place of `$` and the end of the text."""
 
@@ -53,6 +53,10 @@ def _read(pattern: str, *, spans: bool) -> Pattern:
         # Java's $ does not match between \r and \n; RE2 cannot express that.
         raise NotInProcess("'$' beside a class that contains line ends")
     return Pattern(text, reader.groups, nullable, reader.ends)
+
+
+def _repeats_nothing(sign: str) -> WrongArguments:
+    return WrongArguments(f"{sign!r} repeats nothing here in a regular expression. The character is '\\\\{sign}'")
 
 
 class _Reader:
@@ -109,7 +113,9 @@ class _Reader:
             return self._escape(), False
         if start == ".":
             return f"[^{_LINE_ENDS}]", False
-        if start in "*+?{}]":
+        if start in "*+?":
+            raise _repeats_nothing(start)
+        if start in "{}]":
             raise NotInProcess(f"{start!r} at this place of a regular expression")
         return self._letter(start), False
 
@@ -140,7 +146,9 @@ class _Reader:
         if letter in _CONTROLS:
             self.carriage |= letter in "rn"
             return _CONTROLS[letter]
-        if not letter or letter.isalnum() or not letter.isascii():
+        if not letter:
+            raise WrongArguments("a regular expression ends with a backslash")
+        if letter.isalnum() or not letter.isascii():
             raise NotInProcess(f"'\\{letter}' in a regular expression")
         return re.escape(letter)
 
@@ -179,18 +187,31 @@ class _Reader:
                 return _CLASSES[letter]
             return self._character(letter)
         if first == "-":
-            return "-" if self.pattern[self.position - 2].isalnum() and self._next().isalnum() else r"\-"
-        if not first or first in "[&^~":
+            return self._dash(self.pattern[self.position - 2], self._next())
+        if not first:
+            raise WrongArguments("a '[' without ']' in a regular expression")
+        if first in "[&^~":
             raise NotInProcess(f"{first!r} inside '[…]' of a regular expression")
         return re.escape(first) if first.isascii() else first
+
+    def _dash(self, before: str, after: str) -> str:
+        if not (before.isalnum() and after.isalnum()):
+            return r"\-"
+        if before > after:
+            raise WrongArguments(f"in a regular expression '{before}-{after}' has its last character first")
+        return "-"
 
     def _quantifier(self) -> str:
         found = _QUANTIFIER.match(self.pattern, self.position)
         if not found:
             return ""
         self.position = found.end()
+        if (most := found.group(2)) and int(most) < int(found.group(1)):
+            raise WrongArguments(f"in a regular expression {found.group()!r} has its larger number first")
         lazy = "?" if self._take("?") else ""
-        if self._next() in ("*", "+", "?", "{"):
+        if (after := self._next()) in ("*", "?") or (after == "+" and lazy):
+            raise _repeats_nothing(after)
+        if after in ("+", "{"):
             raise NotInProcess("a repetition of a repetition in a regular expression")
         return found.group() + lazy
 

@@ -18,12 +18,19 @@ from cepheid.plan.conditions.types import is_integer, is_string, sql_name
 def _like(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
     """`value LIKE pattern [ESCAPE character]`; a backslash escapes unless another character is named."""
     _check_text(args[0], "LIKE")
-    pattern, escape = _constant(args[1], "LIKE"), _constant(args[2], "ESCAPE") if len(args) > 2 else "\\"
-    if len(escape) != 1 or escape in "%_":
-        raise NotInProcess("ESCAPE takes one character other than % and _; anything else")
+    pattern, escape = _constant(args[1], "LIKE"), _escape(args[2]) if len(args) > 2 else "\\"
     if not re.fullmatch(rf"(?:[^{re.escape(escape)}]|{re.escape(escape)}[%_{re.escape(escape)}])*", pattern, re.DOTALL):
         raise WrongArguments(f"{escape!r} in a pattern of LIKE stands before %, _ or itself")
     return guarded(args[:1], f"{args[0].text} LIKE {quoted(pattern)} ESCAPE {quoted(escape)}", pa.bool_())
+
+
+def _escape(arg: Fragment) -> str:
+    escape = arg.literal.value if arg.literal is not None else None
+    if not isinstance(escape, str) or len(escape) != 1:
+        raise WrongArguments("ESCAPE takes a text of one character, as in ESCAPE '!'")
+    if escape in "%_":
+        raise NotInProcess(f"ESCAPE {quoted(escape)}")
+    return escape
 
 
 def _like_several(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:

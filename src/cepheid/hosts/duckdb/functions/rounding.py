@@ -1,4 +1,4 @@
-"""`ceil`, `floor`, `positive` and `nanvl`, whose type follows from that of their argument."""
+"""`ceil`, `floor` and `nanvl`, whose type follows from that of their argument."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyarrow import types as arrow
 from cepheid.hosts.duckdb.fragment import Fragment, duckdb_type, widened
 from cepheid.hosts.duckdb.rule import WrongArguments, guarded
 from cepheid.lang.expression import Call
-from cepheid.plan.conditions.types import MAX_DIGITS, is_decimal, is_float, is_integer, is_numeric, sql_name
+from cepheid.plan.conditions.types import MAX_DIGITS, is_decimal, is_float, is_integer, sql_name
 
 
 def whole(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
@@ -41,16 +41,6 @@ def _whole_decimal(function: str, value: Fragment) -> Fragment:
     step = "+" if function == "ceil" else "-"
     text = f"CASE WHEN {beyond} THEN CAST({wide} {step} 1 AS {duckdb_type(type_)}) ELSE {wide} END"
     return guarded([value], text, type_)
-
-
-def positive(_: Call, args: Sequence[Fragment], __: str) -> Fragment:
-    """The number or interval itself."""
-    (value,) = args
-    if arrow.is_null(value.type):
-        return Fragment("CAST(NULL AS DOUBLE)", pa.float64())
-    if not (is_numeric(value.type) or arrow.is_duration(value.type)):
-        raise WrongArguments(f"'+' takes a number or an INTERVAL, got {sql_name(value.type)}")
-    return Fragment(value.text, value.type, raises=value.raises)
 
 
 def nanvl(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
