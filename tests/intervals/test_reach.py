@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.kernel.intervals.layout import OPEN_END
-from cepheid.matchers.intervals.reach import EventsByTime, Reach
+from cepheid.matchers.intervals.uncertain.reach import EventsByTime, Reach
 
 ENDS = st.integers(0, 9) | st.just(OPEN_END)
 BORDERS = st.integers(0, 9) | st.sampled_from([NO_TIME, FOREVER])

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cepheid.kernel.scripts.python_functions import Value
-from cepheid.matchers.intervals.certain import Times
-from cepheid.matchers.intervals.reach import EventsByTime, Reach
+from cepheid.matchers.intervals.uncertain.certain import Times
+from cepheid.matchers.intervals.uncertain.reach import EventsByTime, Reach
 
 
 class HeldEvent(NamedTuple):

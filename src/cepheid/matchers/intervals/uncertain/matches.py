@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.lang.consistency import Consistency
-from cepheid.matchers.intervals.held_events import HeldEvent
-from cepheid.matchers.intervals.reach import Reach
+from cepheid.matchers.intervals.uncertain.held_events import HeldEvent
+from cepheid.matchers.intervals.uncertain.reach import Reach
 
 EventNames: TypeAlias = tuple[bytes, ...]
 """The ids of a match's events, one for each variable."""

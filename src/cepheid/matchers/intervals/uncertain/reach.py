@@ -13,7 +13,7 @@ from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.kernel.intervals.layout import OPEN_END
 from cepheid.lang.consistency import End
 from cepheid.lang.intervals.values import Negation, Scope, Window
-from cepheid.matchers.intervals.certain import Times
+from cepheid.matchers.intervals.uncertain.certain import Times
 from cepheid.plan.intervals.bounds import comparison_differences
 from cepheid.plan.intervals.plan import IntervalPlan
 

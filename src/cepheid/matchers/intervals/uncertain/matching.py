@@ -11,11 +11,11 @@ from cepheid.kernel.intervals.layout import BEGINNING, COMPLETION, INSERTION, LA
 from cepheid.kernel.intervals.reference import Interval
 from cepheid.kernel.scripts.reference import evaluate
 from cepheid.lang.consistency import Consistency, End
-from cepheid.matchers.intervals.certain import Certainty, Times, times_of
-from cepheid.matchers.intervals.changeable import Changeable
-from cepheid.matchers.intervals.held_events import HeldEvent, HeldEvents
-from cepheid.matchers.intervals.open_matches import EventNames, UncertainMatch, UncertainMatches
-from cepheid.matchers.intervals.reach import Reach, Reaches
+from cepheid.matchers.intervals.uncertain.certain import Certainty, Times, times_of
+from cepheid.matchers.intervals.uncertain.changeable import Changeable
+from cepheid.matchers.intervals.uncertain.held_events import HeldEvent, HeldEvents
+from cepheid.matchers.intervals.uncertain.matches import EventNames, UncertainMatch, UncertainMatches
+from cepheid.matchers.intervals.uncertain.reach import Reach, Reaches
 from cepheid.plan.intervals.plan import IntervalPlan
 
 

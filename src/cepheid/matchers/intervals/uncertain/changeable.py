@@ -9,8 +9,8 @@ import numpy as np
 from cepheid.kernel.arrays import FOREVER, Int32s
 from cepheid.lang.consistency import End
 from cepheid.lang.intervals.values import Window
-from cepheid.matchers.intervals.held_events import HeldEvent, HeldEvents
-from cepheid.matchers.intervals.open_matches import UncertainMatch
+from cepheid.matchers.intervals.uncertain.held_events import HeldEvent, HeldEvents
+from cepheid.matchers.intervals.uncertain.matches import UncertainMatch
 from cepheid.plan.intervals.growth import Purge, purge_of
 from cepheid.plan.intervals.plan import IntervalPlan
 
