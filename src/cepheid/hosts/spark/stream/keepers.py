@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -45,8 +45,8 @@ class Keepers(Generic[Call, Answer]):
         self._name = ""
         """This worker's; none before it is open, as workers are copies of one process."""
         self._connections: dict[str, Connection] = {}
-        self._last: dict[Place, str] = {}
-        """The worker that has answered for a shard."""
+        self._last = ""
+        """The worker that has answered last: often it also has the next shard of the task."""
 
     def open(self) -> None:
         """Lets the other workers ask this one from now on. Where that is not possible, no one asks."""
@@ -66,12 +66,12 @@ class Keepers(Generic[Call, Answer]):
         """The keeper's answer; None if no other worker has the shard's matcher at this head, or if the call failed: it
         fails again, and is reported, where the matcher is restored.
         """
-        for name in self._others(place):
+        for name in self._others():
             try:
                 connection = self._connection(name)
                 connection.send((place, head))
                 if connection.recv():
-                    self._last[place] = name
+                    self._last = name
                     connection.send(call)
                     answer: Answer | None = connection.recv()
                     return answer
@@ -79,31 +79,31 @@ class Keepers(Generic[Call, Answer]):
                 self._forget(name)
         return None
 
-    def _others(self, place: Place) -> Iterator[str]:
-        """The other workers, first the one that has answered for the shard before."""
-        last = self._last.pop(place, None)
-        if last is not None:
-            yield last
-        with suppress(OSError):  # there is no folder
-            names = sorted(worker.name for worker in self._folder().iterdir())
-            yield from (name for name in names if name not in (last, self._name))
+    def _others(self) -> list[str]:
+        """The other workers, first the one that has answered last."""
+        try:
+            names = {worker.name for worker in self._folder().iterdir()}
+        except OSError:  # there is no folder
+            return []
+        return sorted(names - {self._name}, key=lambda name: (name != self._last, name))
 
     def _connection(self, name: str) -> Connection:
         if name not in self._connections:
-            other = socket.socket(socket.AF_UNIX)
-            other.connect(_address(name))
-            self._connections[name] = _checked(other)
+            with socket.socket(socket.AF_UNIX) as other:
+                other.connect(_address(name))
+                self._connections[name] = _checked(other)
         return self._connections[name]
 
     def _forget(self, name: str) -> None:
         if (connection := self._connections.pop(name, None)) is not None:
             connection.close()
-        (self._folder() / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            (self._folder() / name).unlink()
 
     def _serve(self, door: socket.socket) -> None:
         while True:
             other, _ = door.accept()
-            with suppress(OSError):
+            with other, suppress(OSError):
                 Thread(target=self._answer, args=(_checked(other),), daemon=True).start()
 
     def _answer(self, connection: Connection) -> None:
@@ -121,13 +121,12 @@ def _address(name: str) -> str:
 
 
 def _checked(other: socket.socket) -> Connection:
-    """The connection, through which Python objects go.
+    """The connection, through which Python objects go. The socket itself is then closed.
 
     Raises:
         PermissionError: the other process is another user's.
     """
     _, user, _ = struct.unpack("3i", other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     if user != os.getuid():
-        other.close()
         raise PermissionError(f"a process of user {user} has a worker's name")
     return Connection(other.detach())
