@@ -339,6 +339,17 @@ def test_snapshots_go_on() -> None:
         matcher(pattern, "5 seconds", columns=["id", "ends"]).restore(one.snapshot())
 
 
+def test_a_snapshot_has_no_ids_of_final_events() -> None:
+    """It does not grow with the events that no row can change and that are not needed; those of late rows stay."""
+    live = by_id("EVENT PAL(A a overlap B b) WITHIN 5 seconds OF STARTS", "2 seconds", nulls="drop")
+    live.process(table([("A", n, n + 1, f"{n}") for n in range(100)]))
+    few = len(live.snapshot())
+    live.process(table([("A", n, n + 1, f"{n}") for n in range(100, 5_000)]))
+    assert len(live.snapshot()) < 1.1 * few
+    live.process(table([("A", 4_999, 5_000, "4999"), ("A", 4_998, 5_001, "5")]))
+    assert live.counts.repeated == 1
+
+
 def test_an_id_is_not_used_again_while_its_event_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A match that is emitted and waits for an end keeps its events, however many ids are forgotten."""
     monkeypatch.setattr(reading, "_MOST_CLOSED", 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import shake_128
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +278,11 @@ def test_a_snapshot_from_before_opened_events_were_shared() -> None:
     ]
 
 
+def long_id(number: int) -> str:
+    """A text that cannot be compressed below 300 bytes."""
+    return shake_128(str(number).encode()).hexdigest(300)
+
+
 def test_opened_events_are_held_once() -> None:
     """Open and closed, and in snapshots with the rows that later ones may close, which do not repeat per pattern."""
     starts = "EVENT PAL(A a overlap B b) WITHIN 30 seconds OF STARTS REALTIME 1"
@@ -287,13 +293,13 @@ def test_opened_events_are_held_once() -> None:
     )
     for live in (one, several):
         for i in range(40):
-            live.process(table([("AB"[i % 2], i, None if i % 3 else i + 2, f"a long text to be held {i} " * 20)]))
+            live.process(table([("AB"[i % 2], i, None if i % 3 else i + 2, long_id(i))]))
     assert one.counts.held == several.counts.held == 40
     assert len(several.snapshot()) < 2 * len(one.snapshot())
     assert one.counts.held == several.counts.held == 40
     other = IntervalMatcher({f"p{n}": interval_pattern(starts) for n in range(4)}, table(EVENTS), **options)
     other.restore(several.snapshot())
-    closing = table([("A", None, 40, "a long text to be held 38 " * 20), ("B", 39, 45, "b")])
+    closing = table([("A", None, 40, long_id(38)), ("B", 39, 45, "b")])
     made = other.process(closing)
     assert len(made) == 4 * len(one.process(closing)) > 0
     assert several.process(closing) == made

@@ -57,6 +57,7 @@ def withdrawals(rows: pa.Table, column: str) -> npt.NDArray[np.bool_]:
 
 def reader_batches(reader: RowReader, rows: OpenRows) -> dict[str, pa.RecordBatch]:
     """The ids that later rows may have, and the first rows of events that may change, for a snapshot."""
+    reader.forget()
     closed = pa.record_batch(
         {
             "id": pa.array(reader.closed, pa.binary()),

@@ -147,7 +147,7 @@ class RowReader:
                 found += (one._replace(is_last=False) for one in self._expired())
             found.append(step)
         if len(self.closed) > self._most_closed:
-            self._forget_closed()
+            self.forget()
         return found
 
     def advance(self, time: int) -> list[Step]:
@@ -162,6 +162,12 @@ class RowReader:
         self.opened.clear()
         self.clock = FOREVER
         return found
+
+    def forget(self) -> None:
+        """Forgets the closed events that no row in time can repeat or revise."""
+        self.closed = {name: event for name, event in self.closed.items() if event.end >= self.horizon}
+        self.keyless &= self.opened.keys() | self.closed.keys()
+        self._most_closed = max(_MOST_CLOSED, 2 * len(self.closed))
 
     def restore(
         self, clock: int, opened: dict[bytes, int], closed: dict[bytes, ClosedEvent], keyless: set[bytes]
@@ -342,11 +348,6 @@ class RowReader:
 
     def _is_late(self, time: int) -> bool:
         return time < self.horizon
-
-    def _forget_closed(self) -> None:
-        self.closed = {name: event for name, event in self.closed.items() if event.end >= self.horizon}
-        self.keyless &= self.opened.keys() | self.closed.keys()
-        self._most_closed = max(_MOST_CLOSED, 2 * len(self.closed))
 
 
 _Place: TypeAlias = tuple[int, bool, int, bytes]
