@@ -467,6 +467,7 @@ def plan_of(events: object, request: Request) -> Any:
     if is_spark(events):
         from cepheid.hosts.spark.batch.detect import plans_on_spark
 
+        _check_unchanged(request)
         return plans_on_spark(events, request, in_one_row=not events.isStreaming).each[0]
     from cepheid.hosts.duckdb.engine import DuckDbEngine
     from cepheid.hosts.in_process.detect import plans_in_process
@@ -476,13 +477,18 @@ def plan_of(events: object, request: Request) -> Any:
     return plans_in_process(columns_of(events), request, engine).each[0]
 
 
+def _check_unchanged(request: Request) -> None:
+    """Raises SchemaError if events on Spark have rows that change them."""
+    if request.changes is not None:
+        raise SchemaError(
+            "changes: rows revise and withdraw events in tables in process and for an IntervalMatcher. On Spark give "
+            "the final events, and leave it out"
+        )
+
+
 def _run(events: object, request: Request) -> object:
     if is_spark(events):
-        if request.changes is not None:
-            raise SchemaError(
-                "changes: rows revise and withdraw events in tables in process and for an IntervalMatcher. On Spark "
-                "give the final events, and leave it out"
-            )
+        _check_unchanged(request)
         if request.workers != 1:
             raise SchemaError("workers: Spark divides the work of its DataFrames itself; leave it out")
         if events.isStreaming:

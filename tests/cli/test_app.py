@@ -128,6 +128,11 @@ def test_help_has_the_first_sentence_of_each_command(cepheid: Cepheid) -> None:
             2,
             "--event-id: it is one of the events' columns: name a file of them with --events",
         ),
+        (
+            ["explain", "rising.yaml", "--changes", "change"],
+            2,
+            "--changes: it is one of the events' columns: name a file of them with --events",
+        ),
     ],
 )
 def test_errors_that_users_can_fix(

@@ -67,6 +67,35 @@ def test_rows_that_open_and_close_events(cepheid: Cepheid, folder: Path) -> None
         assert (wrong.returncode, "--event-id: no column named 'ids'" in wrong.stderr + wrong.stdout) == (1, True)
 
 
+def test_rows_that_revise_and_withdraw_events(cepheid: Cepheid, folder: Path) -> None:
+    """`--changes` names the column that says what rows do; matches are those of the events that are left."""
+    (folder / "works.csv").write_text(
+        "id,kind,begin,end,machine,change\n"
+        "h,heat,2024-05-01T10:00:00Z,2024-05-01T10:55:00Z,m1,insertion\n"
+        "s,spin,2024-05-01T10:30:00Z,2024-05-01T10:50:00Z,m1,insertion\n"
+        "a,alarm,2024-05-01T11:00:00Z,2024-05-01T11:02:00Z,m1,insertion\n"
+        "b,alarm,2024-05-01T11:01:00Z,2024-05-01T11:02:00Z,m1,insertion\n"
+        "h,,,2024-05-01T10:40:00Z,,insertion\nb,,,,,retraction\n"
+    )
+    files, options = ("works.csv", *TIMES), ("--event-id", "id", "--changes", "change")
+    (match,) = json.loads(cepheid("detect", "chain.yaml", *files, *options, "--json").stdout)["matches"]
+    assert (match["h"]["end"], match["a"]["id"]) == ("2024-05-01T10:40:00+00:00", "a")
+    for name in ("check", "explain"):
+        assert cepheid(name, "chain.yaml", "--events", *files, *options).returncode == 0
+        wrong = cepheid(name, "chain.yaml", "--events", *files, *options[:2], "--changes", "changed")
+        assert "--changes: no column named 'changed'. Did you mean 'change'" in wrong.stderr + wrong.stdout
+    wrong = cepheid("detect", "chain.yaml", *files, "--changes", "change")
+    assert wrong.stderr == (
+        "--changes: rows change the event that has their id: name the column of ids with --event-id\n"
+    )
+    wrong = cepheid("detect", "chain.yaml", *files, "--event-id", "id", "--changes", "kind")
+    assert wrong.stderr.startswith("row 1: the column 'kind' of changes has 'heat'. It may be 'insertion'")
+    with (folder / "works.csv").open("a") as file:
+        file.write("c,,,,,retraction\n")
+    wrong = cepheid("detect", "chain.yaml", *files, *options)
+    assert wrong.stderr.startswith("row 7 (id: 'c', begin: NULL, end: NULL) withdraws an event that is not there.")
+
+
 def test_rows_with_wrong_ids_are_counted_from_one(cepheid: Cepheid, folder: Path) -> None:
     """Messages about ids name rows as readers of files count them."""
     (folder / "works.csv").write_text(

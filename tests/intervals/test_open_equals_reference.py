@@ -172,6 +172,7 @@ SIMPLE = [
         "EVENT PAL(A a, (!B d during_span), A b) ORDER start(a) < start(b)",
         "EVENT PAL(A a, (!B d gap), A b) ORDER end(a) <= start(b)",
         "EVENT PAL(B b, !A d) WITHIN 9 seconds",
+        "EVENT PAL(!A d, B b) WITHIN 9 seconds",
     )
 ]
 """Patterns that are often matched, and often no longer after a revision."""
@@ -210,6 +211,7 @@ def revised_arrivals(draw: st.DrawFn, events: pa.Table) -> tuple[pa.Table, list[
     delay=st.sampled_from((3, 6, 12, 12, None)),
     lateness=st.sampled_from(End),
     consistency=st.sampled_from(Consistency),
+    switches=st.just({}) | st.dictionaries(st.integers(1, 8), st.sampled_from(Consistency), max_size=2),
     cuts=st.lists(st.integers(1, 8), max_size=2),
     restoring=st.booleans(),
     data=st.data(),
@@ -220,6 +222,7 @@ def test_revised_events_give_what_the_definition_gives(  # noqa: PLR0917 - drawn
     delay: int | None,
     lateness: End,
     consistency: Consistency,
+    switches: dict[int, Consistency],
     cuts: list[int],
     restoring: bool,  # noqa: FBT001
     data: st.DataObject,
@@ -239,7 +242,7 @@ def test_revised_events_give_what_the_definition_gives(  # noqa: PLR0917 - drawn
         rows,
         delay=late_after,
         lateness=lateness,
-        switches={},
+        switches=switches,
         cuts=cuts,
         restoring=restoring,
         open_for=None,
@@ -253,6 +256,7 @@ def test_revised_events_give_what_the_definition_gives(  # noqa: PLR0917 - drawn
             delay=float("inf") if late_after is None else late_after,
             lateness=lateness,
             consistency=consistency,
+            switches=switches,
             revises=True,
         )
     )
@@ -265,4 +269,4 @@ def test_revised_events_give_what_the_definition_gives(  # noqa: PLR0917 - drawn
     retracted = {one.when for one in got if one.sign == "-"}
     # At the end the events are dropped that no row has closed in time, with their matches.
     at_most = {Consistency.REALTIME: {"arrive", "eos"}, Consistency.EARLIEST: {"eos"}, Consistency.CONSERVATIVE: set()}
-    assert retracted <= at_most[consistency], shown
+    assert retracted <= {when for one in (consistency, *switches.values()) for when in at_most[one]}, shown

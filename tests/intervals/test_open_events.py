@@ -166,10 +166,10 @@ def test_rows_that_cannot_be_used() -> None:
     counts = live.counts
     assert (counts.null_ids, counts.repeated, counts.null_times, counts.reversed, counts.matches) == (1, 3, 1, 1, 1)
     messages = [
-        r"row 1 \(id: NULL, begins: 1970-01-01 00:00:00\+00:00, ends: NULL\) has no id",
-        r"row 1 \(id: 'a2', begins: NULL, ends: 1970-01-01 00:00:03\+00:00\) has an end and no start, and closes",
-        r"row 1 \(id: 'a3', .*\) has neither start nor end",
-        r"row 1 \(id: 'a4', .*\) has an event that ends before it starts",
+        r"row 1, counted from 0 \(id: NULL, begins: 1970-01-01 00:00:00\+00:00, ends: NULL\) has no id",
+        r"row 1, counted from 0 \(id: 'a2', begins: NULL, ends: .*00:03\+00:00\) has an end and no start, and closes",
+        r"row 1, counted from 0 \(id: 'a3', .*\) has neither start nor end",
+        r"row 1, counted from 0 \(id: 'a4', .*\) has an event that ends before it starts",
     ]
     for row, message in zip((rows[0], *rows[3:6]), messages, strict=True):
         with pytest.raises(EventError, match=f"{message}.* give nulls='drop'"):

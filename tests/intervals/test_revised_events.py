@@ -70,6 +70,25 @@ def test_another_end_is_a_revision() -> None:
     assert live.counts.matches == 1
 
 
+def test_what_an_event_forbids_stays_forbidden_when_its_id_is_used_again() -> None:
+    """The former event is final; the new one with its id lies elsewhere."""
+    given = [insertion("A", 0, 1, "a"), insertion("D", 2, 3, "d"), insertion("C", 4, 5, "c")]
+    later = [insertion("B", 90, 91, "b"), insertion("D", 92, 93, "d"), insertion("B", 98, 99, "later")]
+    for consistency in ("REALTIME 1", "CONSISTENCY earliest", "CONSISTENCY conservative"):
+        live = revised(f"EVENT PAL(A a, (!D d gap), C c) RELATE a before c WITHIN 8 seconds {consistency}")
+        assert emitted(live, *given, *later) == []
+
+
+def test_the_next_event_that_forbids_a_match_is_found_when_one_is_withdrawn() -> None:
+    """Only one of several that forbid a match is noted, the one that ends first."""
+    given = [insertion("A", 0, 1, "a"), insertion("C", 6, 7, "c")]
+    forbidding = [insertion("D", 2, 5, "d1"), insertion("D", 3, 4, "d2"), insertion("D", 3, 5, "d3")]
+    live = revised(f"{NO_D} REALTIME 1")
+    assert emitted(live, *given, *forbidding) == ["+a:1 c:7", "-a:1 c:7"]
+    assert emitted(live, retraction("d2"), retraction("d1"), insertion(None, None, 9, "d3")) == ["+a:1 c:7"]
+    assert emitted(live, insertion(None, None, 4, "d3")) == ["-a:1 c:7"]
+
+
 def test_a_withdrawn_event_is_in_no_match_and_forbids_none() -> None:
     """Its id may be used again at once."""
     live = revised(f"{NO_D} REALTIME 1")
@@ -158,11 +177,13 @@ def test_open_events_are_revised_and_withdrawn() -> None:
 def test_rows_that_change_nothing_are_refused() -> None:
     """A row that repeats an event, moves its start, or withdraws what is not there; and other words in the column."""
     wrong = {
-        r"row 0 \(id: 'b', begins: .*\) repeats an event": B,
-        r"row 0 \(id: 'b', .*\) gives an event another start, and does not withdraw it": insertion("B", 3, 8, "b"),
-        r"row 0 \(id: 'b', .*\) has an event that ends before it starts": insertion("B", None, 1, "b"),
-        r"row 0 \(id: 'x', .*\) withdraws an event that is not there": retraction("x"),
-        r"row 0 has 'delete' in the column 'change' of changes\. It may be 'insertion', 'completion', 'retraction'": (
+        r"row 0, counted from 0 \(id: 'b', begins: .*\) repeats an event": B,
+        r"row 0, counted from 0 \(id: 'b', .*\) gives an event another start, and does not withdraw it": insertion(
+            "B", 3, 8, "b"
+        ),
+        r"row 0, counted from 0 \(id: 'b', .*\) has an event that ends before it starts": insertion("B", None, 1, "b"),
+        r"row 0, counted from 0 \(id: 'x', .*\) withdraws an event that is not there": retraction("x"),
+        r"row 0, counted from 0: the column 'change' of changes has 'delete'\. It may be 'insertion', 'completion'": (
             "delete",
             B[1],
         ),
@@ -287,13 +308,23 @@ def test_rows_of_events_are_first_rows_with_last_ends() -> None:
 def test_errors_of_a_table_of_changes() -> None:
     """They name the row with its id and times, or the event; and what cannot be asked for."""
     for message, change in {
-        r"row 6 \(id: 'a', begins: 1970-.*00:00:02\+00:00, ends: .*\) gives an event another start": ("A", 2, 9, "a"),
-        r"row 6 \(id: NULL, .*\) has no id\. Leave such rows out, or give nulls='drop'": ("A", 2, 9, None),
+        r"row 6, counted from 0 \(id: 'a', begins: 1970-.*00:00:02\+00:00, ends: .*\) gives an event another start": (
+            "A",
+            2,
+            9,
+            "a",
+        ),
+        r"row 6, counted from 0 \(id: NULL, .*\) has no id\. Leave such rows out, or give nulls='drop'": (
+            "A",
+            2,
+            9,
+            None,
+        ),
         r"^1 event is opened and no row closes it \(id: 'c'\)\. Drop such rows before": ("A", 7, None, "c"),
     }.items():
         with pytest.raises(EventError, match=message):
             detected(OVERLAP, [*CHANGED, insertion(*change)])
-    with pytest.raises(EventError, match="row 6 has 'late' in the column 'change' of changes"):
+    with pytest.raises(EventError, match="row 6, counted from 0: the column 'change' of changes has 'late'"):
         detected(OVERLAP, [*CHANGED, ("late", B[1])])
     with pytest.raises(SchemaError, match=r"changes: no column named 'changed'\. Did you mean 'change'"):
         detected(OVERLAP, CHANGED, changes="changed")

@@ -38,7 +38,7 @@ def check(
     stages that they name.
     """
     options = o.EventOptions.of(against.events, against.time, wanted, reading)
-    options = replace(options, event_id=against.event_id)
+    options = replace(options, event_id=against.event_id, changes=against.changes)
     parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, problems_without_events, remarks_of

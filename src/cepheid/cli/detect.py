@@ -59,6 +59,7 @@ def detect(
     reading: o.Reading,
     bounds: o.Bounds,
     event_id: o.EventId = None,
+    changes: o.Changes = None,
     as_of: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="The time now, as 2026-01-31T12:00:00Z: later events do not count."),
@@ -90,7 +91,8 @@ def detect(
             "rows of matches have no events without one: give --rows-per event, too", param_hint="--unmatched"
         )
     now, processes = o.as_of_from(as_of), o.workers_from(workers)
-    options = replace(o.EventOptions.of(events, time, wanted, reading, bounds), event_id=event_id)
+    options = o.EventOptions.of(events, time, wanted, reading, bounds)
+    options = replace(options, event_id=event_id, changes=changes)
     parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         asked = (now, nulls, rows_per, unmatched, processes, output, as_json, drawing)

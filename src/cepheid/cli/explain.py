@@ -31,7 +31,7 @@ def explain(
     types, and the events that are dropped before anything else.
     """
     options = o.EventOptions.of(against.events, against.time, wanted, reading, bounds)
-    options = replace(options, event_id=against.event_id)
+    options = replace(options, event_id=against.event_id, changes=against.changes)
     parameters = o.parameters_from(wanted.parameter)
     with failures_reported(as_json=as_json, as_typed=options.as_typed):
         from cepheid.cli.pattern_file import open_pattern, plan_for, remarks_of

@@ -51,7 +51,7 @@ EXIT_CODES = (
 
 
 _PYTHON = re.compile(
-    r"""\A(key|time|event_id|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
+    r"""\A(key|time|event_id|changes|sequence|columns|measures|outputs|nulls|as_of|time_zone|lateness
         |time_resolution|time_format
         |trace|standbys|promote|since|old|keep|to|after|secret|timeout|attempts|pause|allow|retain)(?=
         :\ |\ needs\ )                                                                # the argument that is wrong
@@ -67,6 +67,7 @@ same names.
 
 _ADVICE = {
     ", as in time=('start', 'end')": " by --start and --end",
+    ": name the column of ids with event_id=…": ": name the column of ids with --event-id",
     "limits: intervals have no max_partial_matches": "--max-partial-matches: intervals have no such limit",
     "give a value for each, as in trace({'column': value})": "repeat the option for each, as in --trace column=value",
     ", which counts them in the report": ", which counts them",

@@ -107,6 +107,14 @@ EventId = Annotated[
         help="For intervals: what identifies an event. A row without an end opens it, a later one closes it.",
     ),
 ]
+Changes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="With --event-id: what a row does to its event. 'insertion' inserts, closes or revises it, 'retraction' "
+        "withdraws it.",
+    ),
+]
 RowsPerOption = Annotated[RowsPer, typer.Option(help="One row for each match, or for each event of each match.")]
 MaxPartialMatches = Annotated[
     int | None,
@@ -180,11 +188,13 @@ class Against:
     events: OptionalEvents = None
     time: OptionalTime = None
     event_id: EventId = None
+    changes: Changes = None
 
     def __post_init__(self) -> None:
-        if self.event_id is not None and not self.events:
-            message = "it is one of the events' columns: name a file of them with --events"
-            raise typer.BadParameter(message, param_hint="--event-id")
+        for option, column in (("--event-id", self.event_id), ("--changes", self.changes)):
+            if column is not None and not self.events:
+                message = "it is one of the events' columns: name a file of them with --events"
+                raise typer.BadParameter(message, param_hint=option)
 
 
 @dataclass(frozen=True)
@@ -284,6 +294,8 @@ class EventOptions:
     """Whether the time of an event is that of its arrival."""
     event_id: str | None = None
     """For intervals: the column that identifies an event."""
+    changes: str | None = None
+    """With `event_id`: the column that says what a row does to its event."""
 
     @staticmethod
     def of(
@@ -369,6 +381,7 @@ class EventOptions:
             "time_zone": self.time_zone,
             **({} if self.time_resolution is None else {"time_resolution": self.time_resolution}),
             **({} if self.event_id is None else {"event_id": self.event_id}),
+            **({} if self.changes is None else {"changes": self.changes}),
         }
 
 

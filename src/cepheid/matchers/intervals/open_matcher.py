@@ -27,11 +27,12 @@ from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.intervals.layout import BEGINNING, LATE, OPEN_END, EmittedIntervals
 from cepheid.kernel.scripts.python_values import script_values
 from cepheid.lang.consistency import Consistency, End
-from cepheid.matchers.intervals.certain import times_of
-from cepheid.matchers.intervals.held_events import HeldEvent, Needs
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
-from cepheid.matchers.intervals.open_matching import OpenMatching
 from cepheid.matchers.intervals.rows import RowKind, Step
+from cepheid.matchers.intervals.uncertain.certain import times_of
+from cepheid.matchers.intervals.uncertain.changeable import Needs
+from cepheid.matchers.intervals.uncertain.held_events import HeldEvent
+from cepheid.matchers.intervals.uncertain.matching import OpenMatching
 from cepheid.matchers.shared.events import Share
 from cepheid.matchers.snapshot import Snapshot, ids_of, to_bytes
 from cepheid.matchers.working_set import joint_error, mask_of

@@ -49,7 +49,8 @@ def withdrawals(rows: pa.Table, column: str) -> npt.NDArray[np.bool_]:
         number = pc.index(known, pa.scalar(value=False)).as_py()
         allowed = ", ".join(map(repr, _WITHDRAWS))
         raise EventError(
-            f"row {number} has {changes[number].as_py()!r} in the column {column!r} of changes. It may be {allowed}"
+            f"row {number}, counted from 0: the column {column!r} of changes has {changes[number].as_py()!r}. "
+            f"It may be {allowed}"
         )
     found: npt.NDArray[np.bool_] = pc.equal(changes, RETRACTION).to_numpy(zero_copy_only=False)
     return found
@@ -128,7 +129,7 @@ def unusable_text(
 def row_text(unusable: UnusableRow, rows: pa.Table, columns: Mapping[str, str], *, numbered: bool = True) -> str:
     """What is wrong with one of the rows. `columns` and `numbered` are as in `unusable_text`."""
     assert unusable.number is not None
-    noun = f"row {unusable.number}" if numbered else "a row"
+    noun = f"row {unusable.number}, counted from 0" if numbered else "a row"
     return _text(noun, rows.slice(unusable.number, 1).to_pylist()[0], columns, unusable)
 
 

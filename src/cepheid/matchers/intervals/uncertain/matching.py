@@ -7,13 +7,15 @@ from typing import NamedTuple
 
 from cepheid.errors import LimitExceeded
 from cepheid.kernel.arrays import FOREVER, NO_TIME
-from cepheid.kernel.intervals.layout import BEGINNING, COMPLETION, INSERTION, LATE, RETRACTION
+from cepheid.kernel.intervals.layout import BEGINNING, COMPLETION, INSERTION, LATE, OPEN_END, RETRACTION
 from cepheid.kernel.intervals.reference import Interval
 from cepheid.kernel.scripts.reference import evaluate
 from cepheid.lang.consistency import Consistency, End
-from cepheid.matchers.intervals.certain import Certainty
-from cepheid.matchers.intervals.held_events import Changeable, HeldEvent, HeldEvents
-from cepheid.matchers.intervals.open_matches import EventNames, UncertainMatch, UncertainMatches
+from cepheid.matchers.intervals.uncertain.certain import Certainty, Times, times_of
+from cepheid.matchers.intervals.uncertain.changeable import Changeable
+from cepheid.matchers.intervals.uncertain.held_events import HeldEvent, HeldEvents
+from cepheid.matchers.intervals.uncertain.matches import EventNames, UncertainMatch, UncertainMatches
+from cepheid.matchers.intervals.uncertain.reach import Reach, Reaches
 from cepheid.plan.intervals.plan import IntervalPlan
 
 
@@ -36,7 +38,7 @@ class OpenMatching:
 
     def __init__(self, plan: IntervalPlan, lateness: End, *, delay: int | None, revises: bool) -> None:
         self._plan, self._delay, self._revises = plan, delay, revises
-        self._certainty = Certainty(plan, lateness)
+        self._certainty, self._reaches = Certainty(plan, lateness), Reaches(plan)
         self.clock = BEGINNING
         self.events = HeldEvents(plan.variable_bits[plan.positives :])
         self.matches = UncertainMatches(plan.pattern.consistency, revises=revises)
@@ -55,10 +57,10 @@ class OpenMatching:
     def change(self, consistency: Consistency) -> None:
         """Changes the consistency. Where that decides what is noted of matches, they are noted anew."""
         self.matches.consistency = consistency
-        waiting = [match for match in self.matches.all.values() if not match.is_out]
-        for match in waiting if self._settles else ():
+        for match in [*self.matches.all.values()] if self._settles else ():
             self.matches.remove(match)
             if (now := self.match_of(match.positions)) is not None:
+                now.is_out = match.is_out
                 self.matches.add(now)
 
     @property
@@ -94,9 +96,10 @@ class OpenMatching:
             self._forbid(event, numbers)
 
     def _retire(self, name: bytes) -> None:
-        """Forgets an event, and the matches with it, which are final."""
-        for match in self.matches.with_event(name):
-            self.matches.remove(match)
+        """Forgets an event, and the matches with it or that it forbids, which are final."""
+        for match in [*self.matches.with_event(name), *self.matches.noting(name)]:
+            if name in match.names or (match.blocker is not None and match.blocker.name == name):
+                self.matches.remove(match)
         self.events.drop(name)
 
     def uses(self, name: bytes) -> bool:
@@ -132,33 +135,53 @@ class OpenMatching:
             is_open=any(one.is_open for one in times),
             holds_from=holds_from,
             until=self._certainty.forbidden_until(times),
+            reaches=self._reaches.of(times),
         )
-        if self._settles:
-            match.settled_from, match.reach = self._certainty.settled_from(times), self._certainty.reach(times)
-        for number in range(len(self._plan.pattern.negations)):
-            for event in self.events.forbidding(match.key, number):
-                if not self._note(match, number, event):
-                    return None
+        if not self._look_for_forbidding(match):
+            return None
+        if self._settles:  # only now: where negated events are frequent, few candidates come this far
+            match.settled_from = self._certainty.settled_from(times)
+            match.reaches = self._reaches_until(match.settled_from, times)
+            if match.blocker is None:
+                self._look_for_forbidding(match)
         return match
 
-    def _note(self, match: UncertainMatch, number: int, event: HeldEvent) -> bool:
-        """Notes from when on the event does not forbid the match. False if it does forever."""
+    def _reaches_until(self, settled_from: int, times: Sequence[Times]) -> tuple[Reach, ...]:
+        """The reaches of a match that is emitted at this horizon or later, if the ends that are not before it may
+        change, also those of negated events.
+        """
+        changed = [one if one.end < settled_from else times_of(one.start, OPEN_END) for one in times]
+        found = self._reaches.of(changed)
+        return tuple(one._replace(first_end=min(one.first_end, settled_from), last_end=FOREVER) for one in found)
+
+    def _look_for_forbidding(self, match: UncertainMatch) -> bool:
+        """Notes anew all events that forbid the match, or may. False if one does for ever."""
+        match.blocker = None
+        match.forbidding.clear()
+        match.unsettled.clear()
+        for number, reach in enumerate(match.reaches):
+            for event in self.events.forbidding(match.key, number, reach):
+                if _is_blocked_before(match, event):
+                    break
+                self._note(match, number, event)
+        return not self.changeable.is_impossible(match)
+
+    def _note(self, match: UncertainMatch, number: int, event: HeldEvent) -> None:
+        """Notes from when on the event does not forbid the match."""
         if event.name in match.names:
-            return True
+            return
         bound = [self.events[name] for name in match.names]
         times = [one.times for one in bound]
-        cleared = self._certainty.cleared_from(number, times, event.times) if self._settles else NO_TIME
         allowed = self._certainty.allowed_from(number, times, event.times)
+        cleared = NO_TIME
+        if self._settles and allowed < FOREVER:
+            cleared = self._certainty.cleared_from(number, times, event.times)
         if max(cleared, allowed) > NO_TIME and not self._satisfies(number, bound, event):
             allowed = cleared = NO_TIME
-        match.unsettled.pop((number, event.name), None)
-        if cleared > NO_TIME:
-            match.unsettled[number, event.name] = cleared
-        if allowed == NO_TIME:
-            match.forbidding.pop((number, event.name), None)
-            return True
-        match.forbidding[number, event.name] = allowed
-        return allowed < FOREVER or self.changeable.event(event)
+        if allowed == FOREVER:
+            self.matches.block(match, event)
+        elif match.blocker is None:
+            self.matches.note(match, (number, event.name), allowed, cleared)
 
     def _satisfies(self, number: int, bound: Sequence[HeldEvent], event: HeldEvent) -> bool:
         """Whether the event satisfies the SQL of the negation."""
@@ -166,12 +189,16 @@ class OpenMatching:
         return all(evaluate(one.script, taken, ()) is True for one in self._plan.negated[number])
 
     def _forbid(self, event: HeldEvent, numbers: Sequence[int]) -> None:
-        """Notes for the matches of its key what a negated event, which has arrived or is closed, forbids."""
-        for match in self.matches.with_key(event.key):
-            known = [number for number in numbers if (number, event.name) in match.forbidding]
-            if event.times.start > max(match.until, match.reach) and not known:
+        """Notes for the matches of its key what a negated event forbids, which has arrived or has another end."""
+        for match in self.matches.met_by(event, numbers):
+            if match.blocker is not None and match.blocker.name == event.name:
+                possible = self._look_for_forbidding(match)
+            elif _is_blocked_before(match, event):
                 continue
-            possible = all(self._note(match, number, event) for number in numbers)
+            else:
+                for number in numbers:
+                    self._note(match, number, event)
+                possible = not self.changeable.is_impossible(match)
             self._reconsider(match, possible=possible)
 
     def _reconsider(self, match: UncertainMatch, *, possible: bool) -> None:
@@ -190,17 +217,13 @@ class OpenMatching:
 
     def drop(self, name: bytes) -> None:
         """Drops an event that is open for too long, or is withdrawn."""
-        event = self.events.drop(name)
+        self.events.drop(name)
         for match in self.matches.with_event(name):
             self.matches.remove(match)
             if match.is_out:
                 self._emit(RETRACTION, match)
-        numbers = self.events.negations_of(event)
-        for match in self.matches.with_key(event.key) if numbers else ():
-            for number in numbers:
-                match.forbidding.pop((number, name), None)
-                match.unsettled.pop((number, name), None)
-            self.matches.wait(match)
+        for match in self.matches.noting(name):
+            self._reconsider(match, possible=self._look_for_forbidding(match))
 
     def emit_ready(self) -> None:
         if found := self.matches.ready(self.clock, self.horizon):
@@ -251,6 +274,11 @@ class OpenMatching:
 def _is_over(match: UncertainMatch, changeable: Changeable) -> bool:
     """Whether nothing is to be emitted of the match any more."""
     return (match.is_out and changeable.is_final(match)) or changeable.is_impossible(match)
+
+
+def _is_blocked_before(match: UncertainMatch, event: HeldEvent) -> bool:
+    """Whether an event forbids the match that ends before this event, or at the same time."""
+    return match.blocker is not None and match.blocker.end <= event.times.end
 
 
 def _seen(event: HeldEvent) -> Interval:

@@ -54,11 +54,16 @@ class Certainty:
 
     def __init__(self, plan: IntervalPlan, lateness: End) -> None:
         self._plan, self._lateness = plan, lateness
+        self._window = plan.window  # which is computed at each use
         reads = reads_end(plan)
         bits = plan.variable_bits[: plan.positives]
         of_bits = {variable for variable, bit in enumerate(bits) if reads.bits >> bit & 1}
         self._waiting = frozenset(of_bits).union(*reads.scripts)
         self._guards = [guard_of(negation, lateness) for negation in plan.pattern.negations]
+        self._orders = [
+            [one for comparison in negation.order for one in comparison_differences(comparison)]
+            for negation in plan.pattern.negations
+        ]
 
     @cached_property
     def _variables(self) -> tuple[str, ...]:
@@ -68,7 +73,7 @@ class Certainty:
         """From when on everything that is required of the match's events holds; FOREVER: not before ends are known."""
         if not any(one.is_open for one in times):
             return NO_TIME
-        needs_all = self._plan.window is not None and self._plan.pattern.window_of is not Window.STARTS
+        needs_all = self._window is not None and self._plan.pattern.window_of is not Window.STARTS
         if needs_all or any(times[variable].is_open for variable in self._waiting):
             return FOREVER
         return max(self._demands(dict(zip(self._variables, times, strict=True))), default=NO_TIME)
@@ -101,7 +106,7 @@ class Certainty:
             case Guard.FOREVER:
                 return FOREVER
             case Guard.WINDOW:
-                return min(one.start for one in bound.values()) + (self._plan.window or 0)
+                return min(one.start for one in bound.values()) + (self._window or 0)
             case Guard.BEFORE_RIGHT | Guard.RIGHT:
                 return min(bound[v].start for v in negation.right) - (guard is Guard.BEFORE_RIGHT)
         parts = (*negation.left, *negation.right) if guard is Guard.PARTS else tuple(bound)
@@ -114,8 +119,7 @@ class Certainty:
         """
         negation = self._plan.pattern.negations[number]
         bound = {**dict(zip(self._variables, times, strict=True)), negation.variable: negated}
-        orders = [one for comparison in negation.order for one in comparison_differences(comparison)]
-        given = [_known_difference(left, right, most, bound) for left, right, most in orders]
+        given = [_known_difference(left, right, most, bound) for left, right, most in self._orders[number]]
         borders = self._borders(times)
         return max(_refuted_from([*given, *scope], bound) for scope in _scope(negation, bound, borders))
 
@@ -130,10 +134,6 @@ class Certainty:
         found = _settled_from(times, lambda now: max(self.holds_from(now), self.forbidden_until(now) + 1))
         return max(found, last + 1)
 
-    def reach(self, times: Sequence[Times]) -> int:
-        """The greatest lateness time of an event that could forbid the match with any ends of its events."""
-        return self.forbidden_until([_open_after(one, NO_TIME) for one in times])
-
     def cleared_from(self, number: int, times: Sequence[Times], negated: Times) -> int:
         """From which horizon on the event cannot forbid the match by negation `number`, whatever ends
         all of them get.
@@ -142,7 +142,7 @@ class Certainty:
 
     def _borders(self, times: Sequence[Times]) -> tuple[int, int]:
         """Where a scope begins without a left part, and where it ends without a right one."""
-        window = self._plan.window or 0
+        window = self._window or 0
         of_starts = self._plan.pattern.window_of is Window.STARTS
         # With a window of the match, all its ends are known: it would not be certain otherwise.
         last = max(one.start if of_starts else one.end for one in times)
