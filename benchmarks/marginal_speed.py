@@ -2,7 +2,8 @@
 events take longer than n. What is left of the time of n is the fixed cost.
 
 Each side has as many events as it processes in the wanted seconds. On a stream a micro-batch has a million events; its
-speed is that of the micro-batches after the first two.
+speed is that of the micro-batches after the first two. Beside it, the speed of the same stream without matchers, where
+each shard writes its events into one value of state.
 
 `make bench-flinkcep` installs FlinkCEP, which needs a JDK of version 17 or newer. P5 is left out: a few hundred of its
 events take seconds.
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +29,7 @@ from against_flinkcep import CORES, digits, found, found_on_spark, write_micro_b
 from flinkcep_peer import Peer, PeerMissing, compile_peer, write_events
 from flinkcep_workloads import KEYED, Workload, interleaved
 from measuring import machine, print_table, timed
-from streaming import events_a_second, progress_of_all, run_to_end, stream_of
+from streaming import events_a_second, find_benchmarks, progress_of_all, run_to_end, stream_of, value_written
 
 from cepheid import detect
 from cepheid.hosts.spark.session import local_session
@@ -104,18 +105,22 @@ def on_spark(session: SparkSession, folder: Path, workload: Workload, events: in
     return timed(partial(found_on_spark, session.read.parquet(str(path)), workload))[0]
 
 
-def on_a_stream(session: SparkSession, folder: Path, workload: Workload) -> float:
-    """Events a second."""
+def on_a_stream(session: SparkSession, folder: Path, workload: Workload) -> tuple[float, float]:
+    """Events a second, with `detect` and without matchers."""
     beside = session.newSession()
     beside.conf.set("spark.sql.shuffle.partitions", str(CORES))
     events = events_of(workload).slice(0, MICRO_BATCHES * MICRO_BATCH)
     files = write_micro_batches(events, folder, MICRO_BATCHES)
-    rows = detect(stream_of(beside, files), workload.pattern, key=workload.key, time="at", lateness="0 seconds")
+    options: dict[str, Any] = {"key": workload.key, "time": "at", "lateness": "0 seconds"}
+    without = value_written(stream_of(beside, files), workload.pattern, **options)
+    floor = run_to_end(without, folder / f"{files.name} checkpoint without matchers")
+    rows = detect(stream_of(beside, files), workload.pattern, **options)
     query = run_to_end(rows, folder / f"{files.name} checkpoint")
     matches = progress_of_all(query).patterns[workload.pattern.name].matches
     if matches != (expected := found(events, workload)):
         sys.exit(f"{workload.name}: in process {expected:,} matches, on a stream {matches:,}")
-    return events_a_second(query, least=MICRO_BATCH, warm_up=WARM_UP)
+    speed, without_matchers = (events_a_second(one, least=MICRO_BATCH, warm_up=WARM_UP) for one in (query, floor))
+    return speed, without_matchers
 
 
 def main() -> None:
@@ -133,6 +138,7 @@ def main() -> None:
             print(f"SKIPPED, nothing is compared with FlinkCEP: {missing}", file=sys.stderr)
             return
         print(machine())
+        find_benchmarks()
         session = local_session("marginal speed", cores=CORES, time_zone="UTC")
         for workload in wanted:
             with tempfile.TemporaryDirectory(dir=name) as own:
@@ -141,22 +147,22 @@ def main() -> None:
                     theirs = marginal(job, arguments.seconds)
                 ours = marginal(partial(in_process, workload), arguments.seconds)
                 spark = marginal(partial(on_spark, session, folder, workload), arguments.seconds)
-                stream = on_a_stream(session, folder, workload)
-            sides = [ours.speed, spark.speed, stream]
+                streams = on_a_stream(session, folder, workload)
+            sides = [ours.speed, spark.speed, *streams]
             ratios.append([speed / theirs.speed for speed in sides])
             speeds = [digits(speed / 1e6) for speed in (theirs.speed, *sides)]
             fixed = [one.fixed for one in (theirs, ours, spark)]
             lines.append([workload.name, theirs.events, spark.events, *speeds, *ratios[-1], *fixed])
-            print(workload.name, theirs, ours, spark, f"{stream:,.0f}", file=sys.stderr, flush=True)
+            print(workload.name, theirs, ours, spark, *map("{:,.0f}".format, streams), file=sys.stderr, flush=True)
         session.stop()
     means = [statistics.geometric_mean(column) for column in zip(*ratios, strict=True)]
-    lines.append(["geometric mean", *[None] * 6, *means, *[None] * 3])
+    lines.append(["geometric mean", *[None] * 7, *means, *[None] * 3])
     head = ["", "events, FlinkCEP", "events, Spark", *(f"{side}, M events/s" for side in ("FlinkCEP", *_SIDES))]
     head += [*(f"ratio {side}" for side in _SIDES), *(f"fixed, {side}, s" for side in ("FlinkCEP", *_SIDES[:2]))]
     print_table(f"Marginal speeds, {KEYS:,} keys", head, lines)
 
 
-_SIDES = ("in process", "on Spark", "on a stream")
+_SIDES = ("in process", "on Spark", "on a stream", "a stream without matchers")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ python benchmarks/spark_stream.py --rows 100000    # the size of a micro-batch
 
 from __future__ import annotations
 
-import os
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,15 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from measuring import machine, print_table, rows_wanted
 from per_key import detect_per_key
-from streaming import batch_times, run_to_end, stream_of
-from written_values import WRITTEN, WrittenValues
+from streaming import batch_times, find_benchmarks, packed, run_to_end, stream_of, value_written
 
 from cepheid import Pattern, detect
 from cepheid.hosts.spark.session import local_session
-from cepheid.hosts.spark.stream.detect import events_by_shard
 from cepheid.hosts.spark.stream.ledger import SHARD
-from cepheid.hosts.spark.stream.source import source_of
-from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,24 +71,13 @@ def write_batches(folder: Path, rows: int, keys: int, phases: int) -> None:
 
 def nothing_matched(events: DataFrame) -> DataFrame:
     """The same query with lifting, watermark, packing and shuffle, and a stateless function that returns no rows."""
-    shards = packed(events)
+    shards = packed(events, PATTERN, **OPTIONS)
 
     def nothing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield batch.slice(0, 0)
 
     return shards.repartition(SHARD).mapInArrow(nothing, shards.schema)
-
-
-def value_written(events: DataFrame) -> DataFrame:
-    """The same query, in which each shard writes its input into one value of state."""
-    shards = packed(events).groupBy(SHARD)
-    return shards.transformWithState(WrittenValues(), WRITTEN, outputMode="append", timeMode="eventTime")
-
-
-def packed(events: DataFrame) -> DataFrame:
-    request = request_of(PATTERN, **OPTIONS)
-    return events_by_shard(source_of(events, request, "start", "UTC"))
 
 
 def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: int = 3) -> dict[str, float]:
@@ -104,7 +88,7 @@ def measure(session: SparkSession, rows: int, keys: int, phases: int, rounds: in
         works: dict[str, Callable[[DataFrame], DataFrame]] = {
             "detect": lambda events: detect(events, PATTERN, **OPTIONS),
             "nothing": nothing_matched,
-            "state": value_written,
+            "state": lambda events: value_written(events, PATTERN, **OPTIONS),
         }
         times: dict[str, list[float]] = {work: [] for work in works}
         for number in range(rounds):
@@ -133,9 +117,7 @@ def batch_time(query: StreamingQuery) -> float:
 def main() -> None:
     wanted = rows_wanted(__doc__ or "", default=1_000_000)
     print(machine())
-    # Spark's workers import the baseline by name.
-    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+    find_benchmarks()
     session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "2"})
     sizes = [(rows, keys) for rows in sorted({min(100_000, wanted), wanted}) for keys in KEYS]
     head = [

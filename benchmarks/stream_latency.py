@@ -1,5 +1,5 @@
 """How long after its last event a match is emitted on a stream: a few events per second over a socket, with the
-smallest trigger, compared with a query without state.
+smallest trigger, compared with a query without state, and with one that writes one value of state.
 
 A match is certain when the watermark is after its last event, which takes a later event and another micro-batch.
 
@@ -18,17 +18,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from measuring import machine, print_table, rows_wanted
+from streaming import find_benchmarks
+from written_values import PassedOn
 
 from cepheid import Pattern, detect
 from cepheid.hosts.spark.session import local_session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
 
 A_SECOND = 20
 """The number of events per second, at random times."""
 WARM_UP = 15.0
 """The first seconds, whose events do not count."""
+OPTIONS: dict[str, Any] = {"key": "source", "time": "at", "sequence": "number", "lateness": "0 seconds", "shards": 1}
 PATTERN = Pattern.begin("a").where("number % 2 = 0").next("b").where("number % 2 = 1").within("1 minute")
 
 
@@ -46,7 +51,21 @@ class Trickle(socketserver.BaseRequestHandler):
         time.sleep(5)
 
 
-def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.ndarray:
+def nothing(events: DataFrame) -> DataFrame:
+    return events
+
+
+def value_written(events: DataFrame) -> DataFrame:
+    """The same events through a shard that writes one value of state in each micro-batch."""
+    shards = events.withWatermark("at", "0 seconds").groupBy("source")
+    return shards.transformWithState(PassedOn(), "sent BIGINT", outputMode="append", timeMode="eventTime")
+
+
+def matches(events: DataFrame) -> DataFrame:
+    return detect(events, PATTERN, measures={"sent": "b.sent"}, **OPTIONS)
+
+
+def latencies(session: SparkSession, events: int, query_of: Callable[[DataFrame], DataFrame]) -> np.ndarray:
     """The milliseconds from the sending of an event, or of the last event of a match, until the sink has its row."""
     taken: list[float] = []
     started = time.time()
@@ -63,16 +82,9 @@ def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.nda
         parts = "CAST(split(value, ',')[{}] AS BIGINT)"
         stream = lines.load().selectExpr(f"{parts.format(0)} AS number", f"{parts.format(1)} AS sent")
         stream = stream.selectExpr("*", "timestamp_micros(sent) AS at", "'all' AS source")
-        if with_state:
-            options: dict[str, Any] = {
-                "key": "source",
-                "time": "at",
-                "sequence": "number",
-                "lateness": "0 seconds",
-                "shards": 1,
-            }
-            stream = detect(stream, PATTERN, measures={"sent": "b.sent"}, **options)
-        writer = stream.writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "checkpoint"))
+        writer = (
+            query_of(stream).writeStream.foreachBatch(take).option("checkpointLocation", str(Path(name) / "checkpoint"))
+        )
         query = writer.start()
         query.awaitTermination(events // A_SECOND + 5)
         while query.status["isTriggerActive"]:
@@ -85,10 +97,11 @@ def latencies(session: SparkSession, events: int, *, with_state: bool) -> np.nda
 def main() -> None:
     events = rows_wanted(__doc__ or "", default=1_500)
     print(machine())
+    find_benchmarks()
     session = local_session("benchmark", time_zone="UTC", settings={"spark.sql.shuffle.partitions": "1"})
     lines = []
-    for name, with_state in (("no state", False), ("detect", True)):
-        taken = latencies(session, events, with_state=with_state)
+    for name, query_of in {"no state": nothing, "a value a shard": value_written, "detect": matches}.items():
+        taken = latencies(session, events, query_of)
         lines.append([name, len(taken), *(float(np.percentile(taken, share)) for share in (50, 99))])
     print_table(f"Latency of {A_SECOND} events a second", ["", "rows", "p50, ms", "p99, ms"], lines)
     session.stop()

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from written_values import WRITTEN, WrittenValues
+
+from cepheid import Pattern
+from cepheid.hosts.spark.stream.detect import events_by_shard
+from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.progress import Progress, progress_of
+from cepheid.hosts.spark.stream.source import source_of
+from cepheid.requests.request_of import request_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +25,25 @@ def stream_of(session: SparkSession, folder: Path) -> DataFrame:
     """The Parquet files of the folder as a stream, by name and time of writing, one per micro-batch."""
     schema = session.read.parquet(str(folder)).schema
     return session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder))
+
+
+def packed(events: DataFrame, pattern: Pattern, **options: Any) -> DataFrame:
+    """The events of each shard as one value, as `detect` with these options packs them."""
+    return events_by_shard(source_of(events, request_of(pattern, **options), "start", "UTC"))
+
+
+def value_written(events: DataFrame, pattern: Pattern, **options: Any) -> DataFrame:
+    """`detect` without matchers: each shard writes its events into one value of state. Spark's workers import its
+    processor by name, from PYTHONPATH.
+    """
+    shards = packed(events, pattern, **options).groupBy(SHARD)
+    return shards.transformWithState(WrittenValues(), WRITTEN, outputMode="append", timeMode="eventTime")
+
+
+def find_benchmarks() -> None:
+    """Spark's workers, started from now on, import the modules of this folder."""
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(paths)
 
 
 def run_to_end(rows: DataFrame, checkpoint: Path) -> StreamingQuery:

@@ -140,11 +140,13 @@ def test_a_call_that_fails_in_the_keeper(folder: Path) -> None:
         stream.batch(PAIR_SCHEMA.empty_table())
 
 
-def test_other_systems(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there are no sockets without files, each worker restores a shard for itself."""
-    monkeypatch.setattr("cepheid.hosts.spark.stream.keepers._HAS_SOCKETS_WITHOUT_FILES", False)
-    stream = _with_state()
-    workers = [Worker(folder), Worker(folder)]
+@pytest.mark.parametrize("lacks", ["sockets", "folder"])
+def test_workers_that_cannot_ask(lacks: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are no sockets without files, or no place for names, each worker restores a shard for itself."""
+    if lacks == "sockets":
+        monkeypatch.setattr("cepheid.hosts.spark.stream.keepers._HAS_SOCKETS_WITHOUT_FILES", False)
+    place = folder / "in" if lacks == "folder" else folder
+    stream, workers = _with_state(), [Worker(place), Worker(place)]
     for stream.worker in workers:
         stream.batch(pair_events((1, "p", 1, "z")))
     assert [len(worker.cache) for worker in workers] == [1, 1]

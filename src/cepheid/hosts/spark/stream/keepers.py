@@ -15,7 +15,7 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
@@ -42,23 +42,25 @@ class Keepers(Generic[Call, Answer]):
     def __init__(self, find: Find[Call, Answer], folder: Callable[[], Path]) -> None:
         """`find` is for what other workers ask of this one. `folder` is where the names of all workers are."""
         self._find, self._folder = find, folder
-        self._name: str | None = None
+        self._name = ""
+        """This worker's; none before it is open, as workers are copies of one process."""
         self._connections: dict[str, Connection] = {}
         self._last: dict[Place, str] = {}
         """The worker that has answered for a shard."""
 
     def open(self) -> None:
-        """Lets the other workers ask this one from now on."""
-        if self._name is not None or not _HAS_SOCKETS_WITHOUT_FILES:
+        """Lets the other workers ask this one from now on. Where that is not possible, no one asks."""
+        if self._name or not _HAS_SOCKETS_WITHOUT_FILES:
             return
         self._name = f"cepheid-{uuid4().hex}"
-        door = socket.socket(socket.AF_UNIX)
-        door.bind(_address(self._name))
-        door.listen()
-        Thread(target=self._serve, args=(door,), daemon=True).start()
-        folder = self._folder()
-        folder.mkdir(exist_ok=True)
-        (folder / self._name).touch()
+        with suppress(OSError), ExitStack() as opened:
+            self._folder().mkdir(exist_ok=True)
+            door = opened.enter_context(socket.socket(socket.AF_UNIX))
+            door.bind(_address(self._name))
+            door.listen()
+            (self._folder() / self._name).touch()
+            opened.pop_all()
+            Thread(target=self._serve, args=(door,), daemon=True).start()
 
     def ask(self, place: Place, head: Head, call: Call) -> Answer | None:
         """The keeper's answer; None if no other worker has the shard's matcher at this head, or if the call failed: it
@@ -82,7 +84,7 @@ class Keepers(Generic[Call, Answer]):
         last = self._last.pop(place, None)
         if last is not None:
             yield last
-        with suppress(FileNotFoundError):
+        with suppress(OSError):  # there is no folder
             names = sorted(worker.name for worker in self._folder().iterdir())
             yield from (name for name in names if name not in (last, self._name))
 
