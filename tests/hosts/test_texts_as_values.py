@@ -14,7 +14,7 @@ from cepheid import ConditionError, Pattern, PatternError, detect
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.lang.literals import DependsOnDay, OnlyOnSpark
 from cepheid.lang.sql.parser import parse_expression
-from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.constant_texts.values import value_of_text
 from cepheid.plan.lifted import Lifted
 
 if TYPE_CHECKING:

@@ -162,6 +162,7 @@ def test_starts_and_ends_of_occurrences_are_instants() -> None:
         ("at < max(a.at) + INTERVAL 1 DAY", "'+' of TIMESTAMP and INTERVAL DAY TO SECOND is not known across events"),
         ("at - max(a.at) < INTERVAL 1 HOUR", "'-' of TIMESTAMP and TIMESTAMP is not known across events"),
         ("max(a.at) - d < INTERVAL 1 HOUR", "'-' of TIMESTAMP and DATE is not known across events"),
+        ("text < max(a.text) + INTERVAL 1 DAY", "'+' of STRING and INTERVAL DAY TO SECOND is not known across events"),
         ("datediff(max(a.at), at) < 1", "'datediff' of TIMESTAMP and TIMESTAMP is not known across events"),
     ],
 )

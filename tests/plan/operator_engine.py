@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal, Name
-from cepheid.plan.conditions.lift import SCRIPT_FUNCTIONS
 from cepheid.plan.conditions.result_types import type_of_call
+from cepheid.plan.conditions.script_functions import SCRIPT_FUNCTIONS
 from cepheid.plan.engine import Question
 
 TypeOfName: TypeAlias = Callable[[Name], pa.DataType]

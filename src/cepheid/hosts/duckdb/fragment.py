@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.lang.expression import Constant, Literal
-from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.constant_texts.values import value_of_text
 from cepheid.plan.conditions.types import (
     DURATION,
     TIMESTAMP_NTZ,

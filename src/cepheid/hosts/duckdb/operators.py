@@ -140,8 +140,7 @@ def arithmetic(call: Call, args: Sequence[Fragment], zone: str, *, forgiving: bo
     if len(args) == 2 and (text := cast_in_arithmetic(call.function, *_types(args))) is not None:
         args = [_as_common(arg, text[1], zone) if i == text[0] else arg for i, arg in enumerate(args)]
     if len(args) == 2 and text_is_moved(call.function, *_types(args)):
-        times = [_as_common(arg, TIMESTAMP, zone) if is_string(arg.type) else arg for arg in args]
-        return cast(time_arithmetic(call, times, zone), pa.string(), zone, Mode.STRICT)
+        return _moved_text(call, args, zone)
     if any(is_time(t) or arrow.is_duration(t) or arrow.is_interval(t) for t in _types(args)):
         return time_arithmetic(call, args, zone)
     type_ = type_of_call(call, _types(args))
@@ -155,6 +154,14 @@ def arithmetic(call: Call, args: Sequence[Fragment], zone: str, *, forgiving: bo
     if call.function in ("/", "div", "%"):
         return _division(call.function, left, right, type_, forgiving=forgiving)
     return guarded((left, right), f"{left.text} {call.function} {right.text}", type_, fails=is_integer(type_))
+
+
+def _moved_text(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
+    """A time as a text that is moved by an interval, as a text. The time, whose SQL is long, is written once."""
+    (text,) = (arg for arg in args if is_string(arg.type))
+    operands = [Fragment("v", TIMESTAMP) if arg is text else arg for arg in args]
+    moved = cast(time_arithmetic(call, operands, zone), pa.string(), zone, Mode.STRICT)
+    return replace(moved, text=bound(_as_common(text, TIMESTAMP, zone).text, moved.text))
 
 
 def _division(function: str, left: Fragment, right: Fragment, type_: pa.DataType, *, forgiving: bool) -> Fragment:

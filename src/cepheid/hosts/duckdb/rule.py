@@ -10,7 +10,7 @@ import pyarrow as pa
 from cepheid.hosts.duckdb.fragment import Fragment, duckdb_type, widened
 from cepheid.lang.expression import Call
 from cepheid.lang.literals import OnlyOnSpark
-from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.constant_texts.values import value_of_text
 from cepheid.plan.conditions.types import is_string, sql_name
 
 Rule: TypeAlias = Callable[[Call, Sequence[Fragment], str], Fragment]

@@ -11,9 +11,9 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.sql.habits import habit_of_refused
 from cepheid.lang.sql.written import in_words
 from cepheid.plan.conditions import resolve
+from cepheid.plan.conditions.constant_texts.problems import known_type, text_problems
 from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.resolve import Apply, Node, Shape
-from cepheid.plan.conditions.text_problems import known_type, text_problems
 from cepheid.plan.conditions.types import sql_name
 from cepheid.plan.engine import Question, SqlEngine
 

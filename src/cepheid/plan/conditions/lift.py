@@ -13,60 +13,35 @@ that may belong to the stage.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeGuard
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from cepheid.errors import PatternError, Problem
+from cepheid.errors import PatternError
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.lang.literals import TIMESTAMP
-from cepheid.lang.sql.habits import habit_of_refused
-from cepheid.lang.sql.written import as_written, in_words
+from cepheid.lang.sql.written import as_written
 from cepheid.plan.conditions import resolve, script
 from cepheid.plan.conditions.absence import is_null_without_event
-from cepheid.plan.conditions.choices import with_function_inside
-from cepheid.plan.conditions.coerce import SCRIPT_DIGITS, check_script_type, coerce, constant, knows_conversion
+from cepheid.plan.conditions.coerce import check_script_type, coerce, constant
 from cepheid.plan.conditions.names import Names
-from cepheid.plan.conditions.operations import OPERATIONS, knows_arithmetic
-from cepheid.plan.conditions.raising import call_can_raise
-from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape, Source
-from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, DIFFERENCES, fold_type, type_of_call, unit_of
+from cepheid.plan.conditions.operations import OPERATIONS
+from cepheid.plan.conditions.placed import placed, problem_at
+from cepheid.plan.conditions.resolve import CURRENT, Apply, Called, Column, Constant, Folded, Node, Pick, Shape
+from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, DIFFERENCES, unit_of
+from cepheid.plan.conditions.rewrites import Rewrites
 from cepheid.plan.conditions.script import Fold, Operation, Operator, Script
-from cepheid.plan.conditions.script_functions import COMPILED_FUNCTIONS, OPERATORS, SCRIPT_FUNCTIONS
 from cepheid.plan.conditions.texts import STRING, TEXT_FUNCTIONS, TextFunction
-from cepheid.plan.conditions.types import (
-    DURATION,
-    TIMESTAMP_NTZ,
-    is_decimal,
-    is_float,
-    is_orderable,
-    is_string,
-    is_time,
-    sql_name,
-)
-from cepheid.plan.conditions.value_casts import cast_node, is_cast_implicitly, targets_of_casts, with_operands
+from cepheid.plan.conditions.types import DURATION, TIMESTAMP_NTZ, is_float, is_string
 from cepheid.plan.lifted import Lifted, PlannedCondition, Slot
 from cepheid.plan.used_columns import names_in
 
 
-def problem_at(node: Node, message: str, hint: str | None = None) -> PatternError:
-    """The error for a problem at the node, with the node's place in its text."""
-    source = node.source
-    where, text = (source.where, source.text) if source else (None, None)
-    return PatternError(Problem(message, where, text, resolve.span_of(node), hint))
-
-
 @dataclass
-class Lifting:
-    """The columns lifted so far. `types` has the types of all parts about one event, as the SQL engine gives them."""
+class Lifting(Rewrites):
+    """The columns lifted so far, and the scripts over them."""
 
-    types: dict[Shape, pa.DataType]
     names: Names
-    one_offset: bool
-    """Whether the clock of the session's zone never changes."""
-    folds_elapse: bool = field(default=False, kw_only=True)
-    """Whether lengths that are added to a fold of times, or lie between folds, are elapsed time: a day has 24 hours."""
     bits: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     values: dict[Shape, tuple[int, Lifted]] = field(default_factory=dict)
     slots: dict[str, tuple[Slot, bool]] = field(default_factory=dict)
@@ -75,75 +50,12 @@ class Lifting:
     """The number in the first slot's name."""
     stage: int = 0
     """The stage whose condition is being lifted."""
-    knows_texts: bool = False
-    """Whether scripts may compute texts, which no compiled kernel can."""
     guards: dict[int, Lifted] = field(default_factory=dict)
     """The lifted part of each stage's condition. An event for which it is not true never belongs to the stage."""
     apart: str | None = None
     """A column that comes in another row than the event's other columns. What reads it with others is not lifted, as
     far as scripts can compute it.
     """
-
-    # Types
-
-    def type_of(self, node: Node) -> pa.DataType:
-        """The type of any node; PatternError, with its place, if operands do not fit or a function is not known."""
-        match node:
-            case Constant(literal):
-                return literal.type
-            case Column(type=type_):
-                return type_
-            case Pick(argument):
-                return self.type_of(argument)
-            case Folded():
-                return self._fold_type(node)
-            case Called():
-                return pa.bool_()
-            case Apply():
-                if resolve.is_of_one_event(node) and node.source is not None:
-                    return self.types[resolve.shape_of(resolve.tree_of(node))]
-                return self._script_type(node)
-
-    def _script_type(self, node: Apply) -> pa.DataType:
-        function = node.call.function
-        functions = SCRIPT_FUNCTIONS if self.knows_texts else COMPILED_FUNCTIONS
-        if function not in functions:
-            known = ", ".join(dict.fromkeys(map(as_written, functions)))
-            hint = f"Known across events: {known}; any function of one event's columns."
-            message = f"{as_written(function, resolve.text_of(node))} cannot be applied across events"
-            raise problem_at(node, message, hint)
-        types = [self.type_of(arg) for arg in node.args]
-        try:
-            return type_of_call(node.call, types)
-        except PatternError as error:
-            raise _placed(error, node, types) from None
-
-    def _fold_type(self, node: Folded) -> pa.DataType:
-        if node.fold is Fold.COUNT:
-            return pa.int64()
-        assert node.argument is not None
-        type_ = self.type_of(node.argument)
-        result = fold_type(node.fold, type_)
-        if node.key is not None and not is_orderable(key_type := self.type_of(node.key)):
-            raise problem_at(node.key, f"values of type {sql_name(key_type)} have no order")
-        if result is None:
-            hint = None
-            if is_decimal(type_):
-                hint = f"Cast it to DOUBLE or to DECIMAL({SCRIPT_DIGITS - 4}, {min(type_.scale, 2)})."
-            raise problem_at(node, f"{node.fold.value} cannot be applied to {sql_name(type_)}", hint)
-        return result
-
-    def can_raise(self, node: Node) -> bool:
-        """Whether computing the node can fail on some event."""
-        if any(self.can_raise(sub) for sub in resolve.subnodes(node)):
-            return True
-        if not isinstance(node, Apply) or node.source is None:
-            return False
-        try:
-            types = [self.type_of(arg) for arg in node.args]
-            return call_can_raise(node.call, types, self.type_of(node))
-        except KeyError:
-            return True  # inside a lambda, whose parameters have no type here
 
     # Columns
 
@@ -212,7 +124,7 @@ class Lifting:
         try:
             return self._lower(node, guarded=guarded)
         except PatternError as error:
-            raise _placed(error, node) from None
+            raise placed(error, node) from None
 
     def _lower(self, node: Node, *, guarded: bool) -> Script:
         if isinstance(node, Constant):
@@ -230,7 +142,7 @@ class Lifting:
                 return self._leaf(node)
             if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
                 return self._checked_cast(node)
-            if isinstance(node, Apply) and not self._is_of_scripts(node):
+            if isinstance(node, Apply) and not self.is_of_scripts(node):
                 if not whole:
                     what = as_written(node.call.function, resolve.text_of(node))
                     message = f"{what} may give a value for an event that is not there"
@@ -241,56 +153,6 @@ class Lifting:
             return self.lower(node.argument, guarded=guarded)
         assert isinstance(node, Apply), node
         return self._operation(node, guarded=guarded)
-
-    def _is_of_scripts(self, node: Apply) -> bool:
-        """Whether scripts compute the function on values of these types."""
-        function = node.call.function
-        types = [self.type_of(arg) for arg in node.args]
-        if function == "cast":
-            return sql_name(types[0]) == sql_name(types[1]) or knows_conversion(*types)
-        if function not in ARITHMETIC:
-            return function in OPERATORS
-        return knows_arithmetic(node.call, types, one_offset=self._elapses(node))
-
-    def _elapses(self, node: Apply) -> bool:
-        """Whether a day in the operation is always one of 24 hours."""
-        return self.one_offset or (self.folds_elapse and any(isinstance(arg, Folded) for arg in node.args))
-
-    def with_casts(self, node: Apply) -> Apply:
-        """The node with a cast around each operand that SQL casts, because it stands next to one of another type."""
-        written = node
-        while targets := self._targets(node):
-            args = [self._cast(arg, targets[i], written) if i in targets else arg for i, arg in enumerate(node.args)]
-            node = with_operands(node, args)
-        return node
-
-    def _targets(self, node: Apply) -> dict[int, pa.DataType]:
-        types = [self.type_of(arg) for arg in node.args]
-        return targets_of_casts(node.call, types, one_offset=self._elapses(node))
-
-    def _cast(self, node: Node, target: pa.DataType, operation: Apply) -> Node:
-        """The operand of the operation as the type; of single events' values if scripts do not know the cast."""
-        if sql_name(self.type_of(node)) == sql_name(target):
-            return node
-        try:
-            cast = self._typed(cast_node(node, target))
-        except ValueError as error:
-            assert node.source is not None
-            hint = habit_of_refused(operation.call, operation.call, node.source.text)
-            raise problem_at(node, str(error), hint) from error
-        return self._moved(cast, operation) or cast if self._is_unknown(cast) else cast
-
-    def _typed(self, node: Node) -> Node:
-        """The node, with the types of its parts about one event that the SQL engine has not given."""
-        is_asked = isinstance(node, Apply) and node.source is not None and resolve.is_of_one_event(node)
-        shape = resolve.shape_of(resolve.tree_of(node)) if is_asked else None
-        if shape in self.types:
-            return node
-        for part in resolve.subnodes(node):
-            self._typed(part)
-        if shape is not None and isinstance(node, Apply):
-            self.types[shape] = type_of_call(node.call, [self.type_of(arg) for arg in node.args])
-        return node
 
     def _is_mixed(self, node: Node) -> bool:
         """Whether the node reads the column `apart` together with others."""
@@ -387,7 +249,7 @@ class Lifting:
         *units, first, second = node.args
         unit = unit_of(node.call) if units else None
         if unit is None:
-            days = [self.lower(self._cast(arg, pa.date32(), node), guarded=True) for arg in (first, second)]
+            days = [self.lower(self.cast(arg, pa.date32(), node), guarded=True) for arg in (first, second)]
             return Operation(Operator.SUBTRACT, tuple(days), pa.int32())
         start, end = (self.lower(self._on_clock(arg, node), guarded=True) for arg in (first, second))
         elapsed = Operation(Operator.SUBTRACT, (end, start), DURATION)
@@ -398,8 +260,8 @@ class Lifting:
         may skip it.
         """
         if self.type_of(node) != TIMESTAMP_NTZ or not self.one_offset:
-            node = self._cast(node, TIMESTAMP, operation)
-        return self._cast(node, TIMESTAMP_NTZ, operation)
+            node = self.cast(node, TIMESTAMP, operation)
+        return self.cast(node, TIMESTAMP_NTZ, operation)
 
     def _text(self, node: Node) -> Script:
         """The value as a text; the SQL engine converts it."""
@@ -433,7 +295,7 @@ class Lifting:
         if function in TEXT_FUNCTIONS:
             return self._text_function(node, TEXT_FUNCTIONS[function], guarded=guarded)
         node = self.with_casts(node)
-        if self._is_unknown(node) and (moved := self._moved(node)) is not None:
+        if self.is_unknown(node) and (moved := self.moved(node)) is not None:
             return self.lower(moved, guarded=guarded)
         if function == "cast":
             value = self.lower(node.args[0], guarded=guarded)
@@ -443,43 +305,6 @@ class Lifting:
             booleans = tuple(coerce(o, pa.bool_(), node.call.span) for o in operands)
             return Operation(_LOGICAL[function], booleans, pa.bool_())
         return OPERATIONS[function](node, operands)
-
-    def _moved(self, node: Apply, operation: Apply | None = None) -> Node | None:
-        """An operation that scripts do not know, rewritten so that its operands are values of single events; None if it
-        cannot be rewritten. `operation`: the one that it is a cast for, and that is written.
-
-        Raises:
-            PatternError: it cannot be rewritten, and one of its operands is a time.
-        """
-        args = [self._moved(arg) or arg if self._is_unknown(arg) else arg for arg in node.args]
-        try:
-            moved = with_function_inside(with_operands(node, args), self.type_of)
-        except ValueError as error:
-            raise problem_at(node, str(error)) from error
-        if moved is not None:
-            return self._typed(moved)
-        if not any(is_time(self.type_of(arg)) for arg in node.args):
-            return None
-        raise self._not_known(operation or node)
-
-    def _not_known(self, node: Apply) -> PatternError:
-        """The error for an operation on times of several events that neither scripts nor the SQL engine compute."""
-        function = node.call.function
-        types = [self.type_of(arg) for arg in (node.args[-2:] if function in DIFFERENCES else node.args)]
-        given = (" to " if function == "cast" else " and ").join(sql_name(type_) for type_ in types)
-        message = f"{as_written(function)!r} of {given} is not known across events"
-        hint = "Take the value of a single event: last(stage.time) in place of max(stage.time)."
-        if function == "-" and all(map(is_time, types)):
-            hint += " In place of a difference, compare times: time < max(stage.time) + INTERVAL 1 HOUR."
-        return problem_at(node, message, hint)
-
-    def _is_unknown(self, node: Node) -> TypeGuard[Apply]:
-        """Whether it is an operation on values of several events that may be moved, and scripts do not know it."""
-        if not isinstance(node, Apply) or node.call.function not in _MOVABLE or resolve.is_of_one_event(node):
-            return False
-        if node.call.function == "cast" and not is_cast_implicitly(*(self.type_of(arg) for arg in node.args)):
-            return False  # no engine was asked whether it can cast values of single events
-        return not self._is_of_scripts(self.with_casts(node))
 
 
 def conjuncts(node: Node) -> list[Node]:
@@ -505,22 +330,6 @@ def _cast_to_double(sql: str, tree: Expression) -> tuple[str, Expression, pa.Dat
     return f"CAST({sql} AS DOUBLE)", Call("cast", (tree, target), tree.span), pa.float64()
 
 
-def _placed(error: PatternError, node: Node, types: Sequence[pa.DataType] = ()) -> PatternError:
-    source = node.source
-    if source is None:
-        return error
-    return PatternError([p if p.text else _in_source(p, node, source, types) for p in error.problems])
-
-
-def _in_source(problem: Problem, node: Node, source: Source, types: Sequence[pa.DataType]) -> Problem:
-    message, hint = problem.message, problem.hint
-    if isinstance(node, Apply):
-        message = in_words(message, node.call.function, resolve.text_of(node))
-        hint = habit_of_refused(node.call, node.call, source.text, types) or hint
-    return replace(problem, message=message, where=source.where, text=source.text, hint=hint)
-
-
-_MOVABLE = ("+", "-", "cast")
 _LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
 """Operators that may leave operands unevaluated. So may arithmetic and comparisons, which are NULL as soon as an
 operand is NULL.

@@ -8,7 +8,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from cepheid.lang.expression import Call, Expression, Literal
-from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.constant_texts.values import value_of_text
 from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, SIGNS, beside_text
 from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string
 

@@ -11,7 +11,7 @@ from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Literal
 from cepheid.lang.literals import TIMESTAMP
 from cepheid.plan.conditions import resolve
-from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.constant_texts.values import value_of_text
 from cepheid.plan.conditions.resolve import Apply, Constant, Node
 from cepheid.plan.conditions.result_types import (
     ARITHMETIC,

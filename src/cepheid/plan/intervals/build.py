@@ -123,7 +123,7 @@ def _plan_or_problems(
     types = ask_types(engine, asked_nodes, with_answers(schema.columns, questions), problems)
     apart = schema.end if schema.event_id is not None and engine.computes_rows_alone else None
     names, one_offset = _names(pattern), has_one_offset(engine.time_zone)
-    lifting = Lifting(types, names, one_offset, stage=len(pattern.variables), first_slot=first_slot, apart=apart)
+    lifting = Lifting(types, one_offset, names, stage=len(pattern.variables), first_slot=first_slot, apart=apart)
     for node in nodes:
         if not is_typed(node, types):
             continue

@@ -117,7 +117,7 @@ def _plan_or_problems(
     if found.problems or not sound:
         return found.problems
     names, one_offset = names_of(found.scopes.names), has_one_offset(engine.time_zone)
-    built = _Builder(found, Lifting(types, names, one_offset, folds_elapse=True, first_slot=first_slot))
+    built = _Builder(found, Lifting(types, one_offset, names, folds_elapse=True, first_slot=first_slot))
     root = built.row(pattern.expression)
     semantics = built.semantics()
     given = build_measures(built.lifting, found.measures, engine, built.problems)

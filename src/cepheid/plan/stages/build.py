@@ -102,7 +102,7 @@ def plan_or_problems(
     nodes += [one.node for one in (*found.measures, *found.promoted)]
     types = ask_types(engine, nodes, with_answers(schema.columns, found.questions), problems)
     one_offset = has_one_offset(engine.time_zone)
-    lifting = Lifting(types, names_of(pattern), one_offset, first_slot=first_slot, knows_texts=True)
+    lifting = Lifting(types, one_offset, names_of(pattern), first_slot=first_slot, knows_texts=True)
     if problems or not sound:
         return problems
     stage_conditions = [_stage_condition(lifting, i, parts, problems) for i, parts in enumerate(found.conditions)]

@@ -128,7 +128,7 @@ def probes_of(plan: Plan, engine: SqlEngine) -> Probes:
     nodes = [part.node for parts in found.conditions for part in parts]
     types = ask_types(engine, nodes, with_answers(plan.schema.columns, found.questions), problems)
     assert not problems, "the plan has been built"
-    lifting = Lifting(types, names_of(pattern), has_one_offset(engine.time_zone), knows_texts=True)
+    lifting = Lifting(types, has_one_offset(engine.time_zone), names_of(pattern), knows_texts=True)
     zone = python_zone(arrow_zone(engine.time_zone))
     each = []
     for number, parts in enumerate(found.conditions):

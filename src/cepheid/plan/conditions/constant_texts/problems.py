@@ -13,7 +13,7 @@ from cepheid.lang.literals import TIMESTAMP, DependsOnDay, OnlyOnSpark
 from cepheid.lang.sql.habits import habit_of_refused
 from cepheid.lang.type_names import read_type
 from cepheid.plan.conditions import resolve
-from cepheid.plan.conditions.constant_texts import value_of_text
+from cepheid.plan.conditions.constant_texts.values import value_of_text
 from cepheid.plan.conditions.resolve import Apply, Column, Constant, Node, Pick, Shape
 from cepheid.plan.conditions.types import TIMESTAMP_NTZ, is_string
 from cepheid.plan.conditions.value_casts import targets_of_casts
