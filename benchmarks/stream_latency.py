@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from measuring import machine, print_table, rows_wanted
-from streaming import find_benchmarks
+from streaming import find_benchmarks, packed
 from written_values import PassedOn
 
 from cepheid import Pattern, detect
 from cepheid.hosts.spark.session import local_session
+from cepheid.hosts.spark.stream.ledger import SHARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +57,8 @@ def nothing(events: DataFrame) -> DataFrame:
 
 
 def value_written(events: DataFrame) -> DataFrame:
-    """The same events through a shard that writes one value of state in each micro-batch."""
-    shards = events.withWatermark("at", "0 seconds").groupBy("source")
+    """The events as `detect` packs them, through a shard that writes them into one value of state."""
+    shards = packed(events, PATTERN, **OPTIONS).groupBy(SHARD)
     return shards.transformWithState(PassedOn(), "sent BIGINT", outputMode="append", timeMode="eventTime")
 
 
