@@ -93,12 +93,9 @@ def found_in(cache: MatcherCache, place: Place, head: Head) -> Callable[[Call], 
 
     def called(call: Call) -> Advanced | None:
         try:
-            advanced = advance(known.ready, head, call)
+            return _advance(cache, place, known.ready, head, call)
         except Exception:  # noqa: BLE001 - the worker that asked finds the same, and reports it
             return None
-        if advanced.head is not None:
-            cache.put(place, advanced.head, known.matcher, advanced.snapshot_bytes)
-        return advanced
 
     return called
 
@@ -122,7 +119,7 @@ def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: i
         advanced = _advanced(matching, shard, head, call)
     _store(shard.store, head, advanced)
     took = (perf_counter_ns() - began) // 1000
-    log_bytes = 0 if advanced.head is None else advanced.snapshot_bytes + advanced.head.log_bytes
+    state_bytes = 0 if advanced.head is None else advanced.snapshot_bytes + advanced.head.log_bytes
     return Stepped(
         rows=advanced.rows,
         timer=advanced.timer,
@@ -130,7 +127,7 @@ def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: i
         counts=advanced.counts,
         times=dict(zip(STREAM_TIMES, (advanced.microseconds, took - advanced.microseconds), strict=True)),
         events=advanced.events,
-        state_bytes=log_bytes,
+        state_bytes=state_bytes,
         open=advanced.open,
     )
 
@@ -144,10 +141,14 @@ def _advanced(matching: Matching, shard: Shard, head: Head | None, call: Call) -
             answer = shard.keepers.ask(shard.place, head, call)
             if answer is not None:
                 return answer
-    ready = _matcher(matching, shard.store, head, known)
+    return _advance(shard.cache, shard.place, _matcher(matching, shard.store, head, known), head, call)
+
+
+def _advance(cache: MatcherCache, place: Place, ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
+    """Calls the matcher. It stays in the cache if it is needed again."""
     advanced = advance(ready, head, call)
     if advanced.head is not None:
-        shard.cache.put(shard.place, advanced.head, ready.matcher, advanced.snapshot_bytes)
+        cache.put(place, advanced.head, ready.matcher, advanced.snapshot_bytes)
     return advanced
 
 
