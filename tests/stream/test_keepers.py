@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.core.files import SparkFiles
 from pyspark.sql import SparkSession
 from tests.hosts.patterns_and_events import microseconds
 from tests.live.events import PAIR, at, summaries
@@ -28,11 +30,11 @@ from tests.stream.running import detected
 from tests.stream.test_draining_shards import deliveries
 from tests.stream.test_shard import FOLLOWED, Stream
 
-from cepheid import ConditionError, detect
+from cepheid import ConditionError, Pattern, detect
 from cepheid.hosts.shards.log import MatcherCache
 from cepheid.hosts.spark.stream.advance import Call
 from cepheid.hosts.spark.stream.keepers import Keepers
-from cepheid.hosts.spark.stream.shard import Shard, found_in
+from cepheid.hosts.spark.stream.shard import Shard, done_for_another
 
 Row = tuple[int, str, float, str]
 
@@ -45,7 +47,7 @@ class Worker:
 
     def __post_init__(self) -> None:
         self.cache = MatcherCache()
-        self.keepers = Keepers(partial(found_in, self.cache), lambda: self.folder)
+        self.keepers = Keepers(partial(done_for_another, self.cache), lambda: self.folder)
 
 
 @dataclass
@@ -96,11 +98,13 @@ def test_a_worker_that_has_ended(folder: Path) -> None:
         stream, one, another = _with_state(), Worker(folder), Worker(folder)
         head = stream.states[0].stored_head
         assert head is not None
-        assert one.keepers.ask(("query", 0), head, Call([], 0, "", of_matches=False, is_standby=False)) == "kept: 0"
+        call = Call([], 0, "", of_matches=False, is_standby=False)
+        assert one.keepers.ask(("query", 0), head, call) == "kept: 0"
         ended.kill()
     for stream.worker in (one, another):
         stream.batch(pair_events((1, "p", 1, "z")))
     assert [len(one.cache), len(another.cache)] == [1, 0]
+    assert one.keepers.ask(("query", 0), head, call) is None
     assert name not in folder.iterdir()
 
 
@@ -108,7 +112,7 @@ _KEEPS = """
 import sys, time
 from pathlib import Path
 from cepheid.hosts.spark.stream.keepers import Keepers
-Keepers(lambda place, head: lambda call: f"kept: {call.watermark}", lambda: Path(sys.argv[1])).open()
+Keepers(lambda place, head, call: f"kept: {call.watermark}", lambda: Path(sys.argv[1])).open()
 print("open", flush=True)
 time.sleep(60)
 """
@@ -140,6 +144,21 @@ def test_a_call_that_fails_in_the_keeper(folder: Path) -> None:
         stream.batch(PAIR_SCHEMA.empty_table())
 
 
+def test_a_worker_at_work(folder: Path) -> None:
+    """It does no call for others meanwhile: the worker that asks restores the shard, and keeps it."""
+    stream, one, another = _with_state(), Worker(folder), Worker(folder)
+    stream.worker = one
+    stream.batch(pair_events((1, "p", 1, "z")))
+    stream.worker = another
+    with one.cache.at_work:
+        stream.batch(pair_events((2, "p", 2, "z")))
+    assert len(another.cache) == 1
+    stream.worker = one
+    assert summaries(stream.batch(pair_events((3, "p", 3, "b"), (4, "p", 4, "z")))) == []
+    assert summaries(stream.batch(PAIR_SCHEMA.empty_table())) == [("match", (0, 3), 3.0)]
+    assert [len(one.cache), len(another.cache)] == [0, 0]
+
+
 @pytest.mark.parametrize("lacks", ["sockets", "folder"])
 def test_workers_that_cannot_ask(lacks: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are no sockets without files, or no place for names, each worker restores a shard for itself."""
@@ -154,12 +173,20 @@ def test_workers_that_cannot_ask(lacks: str, folder: Path, monkeypatch: pytest.M
 
 
 def test_workers_of_spark(spark: SparkSession, tmp_path: Path) -> None:
-    """The workers of a query can ask each other."""
-    batches = [pair_events((n, "p", n, "ab"[n % 2]), (n, "q", n, "ab"[n % 2])) for n in range(4)]
-    assert sum(map(len, detected(spark, batches, tmp_path, PAIR, lateness="1 second", **FOLLOWED))) > 0
-    names = {worker.name for worker in (Path(SparkFiles.getRootDirectory()) / "cepheid-workers").iterdir()}
-    listening = Path("/proc/net/unix").read_text()
-    assert [name for name in names if f"@{name}" in listening]
+    """Each shard stays in one worker of a query, whichever worker Spark calls."""
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def is_next(event: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+        (seen / f"{event['k']} {os.getpid()}").touch()
+        return bool(event["x"] == "b")
+
+    pattern = Pattern.begin("a").where("x = 'a'").followed_by("b").where(is_next, name="is next").within("10 seconds")
+    batches = [pair_events(*((n, key, n, "ab"[n % 2]) for key in "pqrstuvw")) for n in range(12)]
+    found = detected(spark, batches, tmp_path, pattern, lateness="1 second", **FOLLOWED)
+    assert sum(map(len, found)) == 8 * 5
+    keys = [path.name.split()[0] for path in seen.iterdir()]
+    assert sorted(keys) == [*"pqrstuvw"]
 
 
 def _with_state() -> Executor:

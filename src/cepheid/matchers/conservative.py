@@ -32,7 +32,7 @@ from cepheid.matchers.working_set import relevant
 from cepheid.output.common import late_rows
 
 _MANY = 1 << 12
-"""So many rows are sorted faster by their digits."""
+"""From this many rows on, a radix sort is faster."""
 
 
 class ConservativeMatcher:

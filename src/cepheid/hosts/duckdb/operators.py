@@ -278,7 +278,7 @@ def _case(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     results = _alike(call, [*args[1:-1:2], args[-1]], zone)
     whens = zip(conditions, results, strict=False)
     text = " ".join(f"WHEN {condition.text} THEN {result.text}" for condition, result in whens)
-    raises = any(arg.raises for arg in args)
+    raises = any(arg.raises for arg in (*conditions, *results))
     return Fragment(f"CASE {text} ELSE {results[-1].text} END", results[-1].type, raises=raises)
 
 
@@ -300,7 +300,7 @@ def _coalesce(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
         raise WrongArguments(f"{call.function} takes 2 values, got {len(args)}")
     alike = _alike(call, args, zone)
     text = f"coalesce({', '.join(arg.text for arg in alike)})"
-    return Fragment(text, alike[0].type, raises=any(arg.raises for arg in args))
+    return Fragment(text, alike[0].type, raises=any(arg.raises for arg in alike))
 
 
 def _extreme(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
@@ -312,7 +312,7 @@ def _extreme(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     if is_float(alike[0].type):  # DuckDB makes 0.0 of -0.0; Spark gives the first of equal values
         zeros = " ".join(f"WHEN {arg.text} = 0 THEN {arg.text}" for arg in alike)
         text = bound(text, f"CASE WHEN v = 0 THEN CASE {zeros} END ELSE v END")
-    return Fragment(text, alike[0].type, raises=any(arg.raises for arg in args))
+    return Fragment(text, alike[0].type, raises=any(arg.raises for arg in alike))
 
 
 def _nullif(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:

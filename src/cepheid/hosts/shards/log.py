@@ -73,12 +73,14 @@ class MatcherCache:
     because workers outlive a query that is restarted with other limits or measures. `catch_up` checks the state. A
     place has at most one matcher. It stays even if the shard has moved to another worker and never comes back.
 
-    Several threads may use it.
+    Several threads may use it; one at a time may use its matchers.
     """
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
         self._lock = Lock()
+        self.at_work = Lock()
+        """Held by the thread that uses one of the matchers."""
         self._matchers: dict[tuple[str, int], CachedMatcher] = {}
 
     def __len__(self) -> int:

@@ -86,7 +86,7 @@ def habit_of_name(name: str) -> str:
 
 
 def habit_of_function(function: str) -> str | None:
-    """The hint for a function that there is not."""
+    """The hint for an unknown function."""
     return _FUNCTIONS.get(function)
 
 

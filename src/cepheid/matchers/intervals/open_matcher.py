@@ -71,7 +71,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         self._reads_values = any(plan.negated)
         self.late_rows = 0
         self._needs: Needs | None = None
-        """What is needed as the last call has left it; None: not asked since."""
+        """Which events are needed after the last call; None until asked."""
 
     # The calls
 

@@ -48,13 +48,24 @@ class Call(NamedTuple):
     """
 
 
+class NewEntry(NamedTuple):
+    """An entry of the log without its events, which the worker that stores it has."""
+
+    passed: int
+    digest: bytes
+
+    def of(self, values: Sequence[bytes]) -> Entry:
+        """The entry; `values` are those of the call."""
+        return Entry(self.passed, _as_one(values), self.digest)
+
+
 class Advanced(NamedTuple):
     """What comes of a call."""
 
     rows: bytes | None
     head: Head | None
     """The new head; None if nothing is open and nothing waits, so that nothing is to be stored."""
-    entry: Entry | None
+    entry: NewEntry | None
     """What is to be appended to the log."""
     snapshot: bytes | None
     """What replaces the stored snapshot and its log."""
@@ -93,7 +104,7 @@ def advance(ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
     net = given_rows(matcher.pattern.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
     given = _as_value(net, output_schema(net.schema))
     took = perf_counter_ns() - began
-    entry = None if events is None else Entry.of(Reached(passed), joined([value for value in call.values if value]))
+    entry = None if events is None else Entry.of(Reached(passed), _as_one(call.values))
     open_, timer = matcher.open, timer_of(matcher)
     found = {name: count - ready.counts[name] for name, count in matcher.counts.items()}
     if call.is_standby:
@@ -102,7 +113,7 @@ def advance(ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
     return Advanced(
         rows=given,
         head=following,
-        entry=entry if snapshot is None else None,
+        entry=None if entry is None or snapshot is not None else NewEntry(entry.passed, entry.digest),
         snapshot=snapshot,
         snapshot_bytes=ready.snapshot_bytes if snapshot is None else len(snapshot),
         timer=timer,
@@ -136,6 +147,10 @@ def _state_after(
 def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
     """Advances time; returns the rows. At Spark's first watermark, 1970, no time has passed, even for older events."""
     return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
+
+
+def _as_one(values: Sequence[bytes]) -> bytes:
+    return joined([value for value in values if value])
 
 
 def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:

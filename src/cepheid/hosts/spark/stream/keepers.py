@@ -1,7 +1,7 @@
 """The keeper of a shard: the one Python worker of a Spark executor that has the shard's matcher.
 
-Spark calls a shard in any idle worker of an executor. A worker without the matcher asks the others for it: the keeper
-goes on at once, and the worker that asked stores what comes of it. Without keepers each worker has a matcher of its own
+Spark calls a shard in any idle worker of an executor. A worker without the matcher asks the others: the keeper does the
+call, and the worker that asked stores the result. Without keepers each worker has a matcher of its own
 for each shard, and first replays what the others have processed. That takes as long as matching, and to read it from
 Spark's state takes as long again.
 
@@ -19,6 +19,7 @@ from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import Generic, TypeVar
 from uuid import uuid4
 
@@ -28,20 +29,21 @@ Call = TypeVar("Call")
 Answer = TypeVar("Answer")
 Place = tuple[str, int]
 """A query, and the shard's number in it."""
-Find = Callable[[Place, Head], Callable[[Call], Answer | None] | None]
-"""Finds the shard's matcher if it is here and has reached this head. Returns what calls it; a call that fails returns
-None.
-"""
+Do = Callable[[Place, Head, Call], Answer | None]
+"""Does a call with the shard's matcher; None if it is not here, has not reached this head, or cannot do it now."""
+
+_PAUSE = 0.1
+"""Seconds before a worker that could not be asked, as too many files are open, can be asked again."""
 
 _HAS_SOCKETS_WITHOUT_FILES = hasattr(socket, "SO_PEERCRED")
 
 
 class Keepers(Generic[Call, Answer]):
-    """The workers of this executor, for one of them."""
+    """One worker's connections to the other workers of its executor."""
 
-    def __init__(self, find: Find[Call, Answer], folder: Callable[[], Path]) -> None:
-        """`find` is for what other workers ask of this one. `folder` is where the names of all workers are."""
-        self._find, self._folder = find, folder
+    def __init__(self, do: Do[Call, Answer], folder: Callable[[], Path]) -> None:
+        """`do` is for the calls that other workers ask for. `folder` is where the names of all workers are."""
+        self._do, self._folder = do, folder
         self._name = ""
         """This worker's; none before it is open, as workers are copies of one process."""
         self._connections: dict[str, Connection] = {}
@@ -63,21 +65,26 @@ class Keepers(Generic[Call, Answer]):
             Thread(target=self._serve, args=(door,), daemon=True).start()
 
     def ask(self, place: Place, head: Head, call: Call) -> Answer | None:
-        """The keeper's answer; None if no other worker has the shard's matcher at this head, or if the call failed: it
-        fails again, and is reported, where the matcher is restored.
-        """
+        """What another worker returns for the call; None if none can do it."""
         for name in self._others():
             try:
-                connection = self._connection(name)
-                connection.send((place, head))
-                if connection.recv():
-                    self._last = name
-                    connection.send(call)
-                    answer: Answer | None = connection.recv()
-                    return answer
-            except (OSError, EOFError):  # that worker has ended
-                self._forget(name)
+                answer = self._answer_of(name, (place, head, call))
+            except (OSError, EOFError):
+                continue
+            if answer is not None:
+                self._last = name
+                return answer
         return None
+
+    def _answer_of(self, name: str, asked: tuple[Place, Head, Call]) -> Answer | None:
+        connection = self._connections.pop(name, None) or self._connected(name)
+        with ExitStack() as failed:
+            failed.enter_context(connection)  # an answer that was not read would be taken for the next one
+            connection.send(asked)
+            answer: Answer | None = connection.recv()
+            failed.pop_all()
+        self._connections[name] = connection
+        return answer
 
     def _others(self) -> list[str]:
         """The other workers, first the one that has answered last."""
@@ -87,32 +94,27 @@ class Keepers(Generic[Call, Answer]):
             return []
         return sorted(names - {self._name}, key=lambda name: (name != self._last, name))
 
-    def _connection(self, name: str) -> Connection:
-        if name not in self._connections:
-            with socket.socket(socket.AF_UNIX) as other:
+    def _connected(self, name: str) -> Connection:
+        with socket.socket(socket.AF_UNIX) as other:
+            try:
                 other.connect(_address(name))
-                self._connections[name] = _checked(other)
-        return self._connections[name]
-
-    def _forget(self, name: str) -> None:
-        if (connection := self._connections.pop(name, None)) is not None:
-            connection.close()
-        with suppress(OSError):
-            (self._folder() / name).unlink()
+            except ConnectionRefusedError:  # that worker has ended
+                (self._folder() / name).unlink(missing_ok=True)
+                raise
+            return _checked(other)
 
     def _serve(self, door: socket.socket) -> None:
         while True:
-            other, _ = door.accept()
-            with other, suppress(OSError):
-                Thread(target=self._answer, args=(_checked(other),), daemon=True).start()
+            try:
+                with door.accept()[0] as other:
+                    Thread(target=self._answer, args=(_checked(other),), daemon=True).start()
+            except OSError:
+                sleep(_PAUSE)
 
     def _answer(self, connection: Connection) -> None:
         with connection, suppress(OSError, EOFError):
             while True:
-                call = self._find(*connection.recv())
-                connection.send(call is not None)
-                if call is not None:
-                    connection.send(call(connection.recv()))
+                connection.send(self._do(*connection.recv()))
 
 
 def _address(name: str) -> str:

@@ -6,7 +6,7 @@ All keys of a shard are in one matcher.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
@@ -85,24 +85,26 @@ class Shard(NamedTuple):
     """The workers of this executor; None to restore what is not in the cache."""
 
 
-def found_in(cache: MatcherCache, place: Place, head: Head) -> Callable[[Call], Advanced | None] | None:
-    """What calls the shard for another worker; None if its matcher is not here, or has not reached this head."""
-    known = cache.take_at(place, head)
-    if known is None:
+def done_for_another(cache: MatcherCache, place: Place, head: Head, call: Call) -> Advanced | None:
+    """What comes of a call that another worker asks for; None if the matcher is not here, if it has not reached this
+    head, or if the call fails: the worker that asked then restores the shard, and finds and reports the same failure.
+
+    While this worker itself has work, it does none for others. So the shards do not gather in few workers.
+    """
+    if not cache.at_work.acquire(blocking=False):
         return None
-
-    def called(call: Call) -> Advanced | None:
-        try:
-            return _advance(cache, place, known.ready, head, call)
-        except Exception:  # noqa: BLE001 - the worker that asked finds the same, and reports it
-            return None
-
-    return called
+    try:
+        known = cache.take_at(place, head)
+        return None if known is None else _advance(cache, place, known.ready, head, call)
+    except Exception:  # noqa: BLE001 - see above
+        return None
+    finally:
+        cache.at_work.release()
 
 
 CACHE = MatcherCache()
 """This worker's matchers of earlier calls."""
-KEEPERS = Keepers(partial(found_in, CACHE), lambda: Path(SparkFiles.getRootDirectory()) / "cepheid-workers")
+KEEPERS = Keepers(partial(done_for_another, CACHE), lambda: Path(SparkFiles.getRootDirectory()) / "cepheid-workers")
 """The workers of this executor."""
 
 
@@ -117,7 +119,7 @@ def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: i
     call = Call(values, watermark, matching.made_for, matching.of_matches, shard.is_standby)
     with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
         advanced = _advanced(matching, shard, head, call)
-    _store(shard.store, head, advanced)
+    _store(shard.store, head, advanced, values)
     took = (perf_counter_ns() - began) // 1000
     state_bytes = 0 if advanced.head is None else advanced.snapshot_bytes + advanced.head.log_bytes
     return Stepped(
@@ -141,7 +143,9 @@ def _advanced(matching: Matching, shard: Shard, head: Head | None, call: Call) -
             answer = shard.keepers.ask(shard.place, head, call)
             if answer is not None:
                 return answer
-    return _advance(shard.cache, shard.place, _matcher(matching, shard.store, head, known), head, call)
+    with shard.cache.at_work:
+        ready = _matcher(matching, shard.store, head, known)
+        return _advance(shard.cache, shard.place, ready, head, call)
 
 
 def _advance(cache: MatcherCache, place: Place, ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
@@ -152,13 +156,13 @@ def _advance(cache: MatcherCache, place: Place, ready: ReadyMatcher, head: Head 
     return advanced
 
 
-def _store(store: Store, before: Head | None, advanced: Advanced) -> None:
+def _store(store: Store, before: Head | None, advanced: Advanced, values: Sequence[bytes]) -> None:
     """Stores the state after a call."""
     if advanced.head is None:
         if before is not None:
             store.clear(before)
     elif advanced.snapshot is None:
-        store.append(advanced.head, advanced.entry)
+        store.append(advanced.head, None if advanced.entry is None else advanced.entry.of(values))
     else:
         store.write(advanced.head, advanced.snapshot, before)
 

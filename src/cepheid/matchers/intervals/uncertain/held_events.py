@@ -25,7 +25,7 @@ class HeldEvent(NamedTuple):
 
 class HeldEvents:
     """The events by their ids, and those that may forbid matches by key and negation. An event that is closed or
-    revised has a new position; at the former one is nothing any more.
+    revised has a new position; its former position is empty.
     """
 
     def __init__(self, negated_bits: Sequence[int]) -> None:

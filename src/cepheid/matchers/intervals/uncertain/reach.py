@@ -142,10 +142,10 @@ class EventsByTime:
         """
         starts, ends = self._by_start, self._by_end
         start = slice(bisect_left(starts, (reach.first_start,)), bisect_left(starts, (reach.last_start + 1,)))
-        end = slice(bisect_left(ends, (reach.first_end,)), bisect_left(ends, (reach.last_end + 1,)))
-        opened = slice(max(bisect_left(ends, (OPEN_END,)), end.stop), None)
-        if start.stop - start.start < end.stop - end.start + len(ends) - opened.start:
+        opened = bisect_left(ends, (OPEN_END,))
+        end = slice(bisect_left(ends, (reach.first_end,)), min(bisect_left(ends, (reach.last_end + 1,)), opened))
+        if start.stop - start.start < max(0, end.stop - end.start) + len(ends) - opened:
             near = sorted((end, start, name) for start, end, name in starts[start])
         else:
-            near = [*ends[end], *ends[opened]]
+            near = [*ends[end], *ends[opened:]]
         return (name for end, start, name in near if reach.has(start, end))
