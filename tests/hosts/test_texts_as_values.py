@@ -199,3 +199,30 @@ def test_constant_texts_are_cast_as_on_spark(spark: SparkSession) -> None:
         except ValueError:
             value = None
         assert repr(value) == repr(row[name]), (row["t"], name)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "s = true",
+        "coalesce(s, true)",
+        "nvl(s, false)",
+        "coalesce(w, 5) > 0",
+        "if(b > 0, w, 5) > 0",
+        "CASE WHEN b > 0 THEN s ELSE i = 7 END",
+        "nvl2(b, w, 5) > 0",
+    ],
+)
+def test_a_cast_text_fails_where_the_condition_is_unknown(condition: str, spark: SparkSession) -> None:
+    """Spark evaluates the right side of AND if the left one is NULL, and fails; so it does in process."""
+    from pyspark.errors import PySparkException
+
+    columns = "i int, b bigint, s string, w string, t timestamp"
+    rows = [(1, 1, "true", "1", ROW[10]), (None, 1, "maybe", "x", ROW[10])]
+    text = f"i = 1 AND {condition}"
+    events = spark.createDataFrame(rows, columns)
+    with pytest.raises(PySparkException):
+        events.selectExpr(text).collect()
+    with pytest.raises(ConditionError, match="at the event with b = 1"):
+        detect(events.toArrow(), Pattern.begin("a").where(text), time="t", key="b")
