@@ -54,7 +54,7 @@ def tables(
         }
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(EVENTS, min_size=1, max_size=5))
 def test_patterns_do_not_matter_to_one_another(feeds: list[list[tuple[int, int, int]]]) -> None:
     """What is open and what is found of each pattern is the same in a host of all of them and in a host of its own."""

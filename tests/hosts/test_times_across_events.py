@@ -50,6 +50,7 @@ def pairs(condition: str, **parameters: object) -> list[tuple[int, int]]:
         ("at BETWEEN a.at AND '2026-1-1 15:00'", [(0, 1)]),
         ("coalesce(a.at, at, '2026-01-01') IN ('2026-01-01', '2025-01-01')", ALL[:3]),
         ("n < 2 AND at > a.text", [(0, 1)]),
+        ("n < 2 AND text - a.d = INTERVAL 0 DAY", [(0, 1)]),
         ("greatest(n, a.n) > '2'", [(0, 3), (1, 3), (2, 3)]),
     ],
 )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TOPICS = "events.rebalanced", "matches.rebalanced"
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.slow
 def test_other_numbers(spark: SparkSession, broker: str, tmp_path: Path) -> None:

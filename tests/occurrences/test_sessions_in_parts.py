@@ -79,16 +79,16 @@ def test_contradictions_of_many_sessions() -> None:
 
 @pytest.mark.filterwarnings("ignore:a matcher keeps what is open")
 def test_a_long_session_continues_from_its_snapshot() -> None:
-    """Thousands of events of one session, stored and restored on the way, give the matches of all at once."""
+    """Two thousand events of one session, stored and restored on the way, give the matches of all at once."""
     text = "?r: Request [ about(?r, ?i) ^ Book(?i) ^ Request(?o) ^ paid(?o, ?p) ^ swrlb:greaterThan(?p, 5) ]"
     pattern = OccurrencePattern.of(text, knowledge=KNOWN, mapping=MAPPING)
-    table = events(800).set_column(0, "session", pa.array([0] * 4000))
-    times = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=one) for one in range(4000)])
+    table = events(400).set_column(0, "session", pa.array([0] * 2000))
+    times = pa.array([datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=one) for one in range(2000)])
     table = table.set_column(1, "at", times.cast(pa.timestamp("us", "UTC")))
     options = {"key": "session", "time": "at", "columns": ["id"]}
     live, found = Matcher(pattern, table.schema, lateness="0 seconds", **options), list[str]()
-    for first in range(0, 4000, 1000):
-        found += live.process(table.slice(first, 1000))["match_id"].to_pylist()
+    for first in range(0, 2000, 500):
+        found += live.process(table.slice(first, 500))["match_id"].to_pylist()
         data = live.snapshot()
         live = Matcher(pattern, table.schema, lateness="0 seconds", **options)
         live.restore(data)

@@ -11,6 +11,7 @@ from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.plan.conditions.constant_texts.values import value_of_text
 from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, SIGNS, beside_text
 from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string
+from cepheid.plan.conditions.value_casts import groups_of_one_type
 
 _TOTAL_FUNCTIONS = """
     and or not is_null is_not_null between in like ilike like_any like_all rlike case case_of coalesce nvl nvl2
@@ -29,20 +30,6 @@ _TOTAL = frozenset(_TOTAL_FUNCTIONS.split())
 only computed more carefully.
 """
 
-_COMPARING = COMPARISONS | {
-    "between",
-    "in",
-    "coalesce",
-    "nvl",
-    "ifnull",
-    "nullif",
-    "least",
-    "greatest",
-    "case",
-    "case_of",
-    "if",
-}
-
 
 def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType) -> bool:
     """Whether the operator or function itself can fail, apart from its operands."""
@@ -59,8 +46,8 @@ def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType
         return not nonzero or name == "div" or _can_overflow(result)
     if name == "cast":
         return not (_is_safe_cast(types[0], result) or _is_read(call.args[0], result))
-    if name in _COMPARING:
-        return _may_fail_on_texts(call.args, types)
+    if groups := [*groups_of_one_type(name, len(types))]:
+        return any(_may_fail_on_texts([call.args[i] for i in group], [types[i] for i in group]) for group in groups)
     return name not in _TOTAL | COMPARISONS
 
 

@@ -40,7 +40,7 @@ def targets_of_casts(call: Call, types: Sequence[pa.DataType], *, one_offset: bo
     if call.function in SIGNS:
         return {0: pa.float64()} if is_string(types[0]) else {}
     found: dict[int, pa.DataType] = {}
-    for group in _groups(call.function, len(types)):
+    for group in groups_of_one_type(call.function, len(types)):
         for number, target in _in_group([types[place] for place in group]):
             place = group[number]
             if _is_result_of_nullif(call, place) or sql_name(found.get(place, target)) != sql_name(target):
@@ -51,11 +51,10 @@ def targets_of_casts(call: Call, types: Sequence[pa.DataType], *, one_offset: bo
 
 def _in_arithmetic(call: Call, types: Sequence[pa.DataType], *, one_offset: bool) -> dict[int, pa.DataType]:
     left, right = types
-    found: dict[int, pa.DataType] = {}
     if (text := cast_in_arithmetic(call.function, left, right)) is not None:
         place, target = text
-        found[place] = target
-        left, right = (target if place == number else type_ for number, type_ in enumerate(types))
+        return {place: target}  # a DATE that it becomes is then cast like any other
+    found: dict[int, pa.DataType] = {}
     if call.function == "-" and is_time(left) and is_time(right):
         target = _compared_as(left, right, one_offset=one_offset)
         found |= {place: target for place, type_ in enumerate((left, right)) if sql_name(type_) != sql_name(target)}
@@ -103,7 +102,7 @@ def _is_of_two_types(call: Call, place: int, target: pa.DataType) -> PatternErro
     return PatternError(Problem(message, span=call.args[place].span, hint=f"Write CAST(… AS {name})."))
 
 
-def _groups(function: str, count: int) -> Iterator[Sequence[int]]:
+def groups_of_one_type(function: str, count: int) -> Iterator[Sequence[int]]:
     """The places of the operands that get one type, for each operation that the function consists of."""
     if function in _OF_ONE_TYPE:
         yield range(count)
