@@ -41,7 +41,7 @@ _FUNCTIONS = {
     "next": "A later event is one of a later stage, whose condition compares the two.",
     "convert": "Another type is written as in CAST(x AS STRING).",
 }
-"""Of Python, MATCH_RECOGNIZE and other databases."""
+"""What to write in place of functions of Python, MATCH_RECOGNIZE and other databases."""
 _COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
 

@@ -26,8 +26,8 @@ _OF_ORIGINALS = ("late", "ties")
 """The counts that standbys leave to the original shards."""
 
 _LONG_LOG = 4
-"""How many times as large as the snapshot a log may become, about. Restoring a shard takes as long as matching the
-events in its log, and snapshots take time in each shard.
+"""How many times as large as the snapshot a log may become, about. A longer log needs fewer snapshots, but a restart
+takes longer: it matches the events of the log again.
 """
 
 

@@ -50,8 +50,8 @@ class UncertainMatch:
     serial: int = 0
     """Matches are numbered as they are added."""
     blocker: Blocker | None = None
-    """Of the events that forbid it until a row changes one of them, the one that ends first, which is the first to be
-    final. While there is one, no others are noted.
+    """An event that forbids the match as long as no row changes it. Of several it is the one that ends first, as that
+    one is final first. While there is one, no others are noted.
     """
     forbidding: dict[tuple[int, bytes], int] = field(default_factory=dict)
     """What may forbid it: the negation's number and the event's id, and from when on the event does not."""
@@ -126,12 +126,12 @@ class UncertainMatches:
         return [self.all[names] for names in self._of_event.get(name, ())]
 
     def noting(self, name: bytes) -> list[UncertainMatch]:
-        """The matches of which it is or was noted that this event forbids them, or may, by their serials."""
+        """The matches that have noted this event as one that forbids them, or may; in the order of their serials."""
         return sorted((self.all[names] for names in self._noting.get(name, ())), key=_serial)
 
     def met_by(self, event: HeldEvent, numbers: Sequence[int]) -> list[UncertainMatch]:
-        """The matches of its key that the event may forbid by one of these negations, and those of which it is noted,
-        in the order of their serials.
+        """The matches of its key that the event may forbid by one of these negations, and those that have noted it; in
+        the order of their serials.
         """
         start, end = event.times.start, event.times.end
         found = {match.serial: match for match in self.noting(event.name)}
