@@ -66,6 +66,7 @@ _BY_KIND = {
     "TIME": "ts",
     "INSTANT": "ts",
     "DAY": "dt",
+    "COUNT": "i64",
     "DOUBLE": "f64",
     "DECIMAL": "d18",
     "BOOLEAN": "b",

@@ -62,10 +62,22 @@ OPERATIONS = [
     *("f > '0.1'", "i = ' 3 '", "y > '300'", "i < '3000000000'", "x = 'NaN'", "x < 'inf'", "p = '15e-1'", "x = '1.5d'"),
     *("d = w", "t > w", "t - w > INTERVAL 1 HOUR", "d - '2024-03-01' = INTERVAL 8 DAYS", "coalesce(d, w) = w"),
     *("m = 'true'", "m IN ('no', 'T')", "coalesce(s, 7)", "nullif(s, 5)", "'5' = i", "greatest(s, '7')"),
+    *("NOT (i = '4')", "m AND 'true'", "'no' OR m", "sqrt(s)", "power(s, 2)", "round(s)", "floor(s)", "sign(s)"),
+    *(
+        "month(w)",
+        "hour(w)",
+        "extract(YEAR FROM w)",
+        "extract(HOUR FROM w)",
+        "date_format(w, 'yyyy')",
+        "trunc(w, 'MM')",
+    ),
+    *("date_trunc('MONTH', w)", "add_months(w, 1)", "datediff(d, w)", "timestampdiff(HOUR, w, t)", "next_day(w, 'mo')"),
+    *("nvl2(m, w, d)", "trim('0' FROM '00' || s)"),
     *("t > '2024-03-09 05'", "d = '2024-03-09 noon'", "t > '2024-03-09 12:00:00 -05:00'"),
 ]
 REFUSED = [
     *("greatest(t, '2026-02-20')", "least(d, w)", "greatest(i, '2')", "greatest(NULL, s, i)", "'1' + '2' = 3"),
+    *("s AND w", "w OR s OR m", "timestamp_micros(s)", "unix_date(w)"),
     *("t + '1 day' > t", "INTERVAL 1 DAY > '1 day'"),
 ]
 """By both."""
@@ -212,6 +224,10 @@ def test_constant_texts_are_cast_as_on_spark(spark: SparkSession) -> None:
         "if(b > 0, w, 5) > 0",
         "CASE WHEN b > 0 THEN s ELSE i = 7 END",
         "nvl2(b, w, 5) > 0",
+        "NOT s",
+        "sqrt(w) > 0",
+        "month(w) > 0",
+        "datediff(t, w) > 0",
     ],
 )
 def test_a_cast_text_fails_where_the_condition_is_unknown(condition: str, spark: SparkSession) -> None:

@@ -52,6 +52,12 @@ def pairs(condition: str, **parameters: object) -> list[tuple[int, int]]:
         ("n < 2 AND at > a.text", [(0, 1)]),
         ("n < 2 AND text - a.d = INTERVAL 0 DAY", [(0, 1)]),
         ("greatest(n, a.n) > '2'", [(0, 3), (1, 3), (2, 3)]),
+        ("'2026-01-03 12:00' - a.d >= INTERVAL 36 HOURS AND n = 3", [(0, 3), (1, 3)]),
+        ("n < 2 AND datediff(text, a.text) = 0", [(0, 1)]),
+        ("n < 2 AND timestampdiff(HOUR, a.text, text) = 14", [(0, 1)]),
+        ("sqrt(coalesce('' || a.n, '9')) > 1", [(2, 3)]),
+        ("nvl2(text, a.n, n) = 3 AND ('no' OR n > a.n)", [(0, 3), (1, 3), (2, 3)]),
+        ("month(concat('2026-0', a.n + 1)) = n", [(0, 1), (1, 2), (2, 3)]),
     ],
 )
 def test_a_text_is_cast_to_the_other_side(condition: str, expected: list[tuple[int, int]]) -> None:
@@ -67,9 +73,23 @@ def test_a_parameter_may_be_such_a_text() -> None:
 
 
 def test_a_text_of_the_data_that_is_no_time_fails() -> None:
-    """Only where it is read."""
-    with pytest.raises(ConditionError, match="a value cannot be cast in the condition of stage 'b'"):
-        pairs("at > a.text")
+    """Only where it is read. The message names the value and its event."""
+    of_event = r": 'a\.text[^']*' \(stage 'b', where\), of the event with n = 2, .*text = 'x'$"
+    for condition in ("at > a.text", "a.text < at", "a.text + INTERVAL 1 DAY > text", "d - a.text > INTERVAL 1 DAY"):
+        with pytest.raises(ConditionError, match="a value cannot be cast in the condition of stage 'b'") as caught:
+            pairs(condition)
+        assert re.search(of_event, str(caught.value))
+    with pytest.raises(ConditionError, match=r"at the event with n = 2, .*text = 'x': 'text' \(stage 'b', where\)$"):
+        pairs("a.at < text")
+
+
+@pytest.mark.parametrize(
+    "read",
+    ["text < a.text + INTERVAL 1 DAY", "d - a.text > INTERVAL 1 DAY", "a.d - a.text > a.length", "a.text + 1 > n"],
+)
+def test_a_text_that_no_condition_reads_fails_nowhere(read: str) -> None:
+    """It is cast for all events, and fails only where the condition comes to it."""
+    assert pairs(f"n > a.n + 100 AND {read}") == []
 
 
 def test_a_text_of_two_types_is_refused() -> None:
@@ -174,6 +194,28 @@ def test_days_after_the_latest_time(condition: str, message: str) -> None:
     (problem,) = caught.value.problems
     assert problem.message == message
     assert problem.hint.startswith("Take the value of a single event: last(stage.time) in place of max(stage.time).")
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("CASE WHEN n > 1 THEN a.d ELSE at END + INTERVAL 1 DAY > at", "Cast the values that are chosen between"),
+        ("at > a.at + (at - a.at)", "Compare a difference of two times, as in time - stage.time > INTERVAL 1 HOUR."),
+        ("at - a.at > length * 2", "Lengths of time are added, x + x, and compared with a constant"),
+        ("(at - a.at) * 2 > length", "Lengths of time are added, x + x, and compared with a constant"),
+        ("CAST(length AS STRING) > CAST(a.length AS STRING)", "Lengths of time are added, x + x, and compared"),
+        ("CAST(at - a.at AS STRING) > '1'", "Compare the value without this cast"),
+        (
+            "at > last(a.at) AND to_date('2026-45-01', 'yyyy-MM-dd') < d",
+            "'2026-45-01' is no time of the form yyyy-MM-dd",
+        ),
+        ("at > a.at AND to_date('2026-02-29', 'yyyy-MM-dd') < d", "'2026-02-29' is no time of the form yyyy-MM-dd"),
+    ],
+)
+def test_what_to_write_instead(condition: str, hint: str) -> None:
+    """Where the clock changes."""
+    with pytest.raises(PatternError, match=re.escape(hint)):
+        detect(EVENTS, Pattern.begin("a").next("b").where(condition), time="at", time_zone=NEW_YORK)
 
 
 @pytest.mark.parametrize(

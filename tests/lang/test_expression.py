@@ -55,6 +55,7 @@ def show(expression: Expression) -> str:
         ("late.`the city`.x", "late.the city.x"),
         ("ar[0].x", "field(index(ar, 0), 'x')"),
         ("NVL2(a, 1, 2)", "nvl2(a, 1, 2)"),
+        ("trim('x' FROM a)", "trim_from('both', 'x', a)"),
         ("Substr(a, 1)", "substr(a, 1)"),
         ("exists(ar, x -> x > 1)", "exists(ar, lambda(x, >(x, 1)))"),
         ("timestampdiff(HOUR, a, b)", "timestampdiff('hour', a, b)"),

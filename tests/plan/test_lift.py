@@ -154,7 +154,7 @@ def test_measures_have_slots(plan: Callable[..., Plan]) -> None:
         (
             "(time - one.time) * 2 > interval 1 day",
             "an interval cannot be multiplied or divided across events",
-            "Compare it with a constant interval.",
+            "Lengths of time are added, x + x, and compared with a constant: x > INTERVAL 30 MINUTES.",
         ),
         (
             "cast(greatest(n, one.n) as date) > d",

@@ -11,7 +11,7 @@ from pyarrow import types as arrow
 
 from cepheid.hosts.duckdb.decimals import as_decimal
 from cepheid.hosts.duckdb.fragment import Fragment, as_double, bound, duckdb_type, fail, local, widened
-from cepheid.hosts.duckdb.rule import NotInProcess
+from cepheid.hosts.duckdb.rule import NotInProcess, converted
 from cepheid.hosts.duckdb.text_times import timestamp_of_text
 from cepheid.plan.conditions.types import (
     is_binary,
@@ -65,6 +65,20 @@ def cast(value: Fragment, type_: pa.DataType, zone: str, mode: Mode) -> Fragment
         if accepts(value.type, type_):
             return rule(value, type_, zone, mode)
     raise NotInProcess(f"the cast of {sql_name(value.type)} to {sql_name(type_)}")
+
+
+def read_as(value: Fragment, type_: pa.DataType, zone: str) -> Fragment | None:
+    """The value in another type, if Spark converts it implicitly; otherwise None. A text that is not a constant is
+    cast, which fails where it is no such value.
+    """
+    if is_string(value.type) and value.literal is None and not is_string(type_):
+        return cast(value, type_, zone, Mode.STRICT)
+    return widened(value, type_, zone)
+
+
+def as_type(value: Fragment, type_: pa.DataType, zone: str) -> Fragment:
+    """The value in a type that Spark converts it to."""
+    return read_as(value, type_, zone) or converted(value, type_, zone)
 
 
 def _plain(text: str, value: Fragment, type_: pa.DataType, mode: Mode) -> Fragment:

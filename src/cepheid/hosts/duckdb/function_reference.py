@@ -19,10 +19,11 @@ trigonometry. Their results are within 2 units in the last place of Spark's, so 
 differ only for values next to it.
 
 FLOATING is FLOAT or DOUBLE. INTEGER is any integer type. LOCAL is a TIMESTAMP (read on the clock of the session's time
-zone), a TIMESTAMP_NTZ or a DATE. INSTANT is a TIMESTAMP or TIMESTAMP_NTZ, TIME these or a DATE, DAY a DATE alone.
-Arguments are widened as Spark widens them: integers to larger ones, numbers to DOUBLE, a TIMESTAMP to a DATE. Other
-types are cast: `upper(cast(n AS STRING))`. A text constant beside a time is read as that time when it is written in
-full (`'2024-12-31'`, `'2024-12-31 23:59:59'`). Times lie in the years 1 to 9999.
+zone), a TIMESTAMP_NTZ or a DATE. INSTANT is a TIMESTAMP or TIMESTAMP_NTZ, TIME these or a DATE, DAY a DATE alone,
+COUNT any integer type. Arguments are widened as Spark widens them: integers to larger ones, numbers to DOUBLE, a
+TIMESTAMP to a DATE. A text in place of a number, a truth value or a time is cast, and fails if it is no such value, but
+not in place of INSTANT, TIME, DAY, COUNT, INTEGER and FLOATING. Other types you cast: `upper(cast(n AS STRING))`. Times
+lie in the years 1 to 9999.
 
 ## Operators
 

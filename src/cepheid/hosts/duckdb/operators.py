@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.errors import PatternError, Problem
-from cepheid.hosts.duckdb.casts import Mode, cast
+from cepheid.hosts.duckdb.casts import Mode, as_type, cast
 from cepheid.hosts.duckdb.decimals import places_in, quotient, remainder, rounded, rounded_type
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, bound, duckdb_type, fail
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, converted, guarded
@@ -95,14 +95,7 @@ def _comparable(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragmen
         common = pa.bool_()
     if not is_orderable(common):
         raise NotInProcess(f"values of type {sql_name(common)} are not compared here")
-    return [_as_common(arg, common, zone) for arg in args]
-
-
-def _as_common(arg: Fragment, common: pa.DataType, zone: str) -> Fragment:
-    """The value in the common type. A text that is not a constant is cast, which fails where it is no such value."""
-    if is_string(arg.type) and arg.literal is None and not is_string(common):
-        return cast(arg, common, zone, Mode.STRICT)
-    return converted(arg, common, zone)
+    return [as_type(arg, common, zone) for arg in args]
 
 
 def _common(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
@@ -138,7 +131,7 @@ def _in(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 def arithmetic(call: Call, args: Sequence[Fragment], zone: str, *, forgiving: bool = False) -> Fragment:
     """`+`, `-`, `*`, `/`, `div` and `%`; if `forgiving`, division by zero gives NULL."""
     if len(args) == 2 and (text := cast_in_arithmetic(call.function, *_types(args))) is not None:
-        args = [_as_common(arg, text[1], zone) if i == text[0] else arg for i, arg in enumerate(args)]
+        args = [as_type(arg, text[1], zone) if i == text[0] else arg for i, arg in enumerate(args)]
     if len(args) == 2 and text_is_moved(call.function, *_types(args)):
         return _moved_text(call, args, zone)
     if any(is_time(t) or arrow.is_duration(t) or arrow.is_interval(t) for t in _types(args)):
@@ -161,7 +154,7 @@ def _moved_text(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     (text,) = (arg for arg in args if is_string(arg.type))
     operands = [Fragment("v", TIMESTAMP) if arg is text else arg for arg in args]
     moved = cast(time_arithmetic(call, operands, zone), pa.string(), zone, Mode.STRICT)
-    return replace(moved, text=bound(_as_common(text, TIMESTAMP, zone).text, moved.text))
+    return replace(moved, text=bound(as_type(text, TIMESTAMP, zone).text, moved.text))
 
 
 def _division(function: str, left: Fragment, right: Fragment, type_: pa.DataType, *, forgiving: bool) -> Fragment:
@@ -225,9 +218,8 @@ def _require_38_digits(function: str, types: Sequence[pa.DataType]) -> None:
 
 
 def _signed(value: Fragment, zone: str) -> Fragment:
-    """The operand of a sign. A text, and a NULL without a type, count as DOUBLE."""
-    is_double = is_string(value.type) or arrow.is_null(value.type)
-    return _as_common(value, pa.float64(), zone) if is_double else value
+    """The operand of a sign. A NULL without a type counts as DOUBLE."""
+    return converted(value, pa.float64(), zone) if arrow.is_null(value.type) else value
 
 
 def _positive(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
@@ -255,7 +247,7 @@ def _is_inexact(type_: pa.DataType) -> bool:
 
 def _round(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """`round(x[, places])`: halves go away from zero."""
-    if not (is_numeric(args[0].type) or is_string(args[0].type) or arrow.is_null(args[0].type)):
+    if not (is_numeric(args[0].type) or arrow.is_null(args[0].type)):
         raise WrongArguments(f"round takes a number, got {sql_name(args[0].type)}")
     if any(name for places in call.args[1:] for name in names_in(places)):
         raise WrongArguments("round takes a constant number of places, as in round(x, 2)")
@@ -292,7 +284,7 @@ def _case_of(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def _alike(call: Call, args: Sequence[Fragment], zone: str) -> list[Fragment]:
     common = _common(call, _types(args))
-    return [_as_common(arg, common, zone) for arg in args]
+    return [as_type(arg, common, zone) for arg in args]
 
 
 def _coalesce(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:

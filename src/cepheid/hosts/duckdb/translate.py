@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 
 import pyarrow as pa
 from pyarrow import types as arrow
 
 from cepheid.errors import PatternError, Problem, closest, with_noun
-from cepheid.hosts.duckdb.casts import Mode, cast
+from cepheid.hosts.duckdb.casts import Mode, as_type, cast, read_as
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, local, of_literal, widened
 from cepheid.hosts.duckdb.functions.aliases import ALIASES
 from cepheid.hosts.duckdb.functions.bits import BITS
@@ -33,6 +34,7 @@ from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, guarde
 from cepheid.hosts.duckdb.time_arithmetic import months
 from cepheid.lang.expression import Call, Expression, Literal, Name
 from cepheid.lang.sql.written import is_operator, written_form
+from cepheid.plan.conditions.result_types import texts_read
 from cepheid.plan.conditions.types import (
     TIMESTAMP_NTZ,
     is_binary,
@@ -101,12 +103,13 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
     "DECIMAL": is_decimal,
     "ARRAY": is_list,
 }
-_TIMES: dict[str, tuple[Callable[[pa.DataType], bool], pa.DataType]] = {
+_NO_TEXTS: dict[str, tuple[Callable[[pa.DataType], bool], pa.DataType]] = {
     "TIME": (is_time, TIMESTAMP),
     "INSTANT": (arrow.is_timestamp, TIMESTAMP),
     "DAY": (arrow.is_date32, pa.date32()),
+    "COUNT": (is_integer, pa.int64()),
 }
-"""Kinds of times into which no text is converted, and the type that the function takes."""
+"""Kinds of values into which no text is converted, and the type that the function takes."""
 
 
 def translate(expression: Expression, resolve: Resolve, zone: str) -> Fragment:
@@ -165,6 +168,8 @@ def _unknown(call: Call) -> PatternError:
 def _apply(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     if len(args) == 3 and call.function in _OF_UNITS:
         call = replace(call, function=_OF_UNITS[call.function])
+    read = texts_read(call.function, [arg.type for arg in args])
+    args = [as_type(arg, read[place], zone) if place in read else arg for place, arg in enumerate(args)]
     if rule := RULES.get(call.function):
         wrong = WrongArguments(f"{written_form(call.function)!r} does not take {with_noun(len(args), 'argument')}")
         if len(args) > _MOST_ARGUMENTS.get(call.function, len(args)):
@@ -175,8 +180,8 @@ def _apply(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
             if isinstance(error, PatternError):
                 raise
             raise wrong from error
-    for function in BY_NAME[call.function]:
-        taken = [_taken(arg, kind, zone) for arg, kind in zip(args, function.takes, strict=False)]
+    for take, function in product((_taken, _taken_or_cast), BY_NAME[call.function]):
+        taken = [take(arg, kind, zone) for arg, kind in zip(args, function.takes, strict=False)]
         if len(args) == len(function.takes) and all(taken) and _constants_fit(function, args):
             return _filled(function, [arg for arg in taken if arg is not None])
     raise _untaken(call, args)
@@ -198,8 +203,8 @@ def _taken(arg: Fragment, kind: str, zone: str) -> Fragment | None:
     """The argument as the function takes it; None if its type does not fit."""
     if kind in _KINDS:
         return arg if _KINDS[kind](arg.type) else None
-    if kind in _TIMES:
-        fits, type_ = _TIMES[kind]
+    if kind in _NO_TEXTS:
+        fits, type_ = _NO_TEXTS[kind]
         if kind == "INSTANT" and arg.type == TIMESTAMP_NTZ:
             return replace(arg, type=TIMESTAMP)  # Spark counts from 1970 on the clock
         return widened(arg, type_, zone) if fits(arg.type) or arrow.is_null(arg.type) else None
@@ -210,6 +215,13 @@ def _taken(arg: Fragment, kind: str, zone: str) -> Fragment | None:
     if is_time(arg.type):
         return Fragment(local(arg, zone), TIMESTAMP_NTZ, raises=arg.raises)
     return None
+
+
+def _taken_or_cast(arg: Fragment, kind: str, zone: str) -> Fragment | None:
+    """The same. A text that the function does not take is cast, which fails where it is no such value."""
+    type_ = TIMESTAMP if kind == "LOCAL" else _SPELLED.get(kind)
+    read = None if type_ is None or not is_string(arg.type) else read_as(arg, type_, zone)
+    return _taken(read or arg, kind, zone)
 
 
 def _constants_fit(function: Function, args: Sequence[Fragment]) -> bool:

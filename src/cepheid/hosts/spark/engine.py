@@ -12,7 +12,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+from pyspark.sql.types import ArrayType, DataType, DayTimeIntervalType, MapType, StringType, StructType
 
 from cepheid.errors import Problem
 from cepheid.hosts.spark.lists import with_short_lists
@@ -119,7 +119,12 @@ def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:
         condition = condition & expression(text).isNotNull()
     nothing = frame.sparkSession.range(0).select()
     checked = frame.join(nothing, condition).select(*(expression(text).alias(f"c{i}") for i, text in enumerate(texts)))
-    return (arrow_type(field.dataType) for field in checked.schema)
+    return (_computed_type(field.dataType) for field in checked.schema)
+
+
+def _computed_type(type_: DataType) -> pa.DataType:
+    """The Arrow type of computed values. A difference of dates is an INTERVAL DAY; workers get all lengths alike."""
+    return arrow_type(DayTimeIntervalType() if isinstance(type_, DayTimeIntervalType) else type_)
 
 
 def expression(text: str, place: str = "") -> Column:

@@ -170,7 +170,7 @@ def _trim_side(cursor: Cursor, rules: Rules) -> _Application:
 
 
 def _worded(cursor: Cursor, rules: Rules, function: str) -> _Application | None:
-    """`f(a FROM b FOR c)` and similar forms."""
+    """`f(a FROM b FOR c)` and similar forms. `trim(a FROM b)` trims both sides."""
     before = cursor.at
     args = [rules.value(cursor)]
     if not cursor.sees(*_BETWEEN_ARGUMENTS):
@@ -178,4 +178,6 @@ def _worded(cursor: Cursor, rules: Rules, function: str) -> _Application | None:
         return None
     while cursor.accept(*_BETWEEN_ARGUMENTS):
         args.append(rules.value(cursor))
+    if function == "trim":
+        args.insert(0, Literal("both", pa.string(), args[0].span))
     return _closed(cursor, f"{function}_from", *args)

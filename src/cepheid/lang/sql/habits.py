@@ -18,6 +18,7 @@ _SIGNS = {"&&": "Write AND.", "=>": "Write >=.", ":": _PARAMETER, "?": _PARAMETE
 _CLAUSES = ("WHERE", "FROM", "GROUP", "HAVING", "ORDER", "LIMIT")
 """Words that begin another part of a query than its condition."""
 POWER = "A power is written power(x, 2)."
+MULTIPLE = "Lengths of time are added, x + x, and compared with a constant: x > INTERVAL 30 MINUTES."
 _PAIRS = {
     ("=", "<"): "Write <=.",
     ("==", "="): "Write =.",
@@ -109,6 +110,8 @@ def _habit_of_types(call: Call, types: Sequence[pa.DataType]) -> str | None:
     is_comparison = _is_comparison(call) or call.function in ("between", "in")
     with_boolean, with_length = (any(map(of, types)) for of in (arrow.is_boolean, arrow.is_duration))
     with_length |= call.function in ("+", "-") and any(map(arrow.is_timestamp, types))
+    if call.function in ("*", "/", "cast") and any(map(arrow.is_duration, types)):
+        return MULTIPLE
     for length in (value for value in constants if with_length):
         if isinstance(length, str):
             return f"A length of time is written INTERVAL {length!r}."

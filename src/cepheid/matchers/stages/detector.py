@@ -21,6 +21,8 @@ from cepheid.events.batch import TIME, Batch, python_values
 from cepheid.kernel import siphash
 from cepheid.kernel.arrays import FOREVER, Int32s, Visits
 from cepheid.kernel.failures import ConditionFailed, PassedLimit
+from cepheid.kernel.scripts.interpreter import CAST_FAILED
+from cepheid.kernel.scripts.reasons import FAILURES
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.emitted import Emitted
@@ -33,6 +35,7 @@ from cepheid.matchers.counts import Found
 from cepheid.matchers.parts import Chosen
 from cepheid.matchers.replays import Replays
 from cepheid.matchers.reported_timeouts import NoTimeouts, ReportedTimeouts, TimeoutLog
+from cepheid.matchers.stages.failed_casts import failed_cast
 from cepheid.matchers.working_set import WorkingSet
 from cepheid.output.common import MOST_BYTES, TIMEOUT
 from cepheid.output.ids import Ids
@@ -240,7 +243,15 @@ class Detector(Replays):
         """The error that says which condition failed on which event."""
         scripted = [i for i, condition in enumerate(self.pattern.plan.conditions) if condition.script is not None]
         where = _condition(self.pattern.plan.pattern, scripted[failure.script])
-        return ConditionError(f"{failure.reason} in {where}, at {self._text_of(failure.event)}")
+        message = f"{failure.reason} in {where}, at {self._text_of(failure.event)}"
+        if failure.reason == FAILURES[CAST_FAILED]:
+            script = self.pattern.plan.conditions[scripted[failure.script]].script
+            events = self.working_set.take(np.arange(failure.event + 1, dtype=np.int32))
+            if (found := failed_cast(self.pattern.plan, script, events)) is not None:
+                written, position = found
+                message += f": {written}"
+                message += "" if position == failure.event else f", of {self._text_of(position)}"
+        return ConditionError(message)
 
     def _passed(self, passed: PassedLimit) -> LimitExceeded:
         limits = self.pattern.plan.limits

@@ -39,7 +39,7 @@ def with_functions_inside(node: Node) -> Node:
     choice = _by_comparison(applied_to)
     if not _is_choice(choice):
         return node
-    return with_functions_inside(_moved(node, choice, lambda value: _applied(node, places[0], value)))
+    return with_functions_inside(_moved(node, choice, lambda value: applied(node, places[0], value)))
 
 
 def with_function_inside(node: Apply, type_of: Callable[[Node], pa.DataType]) -> Node | None:
@@ -52,14 +52,14 @@ def with_function_inside(node: Apply, type_of: Callable[[Node], pa.DataType]) ->
     Raises:
         ValueError: a constant text among the values cannot be cast.
     """
-    places = [place for place, arg in enumerate(node.args) if not _is_constant(arg)]
+    places = [place for place, arg in enumerate(node.args) if not is_constant(arg)]
     if len(places) != 1:
         return None
     applied_to = node.args[places[0]]
 
     def apply(value: Node) -> Node:
         is_cast = node.call.function == "cast"
-        return cast_node(value, type_of(node)) if is_cast else _applied(node, places[0], value)
+        return cast_node(value, type_of(node)) if is_cast else applied(node, places[0], value)
 
     if isinstance(applied_to, Folded) and applied_to.fold in (Fold.MIN, Fold.MAX):
         assert applied_to.argument is not None
@@ -74,8 +74,13 @@ def with_function_inside(node: Apply, type_of: Callable[[Node], pa.DataType]) ->
     return _moved(node, choice, apply) if _is_choice(choice) else None
 
 
-def _is_constant(node: Node) -> bool:
+def is_constant(node: Node) -> bool:
     return not any(isinstance(part, Column | Folded | Called) for part in resolve.walk(node))
+
+
+def is_choosing(node: Apply) -> bool:
+    """Whether the node's value is one of several."""
+    return node.call.function in _CHOOSING or node.call.function in _EXTREMES
 
 
 def _by_comparison(node: Apply) -> Apply:
@@ -147,7 +152,7 @@ def _in_place(function: Apply, name: str, args: list[Node]) -> Apply:
     return Apply(Call(name, tuple(map(resolve.expression_of, args)), function.call.span), tuple(args), function.source)
 
 
-def _applied(function: Apply, at: int, value: Node) -> Apply:
+def applied(function: Apply, at: int, value: Node) -> Apply:
     """The function with the value in place of its argument number `at`. In its SQL, the value's stands there."""
     assert function.source is not None
     args = [resolve.expression_of(value) if i == at else arg for i, arg in enumerate(function.call.args)]

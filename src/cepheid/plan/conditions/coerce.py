@@ -74,6 +74,8 @@ def coerce(script: Script, target: pa.DataType, span: Span) -> Script:
         return ConstantValue(None, target)
     if not knows_conversion(source, target):
         hint = "Cast one side, so that both have one type; the host can compute a cast of one event's value."
+        if is_string(target):
+            hint = "Compare the value without this cast, or cast the values of single events in it."
         message = f"{sql_name(source)} cannot become {sql_name(target)} in a condition across events"
         raise PatternError(Problem(message, span=span, hint=hint))
     if isinstance(script, ConstantValue) and isinstance(script.value, int):

@@ -104,7 +104,7 @@ class Lifting(Rewrites):
         self.stage = stage
         lifted: list[Node] = []
         rest: list[Node] = []
-        for part in conjuncts(node):
+        for part in self.conjuncts(node):
             alone = resolve.is_of_one_event(part) and resolve.events_of(part) <= {CURRENT}
             if alone and (not rest or not self.can_raise(part)):
                 lifted.append(part)
@@ -141,14 +141,14 @@ class Lifting(Rewrites):
             if isinstance(node, Column) or (whole and not mixed and not (careful and self.can_raise(node))):
                 return self._leaf(node)
             if isinstance(node, Apply) and node.call.function == "cast" and not self.can_raise(node.args[0]):
-                return self._checked_cast(node)
-            if isinstance(node, Apply) and not self.is_of_scripts(node):
+                return self._checked(node)
+            if isinstance(node, Apply) and not self.is_of_scripts(self.with_casts(node)):
                 if not whole:
                     what = as_written(node.call.function, resolve.text_of(node))
                     message = f"{what} may give a value for an event that is not there"
                     hint = "Write first(…) or last(…) around it: NULL when the stage has no such event."
                     raise problem_at(node, message, hint)
-                return self._leaf(node)
+                return self._checked(node)
         if isinstance(node, Pick):
             return self.lower(node.argument, guarded=guarded)
         assert isinstance(node, Apply), node
@@ -193,23 +193,20 @@ class Lifting(Rewrites):
             return script.CurrentValue(column, type_)
         return script.StageValue(event.stage, column, type_, event.back, event.from_first)
 
-    def _checked_cast(self, node: Apply) -> Script:
-        """A `try_cast`, with a check in the script that fails if the result is NULL and the value is not."""
-        assert node.source is not None
-        value, target = node.args
-        assert isinstance(target, Constant)
+    def _checked(self, node: Apply) -> Script:
+        """The node with `try_cast` in place of casts, and a check in the script that fails if the result is NULL and
+        the value that is cast is not. A node that does not only cast a value is lifted as it is.
+        """
+        if (tried := self.tried(node)) is None:
+            return self._leaf(node)
+        value, cast = tried
         type_ = check_script_type(self.type_of(node), node.call.span)
-        value_sql, value_tree = resolve.sql_of(value), resolve.tree_of(value)
-        cast = self._read(
-            node,
-            f"try_cast({value_sql} AS {target.literal.value!s})",
-            Call("try_cast", (value_tree, target.literal), node.call.span),
-            type_,
-        )
-        missing = self._read(node, f"({value_sql}) IS NULL", Call("is_null", (value_tree,), node.call.span), pa.bool_())
+        result = self._read(node, resolve.sql_of(cast), resolve.tree_of(cast), type_)
+        is_null = Call("is_null", (resolve.tree_of(value),), node.call.span)
+        missing = self._read(node, f"({resolve.sql_of(value)}) IS NULL", is_null, pa.bool_())
         present = Operation(Operator.NOT, (missing,), pa.bool_())
-        failed = Operation(Operator.AND, (Operation(Operator.IS_NULL, (cast,), pa.bool_()), present), pa.bool_())
-        return Operation(Operator.FAIL_IF, (failed, cast), cast.type)
+        failed = Operation(Operator.AND, (Operation(Operator.IS_NULL, (result,), pa.bool_()), present), pa.bool_())
+        return Operation(Operator.FAIL_IF, (failed, result), result.type)
 
     def _aggregate(self, node: Folded) -> script.Aggregate:
         type_ = check_script_type(self._fold_type(node), node.span)
@@ -307,13 +304,6 @@ class Lifting(Rewrites):
         return OPERATIONS[function](node, operands)
 
 
-def conjuncts(node: Node) -> list[Node]:
-    """The parts that are AND-ed at the top level."""
-    if isinstance(node, Apply) and node.call.function == "and":
-        return [part for arg in node.args for part in conjuncts(arg)]
-    return [node]
-
-
 def _conjunction(trees: Sequence[Expression]) -> Expression:
     if len(trees) == 1:
         return trees[0]
@@ -330,7 +320,9 @@ def _cast_to_double(sql: str, tree: Expression) -> tuple[str, Expression, pa.Dat
     return f"CAST({sql} AS DOUBLE)", Call("cast", (tree, target), tree.span), pa.float64()
 
 
-_LAZY = frozenset(("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "if", "in", "between", "nullif"))
+_LAZY = frozenset(
+    ("and", "or", "case", "case_of", "coalesce", "nvl", "ifnull", "nvl2", "if", "in", "between", "nullif")
+)
 """Operators that may leave operands unevaluated. So may arithmetic and comparisons, which are NULL as soon as an
 operand is NULL.
 """

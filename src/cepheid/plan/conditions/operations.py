@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
 from cepheid.lang.expression import Call, Expression, Literal
+from cepheid.lang.sql.habits import MULTIPLE
 from cepheid.plan.conditions.coerce import check_script_type, coerce
 from cepheid.plan.conditions.resolve import Apply
 from cepheid.plan.conditions.result_types import (
@@ -86,7 +87,7 @@ def _time_arithmetic(node: Apply, operands: Sequence[Script], result: pa.DataTyp
     left, right = operands
     if not all(pa.types.is_timestamp(o.type) or pa.types.is_duration(o.type) for o in operands):
         message = "an interval cannot be multiplied or divided across events"
-        raise PatternError(Problem(message, span=node.call.span, hint="Compare it with a constant interval."))
+        raise PatternError(Problem(message, span=node.call.span, hint=MULTIPLE))
     if pa.types.is_timestamp(left.type) and pa.types.is_timestamp(right.type):
         right = coerce(right, left.type, node.call.span)
     return Operation(_OPERATORS[node.call.function], (left, right), result)
@@ -159,6 +160,10 @@ def _case_of(node: Apply, operands: Sequence[Script]) -> Script:
         pair = _agreed(_with_operands(node, 0, i), (operands[0], operands[i]))
         flat += [_boolean(Operator.EQUAL, *pair), operands[i + 1]]
     return _case(node, [*flat, operands[-1]])
+
+
+def _nvl2(node: Apply, operands: Sequence[Script]) -> Script:
+    return _case(node, [_boolean(Operator.NOT, _boolean(Operator.IS_NULL, operands[0])), *operands[1:]])
 
 
 def _nullif(node: Apply, operands: Sequence[Script]) -> Script:
@@ -261,6 +266,7 @@ OPERATIONS: dict[str, Callable[[Apply, Sequence[Script]], Script]] = {
     "if": _case,
     "case_of": _case_of,
     "nullif": _nullif,
+    "nvl2": _nvl2,
     "negate": _same_type(Operator.NEGATE),
     "abs": _same_type(Operator.ABS),
     "coalesce": _same_type(Operator.COALESCE),

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from cepheid.lang.expression import Call, Expression, Literal
 from cepheid.plan.conditions.constant_texts.values import value_of_text
-from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, SIGNS, beside_text
+from cepheid.plan.conditions.result_types import ARITHMETIC, COMPARISONS, beside_text, texts_read
 from cepheid.plan.conditions.types import as_decimal, is_decimal, is_float, is_integer, is_string
 from cepheid.plan.conditions.value_casts import groups_of_one_type
 
@@ -19,16 +19,21 @@ _TOTAL_FUNCTIONS = """
     try_multiply try_divide try_mod try_element_at try_to_timestamp try_to_number upper ucase lower lcase length len
     char_length character_length octet_length trim ltrim rtrim trim_from btrim substring substr substring_from left
     right reverse startswith endswith contains instr locate position position_from replace translate lpad rpad
-    initcap split_part regexp_replace regexp_like regexp_count year month day dayofmonth dayofweek weekday dayofyear
-    quarter hour minute second weekofyear extract date_trunc trunc last_day date_format datediff isnull isnotnull
-    isnan nanvl sqrt exp ln log log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh cbrt power pow degrees
-    radians sign signum get_json_object size cardinality array_contains split array map struct named_struct md5 sha1
-    sha2 crc32 hash xxhash64 soundex levenshtein ascii exists forall filter transform
+    initcap split_part regexp_replace regexp_like regexp_count isnull isnotnull get_json_object size cardinality
+    array_contains split array map struct named_struct md5 sha1 sha2 crc32 hash xxhash64 soundex levenshtein ascii
+    exists forall filter transform
+"""
+_TOTAL_OF_VALUES = """
+    year month day dayofmonth dayofweek weekday dayofyear quarter hour minute second weekofyear extract date_trunc trunc
+    last_day date_format datediff isnan nanvl sqrt exp ln log log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh
+    cbrt power pow degrees radians sign signum
 """
 _TOTAL = frozenset(_TOTAL_FUNCTIONS.split())
 """Functions that give a value or NULL for all operands, so that they never fail. A function that is missing here is
 only computed more carefully.
 """
+_TOTAL_WITHOUT_TEXTS = frozenset(_TOTAL_OF_VALUES.split())
+"""Functions of numbers and times. They never fail, but the cast of a text that they are applied to may."""
 
 
 def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType) -> bool:
@@ -36,8 +41,9 @@ def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType
     name = call.function
     if name in ARITHMETIC and _may_fail_on_texts(call.args, types):
         return True
-    if name in SIGNS and is_string(types[0]):
-        return not _is_read(call.args[0], result)
+    read = texts_read(name, types)
+    if not all(_is_read(call.args[place], type_) for place, type_ in read.items()):
+        return True
     if name in ("+", "-", "*", "negate", "abs"):
         return _can_overflow(result)
     if name in ("/", "div", "%"):
@@ -48,6 +54,9 @@ def call_can_raise(call: Call, types: Sequence[pa.DataType], result: pa.DataType
         return not (_is_safe_cast(types[0], result) or _is_read(call.args[0], result))
     if groups := [*groups_of_one_type(name, len(types))]:
         return any(_may_fail_on_texts([call.args[i] for i in group], [types[i] for i in group]) for group in groups)
+    if name in _TOTAL_WITHOUT_TEXTS:
+        pairs = zip(call.args, types, strict=True)
+        return any(is_string(type_) and not isinstance(arg, Literal) for arg, type_ in pairs)
     return name not in _TOTAL | COMPARISONS
 
 

@@ -38,7 +38,6 @@ from cepheid.plan.conditions.types import (
 
 COMPARISONS = frozenset({"=", "<=>", "<", "<=", ">", ">=", "!="})
 ARITHMETIC = frozenset({"+", "-", "*", "/", "div", "%"})
-SIGNS = frozenset({"negate", "positive", "abs"})
 _DAY_COUNTS = (pa.int8(), pa.int16(), pa.int32())
 """The types that may be added to a date, and that count characters."""
 
@@ -254,7 +253,25 @@ def type_of_call(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     arity = _ARITIES.get(call.function, len(types))
     if len(types) != arity:
         raise _problem(f"{call.function} takes {_arguments(arity)}, got {len(types)}", call.span)
-    return _RULES[call.function](call, types)
+    read = texts_read(call.function, types)
+    return _RULES[call.function](call, [read.get(place, type_) for place, type_ in enumerate(types)])
+
+
+def texts_read(function: str, types: Sequence[pa.DataType]) -> dict[int, pa.DataType]:
+    """The places of the texts that are cast because the function takes no texts, with the types that they become."""
+    places = range(1) if function == "round" else range(len(types))
+    if function in DIFFERENCES:
+        type_, places = (pa.date32() if len(types) == 2 else TIMESTAMP), places[-2:]
+    elif function in _OF_NUMBERS or (function in _LOGICAL and not _begins_with_texts(types)):
+        type_ = pa.float64() if function in _OF_NUMBERS else pa.bool_()
+    else:
+        return {}
+    return {place: type_ for place in places if is_string(types[place])}
+
+
+def _begins_with_texts(types: Sequence[pa.DataType]) -> bool:
+    """Whether the first two operands are texts: AND and OR of texts alone are refused."""
+    return len(types) > 1 and all(map(is_string, types[:2]))
 
 
 def _arguments(count: int) -> str:
@@ -308,8 +325,6 @@ def _is_null(_: Call, __: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _signed(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
-    if is_string(types[0]):
-        return pa.float64()
     if not (is_numeric(types[0]) or arrow.is_duration(types[0])):
         written = {"negate": "'-'", "positive": "'+'"}.get(call.function, call.function)
         raise _problem(f"{written} cannot be applied to {sql_name(types[0])}", call.args[0].span)
@@ -323,10 +338,14 @@ def _cast(call: Call, _: Sequence[pa.DataType]) -> pa.DataType:
 def _log(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     if len(types) not in (1, 2):
         raise _problem(f"log takes 1 or 2 arguments, got {len(types)}", call.span)
-    return _of_numbers(call, types)
+    return _numbers(call, types)
 
 
 DIFFERENCES = frozenset({"datediff", "date_diff", "timestampdiff"})
+_LOGICAL = frozenset({"and", "or", "not"})
+_NUMBER_FUNCTIONS = """negate negative positive abs sqrt exp ln log log2 log10 power pow sign signum
+    floor ceil ceiling round"""
+_OF_NUMBERS = frozenset(_NUMBER_FUNCTIONS.split())
 _UNITS = {"microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6}
 _UNITS |= {"day": 86_400 * 10**6, "week": 7 * 86_400 * 10**6}
 
@@ -353,7 +372,7 @@ def _difference(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.int64()
 
 
-def _of_numbers(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+def _numbers(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     for type_, arg in zip(types, call.args, strict=True):
         if not (is_numeric(type_) or arrow.is_null(type_)):
             raise _problem(f"{call.function} takes numbers, this is {sql_name(type_)}", arg.span)
@@ -361,7 +380,7 @@ def _of_numbers(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _whole(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
-    _of_numbers(call, types)
+    _numbers(call, types)
     if is_decimal(types[0]):
         return _of_digits(types[0], 0) if types[0].scale else types[0]
     return pa.int64()
@@ -385,7 +404,7 @@ def digits_of(call: Call) -> int:
 def _round(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     if len(types) not in (1, 2):
         raise _problem(f"{call.function} takes 1 or 2 arguments, got {len(types)}", call.span)
-    _of_numbers(call, types)
+    _numbers(call, types)
     digits = digits_of(call)
     if is_decimal(types[0]):
         return _of_digits(types[0], min(digits, types[0].scale))
@@ -423,6 +442,10 @@ def _case_of(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
     _comparison(replace(call, args=tuple(call.args[i] for i in values)), [types[i] for i in values])
     results = (*range(2, len(types) - 1, 2), len(types) - 1)
     return _same(call, [types[i] for i in results], [call.args[i] for i in results])
+
+
+def _nvl2(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
+    return _same(call, types[1:], call.args[1:])
 
 
 def _nullif(call: Call, types: Sequence[pa.DataType]) -> pa.DataType:
@@ -477,15 +500,16 @@ _RULES: dict[str, Callable[[Call, Sequence[pa.DataType]], pa.DataType]] = {
     "least": _extreme,
     "greatest": _extreme,
     "nullif": _nullif,
-    **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "power", "pow"), _of_numbers),
+    "nvl2": _nvl2,
+    **dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "power", "pow"), _numbers),
     "log": _log,
     **dict.fromkeys(TEXT_FUNCTIONS, _text),
-    **dict.fromkeys(("sign", "signum"), _of_numbers),
+    **dict.fromkeys(("sign", "signum"), _numbers),
     **dict.fromkeys(("floor", "ceil", "ceiling"), _whole),
     "round": _round,
     **dict.fromkeys(("datediff", "date_diff", "timestampdiff"), _difference),
 }
-_ARITIES = {"if": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1, "power": 2, "pow": 2}
+_ARITIES = {"if": 3, "nvl2": 3, "nullif": 2, "nvl": 2, "ifnull": 2, "abs": 1, "power": 2, "pow": 2}
 _ARITIES |= dict.fromkeys(("sqrt", "exp", "ln", "log10", "log2", "sign", "signum", "floor", "ceil", "ceiling"), 1)
 
 

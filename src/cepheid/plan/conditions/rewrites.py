@@ -4,25 +4,34 @@ the values of single events, which the SQL engine computes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
 import pyarrow as pa
 
 from cepheid.errors import PatternError
+from cepheid.lang.literals import TIMESTAMP
 from cepheid.lang.sql.habits import habit_of_refused
 from cepheid.lang.sql.written import as_written
 from cepheid.plan.conditions import resolve
-from cepheid.plan.conditions.choices import with_function_inside
+from cepheid.plan.conditions.choices import applied, is_choosing, is_constant, with_function_inside
 from cepheid.plan.conditions.coerce import knows_conversion
 from cepheid.plan.conditions.node_types import NodeTypes
 from cepheid.plan.conditions.operations import knows_arithmetic
 from cepheid.plan.conditions.placed import problem_at
-from cepheid.plan.conditions.resolve import Apply, Folded, Node
+from cepheid.plan.conditions.resolve import Apply, Constant, Folded, Node
 from cepheid.plan.conditions.result_types import ARITHMETIC, DIFFERENCES, text_is_moved, type_of_call
 from cepheid.plan.conditions.script_functions import OPERATORS
 from cepheid.plan.conditions.types import is_time, sql_name
-from cepheid.plan.conditions.value_casts import cast_node, is_cast_implicitly, targets_of_casts, with_operands
+from cepheid.plan.conditions.value_casts import (
+    cast_node,
+    is_cast_implicitly,
+    targets_of_casts,
+    try_cast_node,
+    type_literal,
+    with_operands,
+)
 
 _MOVABLE = ("+", "-", "cast")
 
@@ -58,6 +67,12 @@ class Rewrites(NodeTypes):
             node = with_operands(node, args)
         return node
 
+    def conjuncts(self, node: Node) -> list[Node]:
+        """The parts that are AND-ed at the top level."""
+        if isinstance(node, Apply) and node.call.function == "and":
+            return [part for arg in self.with_casts(node).args for part in self.conjuncts(arg)]
+        return [node]
+
     def _targets(self, node: Apply) -> dict[int, pa.DataType]:
         types = [self.type_of(arg) for arg in node.args]
         return targets_of_casts(node.call, types, one_offset=self._elapses(node))
@@ -86,6 +101,28 @@ class Rewrites(NodeTypes):
             self.types[shape] = type_of_call(node.call, [self.type_of(arg) for arg in node.args])
         return node
 
+    def tried(self, node: Node) -> tuple[Node, Node] | None:
+        """The value that casts and moves are applied to, one after the other, and the node with casts that give NULL
+        where they would fail. None: the node has none of these casts, or consists of other operations.
+        """
+        if not isinstance(node, Apply) or node.call.function not in _MOVABLE:
+            return None
+        operands = [arg for arg in node.args if not is_constant(arg)]
+        if len(operands) != 1:
+            return None
+        (operand,) = operands
+        value, inner = (self.tried(operand) if self.can_raise(operand) else None) or (operand, operand)
+        if inner is operand and self.can_raise(operand):
+            return None
+        types = [self.type_of(arg) for arg in node.args]
+        if node.call.function == "cast" and isinstance(node.args[1], Constant):
+            return value, try_cast_node(inner, node.args[1].literal)
+        place = node.args.index(operand)
+        if text_is_moved(node.call.function, *types):
+            time = try_cast_node(inner, type_literal(TIMESTAMP, node.call.span))
+            return value, cast_node(applied(node, place, time), pa.string())
+        return None if inner is operand else (value, applied(node, place, inner))
+
     def moved(self, node: Apply, operation: Apply | None = None) -> Node | None:
         """An operation that scripts do not know, rewritten so that its operands are values of single events; None if it
         cannot be rewritten. `operation`: the one that it is a cast for, and that is written.
@@ -111,10 +148,7 @@ class Rewrites(NodeTypes):
         types = [self.type_of(arg) for arg in (node.args[-2:] if function in DIFFERENCES else node.args)]
         given = (" to " if function == "cast" else " and ").join(sql_name(type_) for type_ in types)
         message = f"{as_written(function)!r} of {given} is not known across events"
-        hint = "Take the value of a single event: last(stage.time) in place of max(stage.time)."
-        if function == "-" and all(map(is_time, types)):
-            hint += " In place of a difference, compare times: time < max(stage.time) + INTERVAL 1 HOUR."
-        return problem_at(node, message, hint)
+        return problem_at(node, message, _in_place_of(node, types))
 
     def is_unknown(self, node: Node) -> TypeGuard[Apply]:
         """Whether it is an operation on values of several events that may be moved, and scripts do not know it."""
@@ -123,3 +157,15 @@ class Rewrites(NodeTypes):
         if node.call.function == "cast" and not is_cast_implicitly(*(self.type_of(arg) for arg in node.args)):
             return False  # no engine was asked whether it can cast values of single events
         return not self.is_of_scripts(self.with_casts(node))
+
+
+def _in_place_of(node: Apply, types: Sequence[pa.DataType]) -> str:
+    """What to write in place of an operation on values of these types that is not known across events."""
+    if any(isinstance(part, Folded) for part in resolve.walk(node)):
+        hint = "Take the value of a single event: last(stage.time) in place of max(stage.time)."
+        if node.call.function == "-" and all(map(is_time, types)):
+            hint += " In place of a difference, compare times: time < max(stage.time) + INTERVAL 1 HOUR."
+        return hint
+    if any(isinstance(part, Apply) and is_choosing(part) for part in resolve.walk(node)):
+        return "Cast the values that are chosen between to one type, as in CAST(stage.day AS TIMESTAMP)."
+    return "Compare a difference of two times, as in time - stage.time > INTERVAL 1 HOUR."

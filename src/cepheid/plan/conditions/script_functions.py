@@ -5,7 +5,7 @@ from __future__ import annotations
 from cepheid.plan.conditions.texts import TEXT_FUNCTIONS
 
 _OPERATORS = """and or not = <=> != < <= > >= + - * / div % negate positive abs is_null is_not_null between in
-    case case_of cast coalesce nvl ifnull nullif if least greatest"""
+    case case_of cast coalesce nvl ifnull nvl2 nullif if least greatest"""
 _FUNCTIONS = """sqrt exp ln log log10 log2 power pow floor ceil ceiling round sign signum
     datediff date_diff timestampdiff"""
 OPERATORS = frozenset(_OPERATORS.split())

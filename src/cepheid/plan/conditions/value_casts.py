@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from cepheid.errors import PatternError, Problem
-from cepheid.lang.expression import Call, Literal
+from cepheid.lang.expression import Call, Literal, Span
 from cepheid.lang.literals import TIMESTAMP
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.constant_texts.values import value_of_text
@@ -16,10 +16,10 @@ from cepheid.plan.conditions.resolve import Apply, Constant, Node
 from cepheid.plan.conditions.result_types import (
     ARITHMETIC,
     COMPARISONS,
-    SIGNS,
     cast_in_arithmetic,
     common_type,
     moves_by_days,
+    texts_read,
 )
 from cepheid.plan.conditions.types import DURATION, TIMESTAMP_NTZ, is_string, is_time, is_zoned, sql_name
 
@@ -37,8 +37,8 @@ def targets_of_casts(call: Call, types: Sequence[pa.DataType], *, one_offset: bo
     """
     if call.function in ARITHMETIC:
         return _in_arithmetic(call, types, one_offset=one_offset)
-    if call.function in SIGNS:
-        return {0: pa.float64()} if is_string(types[0]) else {}
+    if read := texts_read(call.function, types):
+        return read
     found: dict[int, pa.DataType] = {}
     for group in groups_of_one_type(call.function, len(types)):
         for number, target in _in_group([types[place] for place in group]):
@@ -113,6 +113,8 @@ def groups_of_one_type(function: str, count: int) -> Iterator[Sequence[int]]:
         yield (*range(2, count - 1, 2), count - 1)
     elif function in ("case", "if"):
         yield (*range(1, count - 1, 2), count - 1)
+    elif function == "nvl2":
+        yield range(1, count)
 
 
 def cast_node(node: Node, target: pa.DataType) -> Node:
@@ -121,13 +123,30 @@ def cast_node(node: Node, target: pa.DataType) -> Node:
     Raises:
         ValueError: a constant text is not read as a value of the type.
     """
-    assert node.source is not None
-    span, name = resolve.span_of(node), sql_name(target)
-    source = node.source.with_edit(span, f"CAST({resolve.sql_of(node)} AS {name})")
+    type_ = type_literal(target, resolve.span_of(node))
+    cast = _as(node, type_, "CAST")
     if isinstance(node, Constant) and isinstance(node.literal.value, str):
-        return Constant(Literal(value_of_text(node.literal.value, target), target, span), source)
-    type_ = Literal(name, target, span)
-    return Apply(Call("cast", (resolve.expression_of(node), type_), span), (node, Constant(type_, source)), source)
+        assert cast.source is not None
+        return Constant(Literal(value_of_text(node.literal.value, target), target, type_.span), cast.source)
+    return cast
+
+
+def type_literal(type_: pa.DataType, span: Span) -> Literal:
+    """The second argument of a cast to the type."""
+    return Literal(sql_name(type_), type_, span)
+
+
+def try_cast_node(node: Node, type_: Literal) -> Apply:
+    """The cast that gives NULL where it would fail."""
+    return _as(node, type_, "try_cast")
+
+
+def _as(node: Node, type_: Literal, function: str) -> Apply:
+    assert node.source is not None
+    span = resolve.span_of(node)
+    source = node.source.with_edit(span, f"{function}({resolve.sql_of(node)} AS {type_.value!s})")
+    call = Call(function.lower(), (resolve.expression_of(node), type_), span)
+    return Apply(call, (node, Constant(type_, source)), source)
 
 
 def with_operands(node: Apply, args: Sequence[Node]) -> Apply:

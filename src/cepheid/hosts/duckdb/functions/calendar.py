@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import types as arrow
 
+from cepheid.hosts.duckdb.casts import as_type, read_as
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, instant, local, widened
 from cepheid.hosts.duckdb.functions.units import date_trunc, trunc
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, guarded
@@ -29,6 +30,7 @@ _PARTS: dict[str, str] = {
 }
 _FIELDS = "YEAR, YEAROFWEEK, QUARTER, MONTH, WEEK, DAY, DAYOFWEEK, DOY, HOUR, MINUTE or SECOND"
 _SECONDS = ("second", "s", "sec", "seconds", "secs")
+_OF_CLOCK = frozenset(("hour", "h", "hours", "hr", "hrs", "minute", "m", "min", "mins", "minutes", *_SECONDS))
 _SECOND = pa.decimal128(8, 6)
 _DAYS = ("mo", "tu", "we", "th", "fr", "sa", "su")
 _DAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -48,7 +50,9 @@ def _extract(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """`extract(field FROM time)`, `date_part('field', time)`."""
     field, time = args
     name = str(field.literal.value).lower() if field.literal and isinstance(field.literal.value, str) else ""
-    if is_string(time.type) or arrow.is_duration(time.type):
+    if is_string(time.type):
+        time = as_type(time, TIMESTAMP if name in _OF_CLOCK else pa.date32(), zone)
+    if arrow.is_duration(time.type):
         raise NotInProcess(f"{call.function} from {sql_name(time.type)}")
     if not is_time(time.type) or (name not in _PARTS and name not in _SECONDS):
         advice = ". Write unix_timestamp(time)" if name == "epoch" else ""
@@ -63,7 +67,7 @@ def _extract(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def _next_day(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """The first day after the date that has the name."""
-    day, name = widened(args[0], pa.date32(), zone), args[1].literal
+    day, name = read_as(args[0], pa.date32(), zone), args[1].literal
     wanted = str(name.value).lower() if name and isinstance(name.value, str) else ""
     known = [i for i, full in enumerate(_DAY_NAMES) if wanted in (full, full[:3], full[:2])]
     if day is None:
@@ -77,7 +81,7 @@ def _next_day(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def _difference(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """`timestampdiff(unit, from, to)`: the whole units between two times on the clock."""
-    unit, start, end = _unit(args[0]), *(widened(arg, TIMESTAMP, zone) for arg in args[1:])
+    unit, start, end = _unit(args[0]), *(read_as(arg, TIMESTAMP, zone) for arg in args[1:])
     if start is None or end is None:
         raise WrongArguments(
             f"{call.function} takes a unit and two times, got {', '.join(sql_name(a.type) for a in args[1:])}"
@@ -126,12 +130,12 @@ def _added(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 
 def _moment(time: Fragment, zone: str) -> Fragment | None:
-    return time if arrow.is_timestamp(time.type) else widened(time, TIMESTAMP, zone)
+    return time if arrow.is_timestamp(time.type) else read_as(time, TIMESTAMP, zone)
 
 
 def _from_utc(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """`from_utc_timestamp`, `to_utc_timestamp`: the clock of another zone, as a TIMESTAMP."""
-    time, name = widened(args[0], TIMESTAMP, zone), args[1].literal
+    time, name = read_as(args[0], TIMESTAMP, zone), args[1].literal
     if time is None:
         raise WrongArguments(f"{call.function} takes a TIMESTAMP, got {sql_name(args[0].type)}")
     if name is None or not isinstance(name.value, str) or name.value not in _zones():

@@ -7,12 +7,13 @@ read here; other letters need Spark.
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from pyarrow import types as arrow
 
-from cepheid.hosts.duckdb.casts import Mode, cast
+from cepheid.hosts.duckdb.casts import Mode, cast, read_as
 from cepheid.hosts.duckdb.fragment import TIMESTAMP, Fragment, bound, duckdb_type, fail, instant, local, quoted, widened
 from cepheid.hosts.duckdb.rule import NotInProcess, Rule, WrongArguments, guarded
 from cepheid.lang.expression import Call
@@ -100,10 +101,9 @@ def _format_of(arg: Fragment) -> str:
 
 def _date_format(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     time, written = args
-    if not (is_time(time.type) or arrow.is_null(time.type)):
+    moment = read_as(time, TIMESTAMP, zone)
+    if moment is None:
         raise WrongArguments(f"{call.function} takes a time, got {sql_name(time.type)}")
-    moment = widened(time, TIMESTAMP, zone)
-    assert moment is not None
     return _formatted(moment, _format_of(written), zone)
 
 
@@ -172,6 +172,9 @@ _GIVEN = {
 
 def _parsed(value: Fragment, written: str, type_: pa.DataType, zone: str, mode: Mode) -> Fragment:
     form, parts = _form(written)
+    text = value.literal.value if value.literal is not None and mode is Mode.STRICT else None
+    if isinstance(text, str) and not _is_read(text, form, parts):
+        raise WrongArguments(f"the text {text!r} is no time of the form {written}")
     iso = " || ".join(_iso_part(name, digits, parts, form) for name, digits in _ISO)
     moment = f"TRY_CAST({iso} AS TIMESTAMP)"
     bad = "NULL" if mode is Mode.LENIENT else fail(f"the text is no time of the form {written}", pa.timestamp("us"))
@@ -179,8 +182,23 @@ def _parsed(value: Fragment, written: str, type_: pa.DataType, zone: str, mode: 
     read = f"WHEN regexp_matches(v, {quoted(form)}) AND {moment} IS NOT NULL THEN {moment}"
     body = f"CASE {read} WHEN regexp_matches(v, '[+][0-9]{{5}}') THEN {far} WHEN v IS NOT NULL THEN {bad} END"
     clock = bound(value.text, body)
-    text = instant(clock, zone) if type_ == TIMESTAMP else f"CAST({clock} AS {duckdb_type(type_)})"
-    return guarded([value], text, type_, fails=True)
+    time = instant(clock, zone) if type_ == TIMESTAMP else f"CAST({clock} AS {duckdb_type(type_)})"
+    return guarded([value], time, type_, fails=True)
+
+
+def _is_read(text: str, form: str, parts: dict[str, int]) -> bool:
+    """Whether a constant text has the form and is a day that exists. A year after 9999 is not checked."""
+    if _FAR_YEAR.search(text):
+        return True
+    if (found := re.fullmatch(form.removeprefix(r"(?i)\A").removesuffix(r"\z"), text, re.IGNORECASE)) is None:
+        return False
+    year, month, day = (int(found[parts[name]]) if name in parts else 1 for name in ("year", "month", "day"))
+    return day <= monthrange(year or _LEAP_YEAR, month)[1]
+
+
+_FAR_YEAR = re.compile("[+][0-9]{5}")
+_LEAP_YEAR = 4
+"""Stands for the year 0, which Python's calendar does not have."""
 
 
 _ISO = (("year", 4), ("month", 2), ("day", 2), ("hour", 2), ("minute", 2), ("second", 2), ("fraction", 6))

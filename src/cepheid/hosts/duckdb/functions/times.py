@@ -58,7 +58,7 @@ TIMES: tuple[Function, ...] = (
         fails=True,
     ),
     Function("date_from_unix_date", ("INT",), "DATE", "CAST('1970-01-01' AS DATE) + {0}", fails=True),
-    Function("timestamp_seconds", ("BIGINT",), "TIMESTAMP", "make_timestamp({0} * 1000000)", fails=True),
-    Function("timestamp_millis", ("BIGINT",), "TIMESTAMP", "make_timestamp({0} * 1000)", fails=True),
-    Function("timestamp_micros", ("BIGINT",), "TIMESTAMP", "make_timestamp({0})", fails=True),
+    Function("timestamp_seconds", ("COUNT",), "TIMESTAMP", "make_timestamp({0} * 1000000)", fails=True),
+    Function("timestamp_millis", ("COUNT",), "TIMESTAMP", "make_timestamp({0} * 1000)", fails=True),
+    Function("timestamp_micros", ("COUNT",), "TIMESTAMP", "make_timestamp({0})", fails=True),
 )

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from cepheid.hosts.duckdb.fragment import TIMESTAMP, UTC_NAMES, Fragment, instant, local, quoted, widened
+from cepheid.hosts.duckdb.casts import read_as
+from cepheid.hosts.duckdb.fragment import TIMESTAMP, UTC_NAMES, Fragment, instant, local, quoted
 from cepheid.hosts.duckdb.rule import NotInProcess, guarded
 from cepheid.lang.expression import Call
 
@@ -26,7 +27,7 @@ _TIME_UNITS = {
 def date_trunc(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """The TIMESTAMP at the start of the unit, on the clock of the session's zone."""
     unit = _TIME_UNITS[_unit(args[0], _TIME_UNITS)]
-    time = widened(args[1], TIMESTAMP, zone)
+    time = read_as(args[1], TIMESTAMP, zone)
     if time is None:
         raise NotInProcess("date_trunc of anything but a time")
     clock = local(time, zone)
@@ -42,7 +43,7 @@ def date_trunc(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
 
 def trunc(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """The DATE at the start of the unit."""
-    day = widened(args[0], pa.date32(), zone)
+    day = read_as(args[0], pa.date32(), zone)
     if day is None:
         raise NotInProcess("trunc of anything but a date or time")
     unit = _DATE_UNITS[_unit(args[1], _DATE_UNITS)]

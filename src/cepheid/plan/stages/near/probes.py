@@ -22,7 +22,7 @@ from cepheid.lang.expression import Literal
 from cepheid.lang.function import Function
 from cepheid.plan.conditions import resolve
 from cepheid.plan.conditions.asked_types import ask_types
-from cepheid.plan.conditions.lift import Lifting, conjuncts
+from cepheid.plan.conditions.lift import Lifting
 from cepheid.plan.conditions.parameters import Parameters
 from cepheid.plan.conditions.resolve import Apply, Column, Constant, Folded, Node, Pick
 from cepheid.plan.conditions.result_types import COMPARISONS
@@ -135,12 +135,14 @@ def probes_of(plan: Plan, engine: SqlEngine) -> Probes:
         lifting.stage = number
         conditions = pattern.leaves[number].conditions if number < len(pattern.leaves) else ()
         written = [*conjuncts_of(conditions)]
-        each.append(tuple(replace(_probe(lifting, *one), zone=zone) for one in _conjuncts(parts, written)))
+        each.append(tuple(replace(_probe(lifting, *one), zone=zone) for one in _conjuncts(lifting, parts, written)))
     values = tuple(lifted for _, lifted in lifting.values.values())
     return Probes(plan.schema, tuple(each), values, tuple(found.questions), plan.functions)
 
 
-def _conjuncts(parts: Sequence[ConditionPart], written: Sequence[Conjunct]) -> Iterator[tuple[str, Node]]:
+def _conjuncts(
+    lifting: Lifting, parts: Sequence[ConditionPart], written: Sequence[Conjunct]
+) -> Iterator[tuple[str, Node]]:
     """The text and the node of each conjunct; `written` are those of a stage, none for other conditions."""
     if not written:
         yield from ((resolve.text_of(part.node), part.node) for part in parts)
@@ -148,7 +150,7 @@ def _conjuncts(parts: Sequence[ConditionPart], written: Sequence[Conjunct]) -> I
         conjuncts_there = [*same]
         node = combined(parts[first : last + 1])
         assert node is not None
-        nodes = [node] if conjuncts_there[0].part is None else conjuncts(node)
+        nodes = [node] if conjuncts_there[0].part is None else lifting.conjuncts(node)
         yield from zip((one.text for one in conjuncts_there), nodes, strict=True)
 
 
