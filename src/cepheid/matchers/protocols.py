@@ -450,6 +450,10 @@ class ShardRunner(Protocol[M_co]):
     """What a stream's shards find, in the form that is sent to workers: these make the shards' matchers with it."""
 
     @property
+    def plans(self) -> Sequence[PatternPlan]:
+        """The plans of its patterns."""
+
+    @property
     def limits(self) -> Limits:
         """The limits of each of the patterns."""
 

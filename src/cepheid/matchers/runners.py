@@ -39,6 +39,10 @@ class Planned:
     """The message that says why partial matches cannot be listed, where they cannot."""
 
     @property
+    def plans(self) -> Sequence[PatternPlan]:
+        return (self.plan,)
+
+    @property
     def limits(self) -> Limits:
         return self.plan.limits
 

@@ -27,6 +27,7 @@ from cepheid.matchers.protocols import LiveMatcher, ShardMatcher, ShardRunner
 from cepheid.matchers.snapshot import fitting, with_columns
 from cepheid.matchers.watermark import Reached
 from cepheid.plan.limits import MOST, Limits
+from cepheid.requests.counts import OPENED
 
 SMALL_LOG = 1 << 16
 """Up to this many bytes a log is not worth a new snapshot, however small: taking one costs a millisecond."""
@@ -46,7 +47,7 @@ class ReadyMatcher(NamedTuple, Generic[M]):
     """Whether entries may be appended to the stored log. Not if the limits have changed, or if the pattern was renewed.
     """
     counts: tuple[Mapping[str, int], ...]
-    """The counts of each pattern before `rows` (`counts_of`)."""
+    """The counts of each pattern (`counts_of`) before `rows`."""
     rows: tuple[pa.Table, ...] = ()
     """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
     snapshot_bytes: int = 0
@@ -65,7 +66,7 @@ class CachedMatcher(NamedTuple):
     def ready(self) -> ReadyMatcher[ShardMatcher]:
         """The matcher as it is."""
         return ReadyMatcher(
-            self.matcher, continues_log=True, counts=counts_of(self.matcher), snapshot_bytes=self.snapshot_bytes
+            self.matcher, continues_log=True, counts=counts_of_each(self.matcher), snapshot_bytes=self.snapshot_bytes
         )
 
 
@@ -166,9 +167,14 @@ def first_head(size: int, reached: Reached, open_: int, timer: int | None, *, lo
     return Head(FORMAT, state, 0, 0, room, reached.time, open_, timer, reached.over)
 
 
-def counts_of(matcher: ShardMatcher) -> tuple[dict[str, int], ...]:
+def counts_of_each(matcher: ShardMatcher) -> tuple[dict[str, int], ...]:
     """The counts of each of the shard's patterns so far."""
-    return tuple(one.counts for one in matcher.each)
+    return tuple(map(counts_of, matcher.each))
+
+
+def counts_of(matcher: LiveMatcher) -> dict[str, int]:
+    """The counts so far: a value for each of STREAM_COUNTS."""
+    return matcher.counts | {OPENED: matcher.open}
 
 
 def snapshot_of(matcher: ShardMatcher, made_for: dict[str, object]) -> bytes:
@@ -211,7 +217,7 @@ def restored(
     """The matcher of the shard's state, renewed; see `restored_as_written`."""
     written = restored_as_written(pattern, stored, head, made_for, columns, drains=drains, drained_after=drained_after)
     matcher = written.matcher
-    counts, renewed = counts_of(matcher), matcher.renewed()
+    counts, renewed = counts_of_each(matcher), matcher.renewed()
     continues_log = written.limits == pattern.limits and renewed is None
     rows = () if renewed is None else (renewed,)
     return ReadyMatcher(matcher, continues_log, counts, rows, written.snapshot_bytes)

@@ -31,7 +31,7 @@ from cepheid.matchers.snapshot import apart, from_bytes, restored, to_bytes, tog
 from cepheid.matchers.watermark import Reached
 from cepheid.output.common import filled, merged
 from cepheid.output.ids import Ids
-from cepheid.plan.intervals.plan import IntervalPlans
+from cepheid.plan.intervals.plan import IntervalPlan, IntervalPlans
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import Words
 
@@ -46,7 +46,7 @@ _LAST = ("event",)
 class SharingRunner:
     """A ShardRunner of several patterns."""
 
-    plans: IntervalPlans
+    plan_set: IntervalPlans
     each: tuple[AnyRunner, ...]
     columns: pa.Schema
     """The columns of the events of all patterns."""
@@ -54,12 +54,16 @@ class SharingRunner:
     """Whether a pattern gets only the events that can matter to it."""
 
     @property
+    def plans(self) -> Sequence[IntervalPlan]:
+        return self.plan_set.each
+
+    @property
     def limits(self) -> Limits:
-        return self.plans.each[0].limits
+        return self.plan_set.each[0].limits
 
     @property
     def names(self) -> list[str]:
-        return [plan.pattern.name for plan in self.plans.each]
+        return [plan.pattern.name for plan in self.plan_set.each]
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -70,7 +74,7 @@ class SharingRunner:
     def relevant_to(self) -> Sequence[Words | None]:
         """For each pattern, bits of the mask of all, without which an event does not matter to it."""
         if self.only_relevant:
-            return CompiledIntervalPlans(self.plans).relevant_to
+            return CompiledIntervalPlans(self.plan_set).relevant_to
         return [None] * len(self.each)
 
     def matcher(self, ids: Ids = Ids.SIPHASH) -> SharingMatchers:
@@ -91,7 +95,7 @@ class SharingRunner:
         assert len(shared) == len(parts), "shards have stored shared events since they share them"
         first = [0, *accumulate(map(len, shared))][:-1]
         joined = dict[str, bytes]()
-        for number, plan in enumerate(self.plans.each):
+        for number, plan in enumerate(self.plan_set.each):
             own = [from_bytes(part.each[number]) for part in parts]
             joined[plan.pattern.name] = to_bytes(joined_snapshots(own, plan.pattern.consistency, first))
         return together(joined, concatenated(shared))
@@ -99,7 +103,7 @@ class SharingRunner:
     def reader(self, is_held: Callable[[bytes], bool]) -> ReadRows | None:
         """What reads rows that open and close events; None if each event is in one row."""
         ends = dict[str, None]()
-        for runner, place in zip(self.each, self.plans.places, strict=True):
+        for runner, place in zip(self.each, self.plan_set.places, strict=True):
             if not isinstance(runner, OpenIntervalsRunner):
                 return None
             ends |= dict.fromkeys(runner.own_ends(place.values))
@@ -115,7 +119,7 @@ class SharingMatchers:
     def __init__(self, pattern: SharingRunner, ids: Ids) -> None:
         self.pattern = pattern
         self._shared = SharedEvents(pattern.columns)
-        self._own = projections(pattern.plans, pattern.relevant_to)
+        self._own = projections(pattern.plan_set, pattern.relevant_to)
         self._rows = pattern.reader(self._is_held)
         self.each: tuple[LiveIntervals, ...] = tuple(
             self._made(runner, number, ids) for number, runner in enumerate(pattern.each)
@@ -216,7 +220,7 @@ class SharingMatchers:
         """What is found for each pattern, by its number. Errors name their pattern."""
         each = []
         for number, name in enumerate(self.pattern.names):
-            with in_pattern(name, named=self.pattern.plans.named):
+            with in_pattern(name, named=self.pattern.plan_set.named):
                 each.append(found(number))
         return each
 

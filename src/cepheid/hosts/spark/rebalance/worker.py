@@ -25,7 +25,7 @@ from cepheid.hosts.spark.rebalance.parts import KEY, PART, PIECE, ROW, VALUE, St
 from cepheid.hosts.spark.stream.advance import timer_of
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.matchers.protocols import LiveMatcher, PatternRunner
+from cepheid.matchers.protocols import ShardMatcher, ShardRunner
 from cepheid.matchers.snapshot import from_bytes, to_bytes
 from cepheid.matchers.watermark import Reached
 from cepheid.requests.request import ERROR
@@ -41,7 +41,7 @@ class Division(NamedTuple):
     """What a worker needs to divide shards."""
 
     runner: bytes
-    """The pattern's runner, as `unpacked_runner` takes it."""
+    """The shards' runner, as `unpacked_runner` takes it."""
     columns: pa.Schema
     """The columns of the events, as the matcher takes them."""
     was_made_for: str
@@ -152,13 +152,13 @@ def _pieces(shard: StoredShard, targets: Mapping[int, set[bytes]], division: Div
             yield {SHARD: target, PART: PIECE, VALUE: snapshot_of(piece, made_for), **counts}
 
 
-def _restored(shard: StoredShard, division: Division, made_for: str) -> LiveMatcher:
+def _restored(shard: StoredShard, division: Division, made_for: str) -> ShardMatcher:
     runner = unpacked_runner(division.runner)
     return restored_as_written(runner, shard, shard.head, json.loads(made_for), division.columns).matcher
 
 
 def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.RecordBatch]:
-    """The new shards, from their parts. `given` has the pattern's runner."""
+    """The new shards, from their parts. `given` has the shards' runner."""
     runner = unpacked_runner(given[0])
     try:
         for number, rows in by_shard(batches):
@@ -167,7 +167,7 @@ def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.
         yield _failure(error)
 
 
-def _joined(number: int, rows: Sequence[Mapping[str, Any]], runner: PatternRunner) -> StoredShard:
+def _joined(number: int, rows: Sequence[Mapping[str, Any]], runner: ShardRunner[ShardMatcher]) -> StoredShard:
     snapshot = runner.joined([row[VALUE] for row in rows])
     timer = min((row["timer"] for row in rows if row["timer"] is not None), default=None)
     head = first_head(len(snapshot), Reached(rows[0]["passed"]), sum(row["open"] for row in rows), timer)

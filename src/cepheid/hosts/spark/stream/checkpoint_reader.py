@@ -20,8 +20,8 @@ from cepheid.hosts.spark.lift import checked
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
-from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS
+from cepheid.hosts.spark.stream.packing import unpacked_pattern
+from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS, TOGETHER
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.hosts.spark.stream.source import DIVIDED_BY, SESSION_ZONE, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import (
@@ -42,8 +42,8 @@ from cepheid.requests.request import ERROR, Request
 from cepheid.requests.request_of import request_of
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
-_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None, STANDBYS: None}
-"""Entries of `made_for` that are about all patterns of the query together."""
+_OF_QUERY = dict.fromkeys(("patterns", "supervised", DIVIDED_BY, PLACEMENT, STANDBYS, TOGETHER))
+"""Entries of `made_for` that are about all patterns of the query."""
 
 
 def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:
@@ -80,7 +80,7 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
     spark, matching = active_session(), matching_of(stored, request)
     look = matching.runner, matching.columns, json.dumps(stored.made_for), _now(spark, stored), most
     parts = _parts(spark, stored)
-    runner = unpacked_runner(matching.runner)
+    runner = unpacked_pattern(matching.runner)
     rows = _row_type(given_schema(runner.plan, runner.open_schema))
     in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
@@ -103,9 +103,9 @@ def matching_of(stored: CheckpointedPattern, request: Request) -> Matching:
     events = active_session().createDataFrame([], columns)
     request = replace(request, standbys=stored.placement.standbys)
     source = source_of(events, request, stored.asked.get("late_by", "start"), stored.made_for[SESSION_ZONE])
-    (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
+    matching = Matching(*matchings(source).each[0])  # type: ignore[arg-type]
     # The other patterns of the query do not matter here.
-    if changed := differences({**stored.made_for, **_TOGETHER}, {**json.loads(matching.made_for), **_TOGETHER}):
+    if changed := differences({**stored.made_for, **_OF_QUERY}, {**json.loads(matching.made_for), **_OF_QUERY}):
         raise SnapshotError(f"the checkpoint at {stored.checkpoint!r} belongs to another query: {'; '.join(changed)}")
     return matching
 
