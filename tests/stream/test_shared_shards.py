@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.intervals.events import EVENTS, NAMES, interval_pattern, table
 from tests.intervals.strategies import patterns, tables
-from tests.intervals.test_several_live import rows_of
+from tests.intervals.test_several_live import long_id, rows_of
 from tests.searching import share
 from tests.stream.test_shard import Stream
 
-from cepheid.errors import PatternError, SchemaError
+from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotError
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import lifted, timed
@@ -30,6 +31,7 @@ from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.intervals import IntervalPattern
 from cepheid.matchers.pattern_events import projections
 from cepheid.matchers.working_set import with_any
+from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import relevant_to_any
 from cepheid.requests.request_of import request_of
 
@@ -120,6 +122,11 @@ def called(stream: ShardsOf, rows: pa.Table) -> list[dict[str, Any]]:
     return [row for part in found for row in part.to_pylist()]
 
 
+def with_keys(events: pa.Table) -> pa.Table:
+    """Shards get only events with a key."""
+    return events.set_column(4, "u", pc.fill_null(events["u"], "z"))
+
+
 def check_batches(data: st.DataObject, rows: pa.Table, options: dict[str, Any], *, late: bool) -> None:
     """Whatever the micro-batches, workers and sizes of the log, each pattern has the rows that it has alone."""
     several = some_patterns(data, rows.schema, options, late=late)
@@ -149,8 +156,7 @@ def check_batches(data: st.DataObject, rows: pa.Table, options: dict[str, Any], 
 def test_sharing_events_changes_nothing(data: st.DataObject, late: bool, key: str | None) -> None:  # noqa: FBT001
     """Events are stored once for all patterns, and each pattern finds in them what it finds alone."""
     columns = data.draw(st.sampled_from([None, ["id"], ["type"], ["n", "u"]]))
-    rows = data.draw(tables(most=16))
-    rows = rows.set_column(4, "u", pc.fill_null(rows["u"], "z"))
+    rows = with_keys(data.draw(tables(most=16)))
     check_batches(data, rows, {"time": ("start", "end"), "key": key, "columns": columns}, late=late)
 
 
@@ -167,5 +173,72 @@ def test_sharing_events_that_rows_open_changes_nothing(data: st.DataObject, key:
         "columns": data.draw(st.sampled_from([None, ["id"], ["type", "end"], ["n", "u"]])),
         "nulls": "drop",
     }
-    rows = data.draw(rows_of(data.draw(tables(most=8)), revise=False)).drop_columns(["change"])
+    rows = data.draw(rows_of(with_keys(data.draw(tables(most=8))), revise=False)).drop_columns(["change"])
     check_batches(data, rows, options, late=True)
+
+
+@pytest.mark.filterwarnings("ignore::cepheid.errors.CepheidWarning")
+@share(20)
+@given(data=st.data(), late=st.booleans())
+def test_shards_are_divided_and_joined(data: st.DataObject, late: bool) -> None:  # noqa: FBT001
+    """Divided by key and joined again, in another order, they go on as the undivided one does."""
+    rows = with_keys(data.draw(tables(most=16)))
+    several = some_patterns(data, rows.schema, {"time": ("start", "end"), "key": "u"}, late=late)
+    runner, cut = several.together, data.draw(st.integers(1, len(rows)))
+    whole, now = runner.matcher(), data.draw(st.integers(0, 20)) * 1_000_000
+    whole.process(several.lifted(rows[:cut]))
+    whole.advance_time(now)
+    made_for = {"each": {plan.pattern.name: {} for plan in several.plans.each}}
+    stored, names = whole.snapshot(made_for, {}), sorted(whole.open_keys)
+    pieces = []
+    for own in data.draw(st.permutations([names[:1], names[1:], []])):
+        piece, _ = runner.restored(stored, made_for, several.nothing.schema)
+        piece.keep_only(own)
+        assert {*piece.open_keys} == {*own}
+        pieces.append(piece.snapshot(made_for, {}))
+    joined, _ = runner.restored(runner.joined(pieces), made_for, several.nothing.schema)
+    assert joined.open == whole.open
+    for call in (lambda one: one.process(several.lifted(rows[cut:])), lambda one: one.advance_time(200_000_000)):
+        assert sorted(map(repr, call(joined).to_pylist())) == sorted(map(repr, call(whole).to_pylist()))
+    assert joined.is_idle == whole.is_idle
+
+
+PAIRS = {
+    name: interval_pattern(f"EVENT PAL(A a overlap B b) WITHIN 60 seconds OF STARTS CONSISTENCY {name}").named(name)
+    for name in ("earliest", "conservative", "realtime")
+}
+
+
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_an_event_is_stored_once(by_rows: bool) -> None:  # noqa: FBT001
+    """In the log and in the snapshot, however many patterns need it."""
+    opening: dict[str, Any] = {"event_id": "id", "open_for": "1 hour"} if by_rows else {}
+    events = [("AB"[i % 2], i, i + 9, long_id(i)) for i in range(100)]
+    sizes = []
+    for chosen in (["realtime"], [*PAIRS]):
+        several = Several({name: PAIRS[name] for name in chosen}, table(EVENTS).schema, NAMES | opening)
+        stream = several.stream()
+        made = [*called(stream, table(events[:70])), *called(stream, table(events[70:]))]
+        assert {row["pattern"] for row in made if row["pattern"] == "realtime"}
+        state = stream.states[0]
+        sizes.append((len(state.first), sum(len(entry.events) for entry in state.entries)))
+    (one_first, one_log), (first, log) = sizes
+    assert one_first > 0 < one_log
+    assert first < 1.5 * one_first
+    assert log < 1.2 * one_log
+
+
+def test_faults_name_their_pattern() -> None:
+    """A limit that one pattern exceeds, and a state that another query has written."""
+    events = [*(("A", 1, 9 + n, f"a{n}") for n in range(4)), ("B", 5, 20, "b1")]
+    options = NAMES | {"limits": Limits(max_matches_per_event=2)}
+    several = Several(PAIRS, table(EVENTS).schema, options)
+    stream = several.stream()
+    with pytest.raises(LimitExceeded, match=r"^pattern 'earliest': .*max_matches_per_event"):
+        called(stream, table(events))
+    called(stream, table(events[2:]))
+    stream.cache = MatcherCache()
+    other = Several({name: PAIRS[name] for name in [*PAIRS][:2]}, table(EVENTS).schema, options).stream()
+    other.states, other.timers = stream.states, stream.timers
+    with pytest.raises(SnapshotError, match="belongs to another query: "):
+        other.call(table(events[:1]))

@@ -26,7 +26,7 @@ from cepheid.hosts.spark.stream.advance import timer_of
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.matchers.protocols import ShardMatcher, ShardRunner
-from cepheid.matchers.snapshot import from_bytes, to_bytes
+from cepheid.matchers.snapshot import apart, from_bytes, to_bytes, together
 from cepheid.matchers.watermark import Reached
 from cepheid.requests.request import ERROR
 
@@ -69,13 +69,23 @@ def renumber(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Itera
         for number, rows in by_shard(batches):
             shard = shard_of(rows)
             check_format(shard.head.format)
-            snapshot = from_bytes(shard.first)
-            first = shard.first
-            if snapshot.header["made_for"] != made_for:
-                first = to_bytes(snapshot._replace(header=snapshot.header | {"made_for": made_for}))
+            first = _remade(shard.first, made_for)
             yield _batch(shard._replace(number=numbers[number], first=first).rows)
     except _FAILURES as error:
         yield _failure(error)
+
+
+def _remade(first: bytes, made_for: Mapping[str, Any]) -> bytes:
+    """The snapshot for shards that are made for something else."""
+    if "each" in made_for:
+        each = made_for["each"]
+        parts = apart(first, [*each])
+        remade = (_remade(own, each[name]) for name, own in zip(each, parts.each, strict=True))
+        return together(dict(zip(each, remade, strict=True)), parts.shared)
+    snapshot = from_bytes(first)
+    if snapshot.header["made_for"] == made_for:
+        return first
+    return to_bytes(snapshot._replace(header=snapshot.header | {"made_for": made_for}))
 
 
 def keys(batches: Iterator[pa.RecordBatch], given: tuple[StructType]) -> Iterator[pa.RecordBatch]:

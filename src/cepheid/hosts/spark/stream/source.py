@@ -141,9 +141,14 @@ def matchings(source: StreamSource, *, of_matches: bool = False) -> Matchings:
         each[place.number] = (one.packed, one.columns, *fields)
     if source.together is None:
         return Matchings(each, None)
-    named = {str(own["pattern.name"]): own for own in made_for}
-    of_all = json.dumps({"time_zone": made_for[0]["time_zone"], "each": named})
+    of_all = of_shards(dict(zip(request.names, made_for, strict=True)))
     return Matchings(each, (source.together, source.columns, of_all, of_matches, request.named, ""))
+
+
+def of_shards(made_for: Mapping[str, Mapping[str, object]]) -> str:
+    """What shards are made for, as JSON; `made_for` has that of each of their patterns, by its name."""
+    first = next(iter(made_for.values()))
+    return json.dumps(first if len(made_for) == 1 else {"time_zone": first["time_zone"], "each": made_for})
 
 
 def source_of(
