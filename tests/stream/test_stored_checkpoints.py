@@ -11,7 +11,7 @@ from scripts.stored_checkpoints import go_on, unpack
 from tests.stream.test_errors import ADVICE, OTHERWISE
 
 from cepheid import partial_matches
-from cepheid.hosts.spark.stream.stored_state import placements
+from cepheid.hosts.spark.stream.stored_state import stored_patterns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,8 @@ def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -
     kind = "-".join(file.stem.split("-")[2:3]) or "stages"
     unpack(file, tmp_path)
     checkpoint = tmp_path / "checkpoint"
-    placed = {(one.even, one.together) for one in placements(streams, str(checkpoint))}
+    each = [one.placement for one in stored_patterns(streams, str(checkpoint))]
+    placed = {(one.even, one.together) for one in each}
     assert placed == {("-even" in file.stem, file.stem.endswith("-together"))}
     log = streams.read.format("statestore").option("stateVarName", "log").load(str(checkpoint))
     assert log.count() > 0

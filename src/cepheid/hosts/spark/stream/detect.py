@@ -36,12 +36,11 @@ from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.packing import COUNT, FIGURES
-from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, OF_READ, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
-from cepheid.hosts.spark.stream.stored_state import placements
+from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, stored_patterns
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
 from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
@@ -85,7 +84,7 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     if request.arrival:
         events, request = arriving(events, request)
     earlier = Earlier.of(events)
-    places = places or _places(request, placements(events.sparkSession, request.checkpoint))
+    places = places or _places(request, stored_patterns(events.sparkSession, request.checkpoint))
     late_by = _late_by(events, request, earlier)
     source = _checked_source(events, request, late_by, earlier, places)
     for warning in source.warnings:
@@ -99,10 +98,11 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     return found.withMetadata("detected_at", metadata)
 
 
-def _places(request: Request, before: Sequence[Placement]) -> Places:
-    """The places of the patterns, as `before` if the checkpoint has state."""
-    together = request.family.shares_events and all(one.together for one in before)
-    return Places.of(request.names, even=all(one.even for one in before), together=together)
+def _places(request: Request, before: Sequence[CheckpointedPattern]) -> Places:
+    """The places of the patterns: where the checkpoint has them, if it has state."""
+    together = request.family.shares_events
+    together &= all(one.placement.together for one in before if one.name in request.names)
+    return Places.of(request.names, even=all(one.placement.even for one in before), together=together)
 
 
 def _unpacked(values: DataFrame, source: StreamSource) -> DataFrame:

@@ -70,14 +70,14 @@ def checkpointed_patterns(checkpoint: str) -> dict[str, CheckpointedPattern]:
     return {stored.name if stored is newest[stored.name] else stored.versioned: stored for stored in each}
 
 
-def placements(spark: SparkSession, checkpoint: str | None) -> list[Placement]:
-    """How the shards are numbered that the checkpoint has, for each of its patterns; none without a checkpoint, or if
-    nothing is stored in it.
+def stored_patterns(spark: SparkSession, checkpoint: str | None) -> list[CheckpointedPattern]:
+    """What the checkpoint has for each of its patterns, in all tiers; nothing without a checkpoint, or if nothing is
+    stored in it.
     """
     if checkpoint is None:
         return []
     ours = our_operators(all_operators(spark, checkpoint))
-    return [stored.placement for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
+    return [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
 
 
 def open_by_number(checkpoint: str, placement: Placement) -> dict[int, int]:
