@@ -151,7 +151,7 @@ def planned(checkpoint: str, shards: int | None, partitions: int | None, pattern
     if not each:
         raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet: give it another one")
     now = folder.batch(batch).partitions
-    found = [_shards_change(several, shards, patterns) for several in _by_shards(each.values())]
+    found = [placed(several, shards, patterns) for several in _by_shards(each.values())]
     labels = {id(stored): label for label, stored in each.items()}
     changes = tuple(_change(spark, ", ".join(labels[id(one)] for one in change.stored), change) for change in found)
     plan = Rebalancing(
@@ -221,12 +221,11 @@ def _by_shards(each: Iterable[CheckpointedPattern]) -> Iterator[list[Checkpointe
     yield from (sorted(several, key=lambda one: one.number) for several in together.values())
 
 
-def _shards_change(
-    each: Sequence[CheckpointedPattern], shards: int | None, patterns: Mapping[str, AnyPattern]
-) -> ShardsChange:
-    """
+def placed(each: Sequence[CheckpointedPattern], shards: int | None, patterns: Mapping[str, AnyPattern]) -> ShardsChange:
+    """What becomes of the shards that these patterns have, or that the only one has.
+
     Raises:
-        SnapshotError: the state of these shards cannot be divided.
+        SnapshotError: their state cannot be divided.
     """
     before = each[0].placement
     if before.standbys:
