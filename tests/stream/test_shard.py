@@ -156,7 +156,7 @@ class Stream:
             counts.update(made.counts)
         self.counts = {**counts}
         values = [made.rows for made in stepped.each if made.rows is not None]
-        return [pa.ipc.open_stream(value).read_all().drop_columns(["_error", "_counts"]) for value in values]
+        return [pa.ipc.open_stream(value).read_all() for value in values]
 
     def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
         return lifted(timed(rows, self._request), self.plan, self._engine).data

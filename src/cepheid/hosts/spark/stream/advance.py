@@ -15,7 +15,7 @@ import pyarrow as pa
 from cepheid.hosts.shards.arrow_stream import events_of, joined, to_passing_stream
 from cepheid.hosts.shards.log import ReadyMatcher, counts_of, first_head, next_head, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head
-from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.hosts.spark.stream.packing import nullable
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.matchers.protocols import LiveMatcher, ShardMatcher
 from cepheid.matchers.watermark import Reached
@@ -137,8 +137,7 @@ def _made(matcher: LiveMatcher, rows: bytes | None, before: Mapping[str, int], *
 
 def _given(matcher: LiveMatcher, rows: pa.Table, zone: str) -> bytes | None:
     """The rows of the matcher's pattern as users get them, as a value; None if there are none."""
-    net = given_rows(matcher.pattern.plan, matcher.net(rows), zone)
-    return _as_value(net, output_schema(net.schema))
+    return _as_value(given_rows(matcher.pattern.plan, matcher.net(rows), zone))
 
 
 def timer_of(matcher: ShardMatcher) -> int | None:
@@ -170,8 +169,7 @@ def _as_one(values: Sequence[bytes]) -> bytes:
     return joined([value for value in values if value])
 
 
-def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:
+def _as_value(rows: pa.Table) -> bytes | None:
     if not rows.num_rows:
         return None
-    nothing = [pa.nulls(rows.num_rows, field.type) for field in schema if field.name not in rows.schema.names]
-    return to_passing_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))
+    return to_passing_stream(pa.Table.from_arrays(rows.columns, schema=nullable(rows.schema)))
