@@ -70,7 +70,6 @@ def siphash_rows(rows: Rows, key: bytes, found: Words) -> None:
     flags, words, widths, data, bounds = rows
     constant = Rows(_constant(flags), _constant(words), _constant(widths), _constant(data), _constant(bounds))
     _hash_rows(constant, np.frombuffer(key, np.uint64), states, found)
-    return found
 
 
 class Records(NamedTuple):
