@@ -154,7 +154,7 @@ class Stream:
         self.counts = {name: self.counts.get(name, 0) + count for name, count in stepped.counts.items()}
         if stepped.rows is None:
             return []
-        return [pa.ipc.open_stream(stepped.rows).read_all().drop_columns(["_error", "_counts"])]
+        return [pa.ipc.open_stream(stepped.rows).read_all()]
 
     def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
         return lifted(timed(rows, self._request), self.plan, self._engine).data

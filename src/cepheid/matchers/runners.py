@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -172,7 +171,7 @@ class OrderedLiveMatcher(LiveDefaults):
 
     @property
     def counts(self) -> dict[str, int]:
-        found = {"ties": self.live.ties, "late": self.live.late, **asdict(self.live.found)}
+        found = {"ties": self.live.ties, "late": self.live.late, **vars(self.live.found)}
         return {name: found[name] for name in LIVE_COUNTS}
 
     def partial_matches(self, most: int) -> pa.Table:

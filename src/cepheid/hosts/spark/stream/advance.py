@@ -15,7 +15,7 @@ import pyarrow as pa
 from cepheid.hosts.shards.arrow_stream import events_of, joined, to_passing_stream
 from cepheid.hosts.shards.log import ReadyMatcher, first_head, next_head, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head
-from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.hosts.spark.stream.packing import nullable
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.matchers.protocols import LiveMatcher
 from cepheid.matchers.watermark import Reached
@@ -102,7 +102,7 @@ def advance(ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
     if call.of_matches:
         rows.append(_pass_time(matcher, call.watermark))
     net = given_rows(matcher.pattern.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
-    given = _as_value(net, output_schema(net.schema))
+    given = _as_value(net)
     took = perf_counter_ns() - began
     entry = None if events is None else Entry.of(Reached(passed), _as_one(call.values))
     open_, timer = matcher.open, timer_of(matcher)
@@ -153,8 +153,7 @@ def _as_one(values: Sequence[bytes]) -> bytes:
     return joined([value for value in values if value])
 
 
-def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:
+def _as_value(rows: pa.Table) -> bytes | None:
     if not rows.num_rows:
         return None
-    nothing = [pa.nulls(rows.num_rows, field.type) for field in schema if field.name not in rows.schema.names]
-    return to_passing_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))
+    return to_passing_stream(pa.Table.from_arrays(rows.columns, schema=nullable(rows.schema)))

@@ -20,12 +20,12 @@ from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import PatternError, SchemaError, warn
 from cepheid.families.family import RETRACTIONS, LateBy
-from cepheid.hosts.spark.batch.detect import output_columns, row_type
-from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.hosts.spark.batch.detect import output_columns
 from cepheid.hosts.spark.engine import expression
 from cepheid.hosts.spark.lift import checked, compared, counts_read, named, session_zone, usable
 from cepheid.hosts.spark.sent import sent
@@ -34,16 +34,14 @@ from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.arriving import arriving
 from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
-from cepheid.hosts.spark.stream.load.shards import ShardCall
-from cepheid.hosts.spark.stream.packing import COUNT, FIGURES
+from cepheid.hosts.spark.stream.packing import COUNT, FIGURES, nullable
 from cepheid.hosts.spark.stream.places import Places
-from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
+from cepheid.hosts.spark.stream.processor import CALL, PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, OF_READ, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import is_even
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
-from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
 from cepheid.requests.request import ERROR, Request
 
 _WATERMARK = "_watermark"
@@ -60,7 +58,6 @@ _PACKED = StructType(
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """Spark's key in the metadata of a column that has a watermark."""
-_COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
 _PATTERNS, _OUTPUTS = "cepheid.patterns", "cepheid.outputs"
 """Keys of the metadata that the time column of a stream's matches has: the names of all patterns, in all tiers, and the
 outputs among the rows.
@@ -93,15 +90,15 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
     processor = ShardProcessor(source.placement, sent(events.sparkSession, pickled(numbered)), source.places.ended)
     values = _called(events_by_shard(source), processor, source)
-    found = checked(_unpacked(values, source)).select(*_columns(source))
+    found = _unpacked(values, source).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
 
 
 def _unpacked(values: DataFrame, source: StreamSource) -> DataFrame:
-    rows = row_type(source.rows)
-    given = output_schema(source.rows), source.places.versions
-    return values.mapInArrow(mapped(_UNPACK, given, rows), rows)
+    rows = nullable(source.rows)
+    type_ = from_arrow_schema(rows, prefer_timestamp_ntz=True)
+    return values.mapInArrow(mapped(_UNPACK, (rows, source.places.versions), type_), type_)
 
 
 def _columns(source: StreamSource) -> Iterator[Column]:
@@ -349,14 +346,12 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource
     """
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    call = F.array(*map(named, ShardCall._fields))
     count = F.lit(source.request.shards + source.request.standbys)
     read = F.lit(source.places.labels[0]).alias(OF_READ)
     for place in source.places.each:
         own = named(PATTERN) == place.number
-        counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
-        calls = F.collect_list(F.when(own, call)).alias(CALLS)
-        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, count.alias(SHARDS), read)
+        calls = F.collect_list(F.when(own, named(CALL))).alias(CALLS)
+        given = given.observe(f"{FOUND}.{place.label}", calls, count.alias(SHARDS), read)
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 

@@ -140,6 +140,11 @@ def unpacked_runner(packed: bytes) -> PatternRunner:
     return runner
 
 
+def nullable(rows: pa.Schema) -> pa.Schema:
+    """The columns, any of which may be NULL, as Spark takes them."""
+    return pa.schema([field.with_nullable(nullable=True) for field in rows])
+
+
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
     """The rows that the shards returned, one value for each call with the pattern's number, in the columns of the given
     schema. `given` also has the versions of the patterns, by number, if there is a column for them.

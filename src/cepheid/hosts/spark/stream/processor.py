@@ -11,7 +11,7 @@ from uuid import uuid4
 from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
@@ -21,22 +21,22 @@ from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
 from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.notices import without_notices
 from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, Placement
-from cepheid.requests.counts import STREAM_COUNTS
 from cepheid.requests.request import ERROR
 
 without_notices()
 
-ROWS, PATTERN = "_rows", "_pattern"
+ROWS, PATTERN, CALL = "_rows", "_pattern", "_call"
 SHARD_ROWS = StructType(
     [
         StructField(ERROR, StringType()),
         StructField(ROWS, BinaryType()),
         StructField(PATTERN, IntegerType()),
-        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *ShardCall._fields)),
+        StructField(CALL, ArrayType(LongType())),
     ]
 )
 """The columns that a call of a shard returns: the reason why it cannot continue, its rows as one value, the number of
-its pattern, its counts, and what it reports of itself.
+its pattern, and the numbers that it reports: those of a ShardCall, then its counts. They are one column, as Spark
+generates code for each column in each micro-batch.
 """
 
 HEAD = StructType(
@@ -209,7 +209,7 @@ class ShardProcessor(StatefulProcessor):
             state_bytes=stepped.state_bytes,
             open=stepped.open,
         )
-        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *stepped.counts.values(), *call)
+        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, [*call, *stepped.counts.values()])
 
     def _clear(self, shard: int, fired: int | None) -> None:
         """Removes what is stored for a shard of a pattern that has left the query."""
