@@ -67,6 +67,7 @@ _BY_KIND = {
     "INSTANT": "ts",
     "DAY": "dt",
     "COUNT": "i64",
+    "START": "n",
     "DOUBLE": "f64",
     "DECIMAL": "d18",
     "BOOLEAN": "b",

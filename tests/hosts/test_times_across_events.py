@@ -72,15 +72,23 @@ def test_a_parameter_may_be_such_a_text() -> None:
     assert len(detect(EVENTS, loop, time="at")) == 5
 
 
-def test_a_text_of_the_data_that_is_no_time_fails() -> None:
-    """Only where it is read. The message names the value and its event."""
-    of_event = r": 'a\.text[^']*' \(stage 'b', where\), of the event with n = 2, .*text = 'x'$"
-    for condition in ("at > a.text", "a.text < at", "a.text + INTERVAL 1 DAY > text", "d - a.text > INTERVAL 1 DAY"):
-        with pytest.raises(ConditionError, match="a value cannot be cast in the condition of stage 'b'") as caught:
-            pairs(condition)
-        assert re.search(of_event, str(caught.value))
-    with pytest.raises(ConditionError, match=r"at the event with n = 2, .*text = 'x': 'text' \(stage 'b', where\)$"):
-        pairs("a.at < text")
+@pytest.mark.parametrize(
+    ("condition", "end"),
+    [
+        ("at > a.text", r": text of the event with n = 2, .*text = 'x'$"),
+        ("a.text < at", r": text of the event with n = 2, .*text = 'x'$"),
+        ("a.text + INTERVAL 1 DAY > text", r": text of the event with n = 2, .*text = 'x'$"),
+        ("d - a.text > INTERVAL 1 DAY", r": text of the event with n = 2, .*text = 'x'$"),
+        ("a.at < text", r"at the event with n = 2, .*text = 'x': text$"),
+        ("at > concat(a.kind, a.text)", "at the event with n = 1, .*: kind, text of an event in the match$"),
+        ("at > a.text AND at > a.kind", r"at the event with n = 1, [^()]*text = '2026-01-01 14:00:00'$"),
+    ],
+)
+def test_a_text_of_the_data_that_is_no_time_fails(condition: str, end: str) -> None:
+    """Only where it is read. The message names its column and event, as far as these are certain."""
+    with pytest.raises(ConditionError, match="a value cannot be cast in the condition of stage 'b'") as caught:
+        pairs(condition)
+    assert re.search(end, str(caught.value))
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ CONDITIONS = [
         "id > one.id + 100 and one.s + interval 1 day > s",
         "id > one.id + 100 and d - one.s > interval 1 day and one.s + 1 > n",
         "id = 7 and m and s and one.m",
-        "id = 7 and not s or one.m",
+        "id = 7 and not trim(s) or one.m",  # not `s`, which Spark would cast once for both conditions, and for all rows
         "id = 5 and sqrt(coalesce(s, one.s)) > 2 and round(greatest(s, '3')) > one.id",
         "id > one.id and nvl2(n, one.n, n) > 1",
         "id = 4 and datediff(one.d, '2024-01-05') > n",

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.events.direction import BY_NAME, SEQUENCE_PREFIX, Direction
 
@@ -148,6 +147,8 @@ class DeferredColumns:
 
     def taken(self, data: pa.RecordBatch) -> dict[str, pa.Array]:
         """The columns of the events of a batch with this data, by name."""
+        import pyarrow.compute as pc
+
         rows = data.column(DEFERRED)
         columns = zip(self.types.names, self.columns.columns, strict=True)
         found = {

@@ -108,6 +108,7 @@ _NO_TEXTS: dict[str, tuple[Callable[[pa.DataType], bool], pa.DataType]] = {
     "INSTANT": (arrow.is_timestamp, TIMESTAMP),
     "DAY": (arrow.is_date32, pa.date32()),
     "COUNT": (is_integer, pa.int64()),
+    "START": (is_integer, pa.int32()),
 }
 """Kinds of values into which no text is converted, and the type that the function takes."""
 

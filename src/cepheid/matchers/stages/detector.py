@@ -260,13 +260,20 @@ class Detector(Replays):
         where = _condition(self.pattern.plan.pattern, scripted[failure.script])
         message = f"{failure.reason} in {where}, at {self._text_of(failure.event)}"
         if failure.reason == FAILURES[CAST_FAILED]:
-            script = self.pattern.plan.conditions[scripted[failure.script]].script
-            events = self.working_set.take(np.arange(failure.event + 1, dtype=np.int32))
-            if (found := failed_cast(self.pattern.plan, script, events)) is not None:
-                written, position = found
-                message += f": {written}"
-                message += "" if position == failure.event else f", of {self._text_of(position)}"
+            message += self._failed_cast(scripted[failure.script], failure.event)
         return ConditionError(message)
+
+    def _failed_cast(self, condition: int, event: int) -> str:
+        """The value that could not be cast, as the end of a message, as far as it is known."""
+        plan, events = self.pattern.plan, self.working_set.all
+        assert events is not None
+        found = failed_cast(plan, plan.conditions[condition].script, events, event)
+        if found is None:
+            return ""
+        columns, position = found
+        if position is None:
+            return f": {columns} of an event in the match"
+        return f": {columns}" if position == event else f": {columns} of {self._text_of(position)}"
 
     def _passed(self, passed: PassedLimit) -> LimitExceeded:
         limits = self.pattern.plan.limits

@@ -9,28 +9,38 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cepheid.compile.arrays import Ints
 from cepheid.events.batch import VALUE_PREFIX, Batch
 from cepheid.plan.conditions.script import CurrentValue, Operation, Operator, Script, StageValue
 from cepheid.plan.stages.plan import Plan
+from cepheid.plan.used_columns import names_in
 
 
-def failed_cast(plan: Plan, script: Script | None, events: Batch) -> tuple[str, int] | None:
-    """What cannot be cast, as written, and the position of the latest event of which it is so. The condition `script`
-    failed on the last of the events; other events of its key may have been taken by the stage whose values it casts.
-    None: it casts values of its own alone.
+def failed_cast(plan: Plan, script: Script | None, events: Batch, at: int) -> tuple[str, int | None] | None:
+    """The columns whose cast failed, and the position of the event that has the value; None where that is not certain.
+    The condition `script` failed at position `at` of the events. A stage's value may be of any event of the key.
     """
-    is_of_key = _is_of_last_key(events)
+    of_key = _of_key(events, at)
+    found: set[tuple[str, int]] = set()
     for result, missing in _casts(script):
         cast, is_missing = (events.column(f"{VALUE_PREFIX}{one.column}") for one in (result, missing))
-        fails = pc.and_(pc.and_(pc.is_null(cast), pc.invert(is_missing)), is_of_key)
-        places = np.flatnonzero(pc.fill_null(fails, fill_value=False).to_numpy(zero_copy_only=False))
-        if len(places) and (isinstance(result, StageValue) or places[-1] == len(events) - 1):
-            return plan.values[result.column].written, int(places[-1])
-    return None
+        fails = pc.and_(pc.and_(pc.is_null(cast), pc.invert(is_missing)), of_key)
+        columns = ", ".join(dict.fromkeys(names_in(plan.values[missing.column].expression)))
+        positions = _places(fails) if isinstance(result, StageValue) else np.intersect1d(_places(fails), at)
+        found |= {(columns, int(position)) for position in positions}
+    columns_found, positions_found = {columns for columns, _ in found}, {position for _, position in found}
+    if len(columns_found) != 1:
+        return None
+    return columns_found.pop(), positions_found.pop() if len(positions_found) == 1 else None
 
 
-def _is_of_last_key(events: Batch) -> pa.BooleanArray | pa.ChunkedArray:
-    same = (pc.equal(column, column[-1]) for column in events.keys)
+def _places(flags: pa.BooleanArray | pa.ChunkedArray) -> Ints:
+    return np.flatnonzero(pc.fill_null(flags, fill_value=False).to_numpy(zero_copy_only=False))
+
+
+def _of_key(events: Batch, at: int) -> pa.BooleanArray | pa.ChunkedArray:
+    """Whether each event has the key of the one at a position."""
+    same = (pc.equal(column, column[at]) for column in events.keys)
     return reduce(pc.and_, same, pa.array(np.ones(len(events), np.bool_)))
 
 

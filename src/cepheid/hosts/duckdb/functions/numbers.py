@@ -40,7 +40,7 @@ NUMBERS: tuple[Function, ...] = (
     *_positive("log10", "log10"),
     *_inexact(
         "log",
-        "CASE WHEN {0} > 0 AND {1} > 0 THEN ln({1}) / ln({0}) END",
+        "CASE WHEN least({0}, {1}) > 0 THEN ln({1}) / ln({0}) END",
         "The base comes first. NULL for 0 and negative numbers.",
         takes=2,
     ),
