@@ -328,8 +328,8 @@ def deferred_columns(events: TimedEvents, plan: LiftedFor) -> DeferredColumns | 
     """
     fields = [plan.schema.columns.field(name) for name in plan.columns]
     columns = [whole(events.events.column(name)) for name in plan.columns]
-    known = plan.schema.times  # they have been cast before
-    fits = (field.name in known or _fits(one.type, field.type) for one, field in zip(columns, fields, strict=True))
+    times = plan.schema.times  # they have been cast before
+    fits = (field.name in times or _fits(one.type, field.type) for one, field in zip(columns, fields, strict=True))
     if plan.functions or not all(fits):
         return None
     types = pa.schema([field.with_name(f"{EVENT_PREFIX}{field.name}") for field in fields])

@@ -10,7 +10,7 @@ Spark's own stateful operators drop late events. Here late events reach the matc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
@@ -36,10 +36,10 @@ from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
 from cepheid.hosts.spark.stream.packing import COUNT, FIGURES, nullable
 from cepheid.hosts.spark.stream.places import Places
-from cepheid.hosts.spark.stream.processor import CALL, PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
+from cepheid.hosts.spark.stream.processor import CALL, PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, OF_READ, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
-from cepheid.hosts.spark.stream.stored_state import is_even
+from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, stored_patterns
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
 from cepheid.requests.request import ERROR, Request
@@ -81,18 +81,25 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     if request.arrival:
         events, request = arriving(events, request)
     earlier = Earlier.of(events)
-    places = places or Places.of(request.names, even=is_even(events.sparkSession, request.checkpoint))
+    places = places or _places(request, stored_patterns(events.sparkSession, request.checkpoint))
     late_by = _late_by(events, request, earlier)
     source = _checked_source(events, request, late_by, earlier, places)
     for warning in source.warnings:
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
-    numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
-    processor = ShardProcessor(source.placement, sent(events.sparkSession, pickled(numbered)), source.places.ended)
+    made = matchings(source, of_matches=of_matches)
+    processor = ShardProcessor(source.placement, sent(events.sparkSession, made.pickled), source.places.ended)
     values = _called(events_by_shard(source), processor, source)
     found = _unpacked(values, source).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
+
+
+def _places(request: Request, before: Sequence[CheckpointedPattern]) -> Places:
+    """The places of the patterns: where the checkpoint has them, if it has state."""
+    together = request.family.shares_events
+    together &= all(one.placement.together for one in before if one.name in request.names)
+    return Places.of(request.names, even=all(one.placement.even for one in before), together=together)
 
 
 def _unpacked(values: DataFrame, source: StreamSource) -> DataFrame:
@@ -169,13 +176,10 @@ class Earlier:
 def events_by_shard(source: StreamSource) -> DataFrame:
     """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
     request = source.request
-    # Only a shard knows the watermark, and so which events are late. Late events include some that cannot matter.
-    # A row that closes an event need not have the columns that say whether it matters.
-    only_relevant = "late" not in source.outputs and request.event_id is None
     layout = tuple(source.lift.layout.items())
     places = source.places
     packing = (
-        *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, only_relevant),
+        *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, source.only_relevant),
         *(places.numbers, tuple(places.labels), places.ended, uuid4().hex, request.show_keys, _copying(source)),
     )
     found = checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
