@@ -59,7 +59,9 @@ one, the other in sets.
 """
 
 FORMATS = f"{stream_store.FORMAT}-{snapshot.FORMAT}"
-"""The start of the files' names. Then comes the kind, and `-even` if the shards have even numbers (`placement`)."""
+"""The start of the files' names. Then comes the kind, `-even` if the shards have even numbers, and `-together` if the
+patterns have the same shards (`placement`).
+"""
 
 _HERE = b"{folder}"
 _OF_THE_FOLDER = ("sources", "_metadata")
@@ -112,7 +114,7 @@ def write(target: Path) -> None:
             for number, rows in enumerate((BEFORE[:5], BEFORE[5:])):
                 _write(folder, number, rows, kind)
                 _run(spark, folder, kind)
-            file = target / f"{FORMATS}-{kind}-even"
+            file = target / f"{FORMATS}-{kind}-even{'-together' if kind == 'intervals' else ''}"
             pack(folder, file.with_suffix(".zip"))
             shown = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in go_on(spark, folder, kind))
             file.with_suffix(".jsonl").write_text(shown, "utf-8")

@@ -104,7 +104,7 @@ def partial_matches(
         )
     if not isinstance(pattern, Pattern):
         pattern = _stored_pattern(stored.asked["pattern"], stored.asked["functions"])
-    return open_partial_matches(stored, request_of_stored(stored, pattern), most)
+    return open_partial_matches(stored, request_of_stored([stored], [pattern]), most)
 
 
 def _stored_pattern(document: dict[str, object], functions: list[str]) -> Pattern:

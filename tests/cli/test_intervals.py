@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Cepheid = Callable[..., Any]
 
@@ -208,3 +211,37 @@ def test_a_stream_needs_times(cepheid: Cepheid) -> None:
     done = cepheid("stream", "chain.yaml", "--from", "rate://5", "--lateness", "1 second")
     assert done.returncode == 2
     assert "Invalid value for --time: name the column of the event time" in done.stderr
+
+
+@pytest.mark.spark
+def test_rows_that_open_events_on_a_stream(cepheid: Cepheid, folder: Path, spark: SparkSession) -> None:
+    """`cepheid stream` has `--event-id`, and `--open-for`, which needs it."""
+    assert spark.getActiveSession() is not None
+    (folder / "chain.yaml").write_text(CHAIN.replace("WITHIN 2 hours", "WITHIN 2 hours OF STARTS CONSISTENCY earliest"))
+    (folder / "in").mkdir()
+    rows = [
+        ("h", "heat", "10:00", None),
+        ("s", "spin", "10:30", None),
+        ("h", None, None, "10:40"),
+        ("s", None, None, "10:50"),
+        ("a", "alarm", "11:00", None),
+        ("a", None, None, "11:02"),
+        ("z", "end", "20:00", "20:01"),
+    ]
+    for number, (id_, kind, *times) in enumerate(rows):
+        begin, end = (None if time is None else f"2024-05-01T{time}:00Z" for time in times)
+        line = {"id": id_, "kind": kind, "begin": begin, "end": end, "machine": "m1"}
+        (folder / "in" / f"{number}.jsonl").write_text(f"{json.dumps(line)}\n")
+    schema = "id STRING, kind STRING, begin TIMESTAMP, end TIMESTAMP, machine STRING"
+    command = ["stream", "chain.yaml", "--from", f"files://{folder}/in", "--schema", schema, *TIMES, "--once"]
+    command += ["--key", "machine", "--lateness", "1 minute", "--shards", "2", "--event-id", "id"]
+    done = cepheid(*command, "--open-for", "3 hours")
+    assert done.returncode == 0, done.stderr
+    (match,) = map(json.loads, done.stdout.splitlines())
+    assert (match["kind"], match["h"]["end"][:16], match["a"]["end"][:16]) == (
+        "insertion",
+        "2024-05-01T10:40",
+        "2024-05-01T11:02",
+    )
+    wrong = cepheid(*command[:-2], "--open-for", "3 hours")
+    assert (wrong.returncode, "without --event-id no row opens an event" in wrong.stderr) == (2, True)

@@ -55,17 +55,12 @@ REPORTED: dict[str, Any] = {
         "cepheid.read.pair": {"events": 9, "null_keys": 1, "null_times": 0},
         "cepheid.found.pair": {
             "read": "pair",
-            "ties": 0,
-            "matches": 3,
-            "timeouts": 2,
-            "dropped_partial_matches": 0,
-            "dropped_matches": 0,
-            "late": 1,
-            "opened": 5,
-            "matching_us": 1500,
-            "state_us": 250,
             "shards": 3,
-            "calls": [[0, 1, 4, 900, 100, 5000, 3], [2, 0, 2, 500, 100, 300, 4], [2, 0, 0, 100, 50, 200, 2]],
+            "calls": [
+                [0, 1, 4, 900, 100, 5000, 3, 0, 1, 2, 0, 0, 0, 0, 1, 3],
+                [2, 0, 2, 500, 100, 300, 4, 0, 2, 0, 0, 0, 0, 0, 0, 4],
+                [2, 0, 0, 100, 50, 200, 2, 0, 0, 0, 0, 0, 0, 0, 0, -2],
+            ],
         },
     },
 }

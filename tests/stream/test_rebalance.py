@@ -191,7 +191,7 @@ def test_standbys() -> None:
     stored = CheckpointedPattern("checkpoint", 0, 3, 0, made_for, {})
     message = "pattern 'p' has 2 standbys, which may hold copies of its hot keys: a query"
     with pytest.raises(SnapshotError, match=message):
-        placed(stored, 4, {})
+        placed([stored], 4, {})
 
 
 def test_a_pattern_that_an_earlier_version_has_not_stored() -> None:
@@ -201,7 +201,7 @@ def test_a_pattern_that_an_earlier_version_has_not_stored() -> None:
         "pattern 'p': an earlier version of Cepheid wrote the checkpoint, which stored no patterns of intervals. Let"
     )
     with pytest.raises(SnapshotError, match=message):
-        placed(stored, 5, {})
+        placed([stored], 5, {})
 
 
 def test_events_that_values_divide() -> None:
@@ -211,7 +211,7 @@ def test_events_that_values_divide() -> None:
     stored = CheckpointedPattern("checkpoint", 0, 3, 0, made_for, asked)
     message = r"pattern 'p': its events are divided by values besides the key \(`order_id`\), which its stored state"
     with pytest.raises(SnapshotError, match=message):
-        placed(stored, 5, {})
+        placed([stored], 5, {})
 
 
 def test_the_empty_micro_batch(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -145,16 +145,18 @@ class Stream:
         assert stepped.former_timer == self.timers.pop(shard, None)
         state = self.states[shard]
         assert stepped.state_bytes == len(state.first) + sum(len(entry.events) for entry in state.entries)
-        assert stepped.open == (0 if state.stored_head is None else state.stored_head.open)
+        assert sum(made.open for made in stepped.each) == (0 if state.stored_head is None else state.stored_head.open)
         if self.states[shard].stored_head is None:
             assert self.states.pop(shard) == MemoryStore()
         if stepped.timer is not None:
             self.timers[shard] = stepped.timer
             assert stepped.timer > self.watermark
-        self.counts = {name: self.counts.get(name, 0) + count for name, count in stepped.counts.items()}
-        if stepped.rows is None:
-            return []
-        return [pa.ipc.open_stream(stepped.rows).read_all().drop_columns(["_error", "_counts"])]
+        counts = Counter(self.counts)
+        for made in stepped.each:
+            counts.update(made.counts)
+        self.counts = {**counts}
+        values = [made.rows for made in stepped.each if made.rows is not None]
+        return [pa.ipc.open_stream(value).read_all() for value in values]
 
     def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
         return lifted(timed(rows, self._request), self.plan, self._engine).data
@@ -252,7 +254,7 @@ def test_a_failed_attempt() -> None:
     once, again = (step(stream.matching, attempt._replace(store=replace(before)), [], watermark) for _ in range(2))
     assert once._replace(times={}) == again._replace(times={})
     assert [*once.times] == ["matching_us", "state_us"]
-    assert once.counts["matches"] == 1
+    assert [made.counts["matches"] for made in once.each] == [1]
 
 
 def test_other_measures() -> None:

@@ -11,7 +11,7 @@ from scripts.stored_checkpoints import go_on, unpack
 from tests.stream.test_errors import ADVICE, OTHERWISE
 
 from cepheid import partial_matches
-from cepheid.hosts.spark.stream.stored_state import is_even
+from cepheid.hosts.spark.stream.stored_state import stored_patterns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,9 @@ def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -
     kind = "-".join(file.stem.split("-")[2:3]) or "stages"
     unpack(file, tmp_path)
     checkpoint = tmp_path / "checkpoint"
-    assert is_even(streams, str(checkpoint)) == file.stem.endswith("-even")
+    each = [one.placement for one in stored_patterns(streams, str(checkpoint))]
+    placed = {(one.even, one.together) for one in each}
+    assert placed == {("-even" in file.stem, file.stem.endswith("-together"))}
     log = streams.read.format("statestore").option("stateVarName", "log").load(str(checkpoint))
     assert log.count() > 0
     if kind == "stages":
@@ -43,11 +45,12 @@ def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -
     assert go_on(streams, tmp_path, kind) == expected != []
 
 
-def test_shards_with_their_old_numbers(streams: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["1-3-stages", "1-3-intervals-even"])
+def test_shards_with_their_old_numbers(streams: SparkSession, tmp_path: Path, name: str) -> None:
     """A query on a checkpoint of an earlier version that does not name it fails, with the argument that it needs."""
     from pyspark.errors import StreamingQueryException
 
-    unpack(STORED / "1-3-stages.zip", tmp_path)
+    unpack(STORED / f"{name}.zip", tmp_path)
     with pytest.raises(StreamingQueryException) as caught:
-        go_on(streams, tmp_path, "stages", checkpoint=None)
+        go_on(streams, tmp_path, name.split("-")[2], checkpoint=None)
     assert f": the checkpoint belongs to another query: {OTHERWISE}. {ADVICE}" in str(caught.value)

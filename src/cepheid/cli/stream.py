@@ -111,6 +111,16 @@ def stream(
     ] = None,
     wanted: o.Wanted,
     bounds: o.Bounds,
+    event_id: o.EventId = None,
+    open_for: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH",
+            help="With --event-id: how long an event may stay open, as '1 hour'. After that it is an error, or dropped "
+            "with --nulls drop. Without it, events that no row closes are stored for ever.",
+            show_default=False,
+        ),
+    ] = None,
     nulls: o.OnNulls = "error",
     shards: Annotated[
         int,
@@ -164,7 +174,8 @@ def stream(
     options = replace(o.EventOptions.of([], time, wanted, o.Reading(on="spark"), bounds), arrival=arrival)
     parameters = o.parameters_from(wanted.parameter)
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
-    arguments |= {"show_keys": show_keys, "standbys": standbys}
+    arguments |= {"show_keys": show_keys, "standbys": standbys, "event_id": event_id, "open_for": open_for}
+    _check_open_for(open_for, event_id)
     _check_standbys(standbys, budget, checkpoint, patterns)
     comes, goes = source_of(source), sink_of(sink)
     watermark = time if time is not None and time == wanted.end else None
@@ -245,6 +256,15 @@ def _check_times(
         message = "say how late an event of the stream may come, as '2 minutes'"
         raise typer.BadParameter(message, param_hint="--lateness")
     o.checked_length(lateness, "--lateness")
+
+
+def _check_open_for(open_for: str | None, event_id: str | None) -> None:
+    if open_for is None:
+        return
+    if event_id is None:
+        message = "without --event-id no row opens an event: leave it out, or name the column of ids with --event-id"
+        raise typer.BadParameter(message, param_hint="--open-for")
+    o.checked_length(open_for, "--open-for", or_zero=False)
 
 
 def _check_patterns(pattern: Path | None, folder: Path | None, wanted: o.Wanted) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from cepheid.events.direction import BY_NAME, SEQUENCE_PREFIX, Direction
 
@@ -136,16 +137,24 @@ class DeferredColumns:
     types: pa.Schema
     """The columns as batches have them: their names, with the prefix "_event.", and types to which casts cannot fail.
     """
+    known: Mapping[str, str] = field(default_factory=dict)
+    """Columns of `types` whose values a batch has in any case, as those of a key: their names, and those in its data.
+    """
 
     @property
     def width(self) -> int:
         """The bytes of an event, on average."""
         return int(self.columns.nbytes // max(1, self.columns.num_rows))
 
-    def taken(self, rows: pa.Array) -> dict[str, pa.Array]:
-        """The columns of the events in these rows, by name."""
-        fields = zip(self.types, self.columns.columns, strict=True)
-        return {field.name: column.take(rows).cast(field.type) for field, column in fields}
+    def taken(self, data: pa.RecordBatch) -> dict[str, pa.Array]:
+        """The columns of the events of a batch with this data, by name."""
+        rows = data.column(DEFERRED)
+        columns = zip(self.types.names, self.columns.columns, strict=True)
+        found = {
+            name: data.column(self.known[name]) if name in self.known else pc.take(column, rows, boundscheck=False)
+            for name, column in columns
+        }
+        return {name: column.cast(self.types.field(name).type) for name, column in found.items()}
 
 
 @dataclass(frozen=True)
@@ -204,9 +213,9 @@ class Batch:
     @cached_property
     def _with_deferred(self) -> Batch:
         assert self.deferred is not None
-        rows, columns = self.data.column(DEFERRED), dict(zip(self.data.schema.names, self.data.columns, strict=True))
+        columns = dict(zip(self.data.schema.names, self.data.columns, strict=True))
         del columns[DEFERRED]
-        return Batch(pa.RecordBatch.from_pydict(columns | self.deferred.taken(rows)))
+        return Batch(pa.RecordBatch.from_pydict(columns | self.deferred.taken(self.data)))
 
     def column(self, name: str) -> pa.Array:
         return (self.whole if name.startswith(EVENT_PREFIX) else self).data.column(name)

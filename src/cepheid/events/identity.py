@@ -148,8 +148,10 @@ def _fixed_width(column: pa.Array) -> npt.NDArray[Any] | None:
     """(length,) values of 8 or 16 bytes, zero for NULL; None if the type has no fixed width."""
     type_ = column.type
     if pa.types.is_floating(type_):
-        doubles = filled(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0  # -0.0 becomes 0.0
-        return np.where(np.isnan(doubles), np.nan, doubles)
+        values: npt.NDArray[np.float64] = filled(column.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
+        doubles = values + 0.0  # -0.0 becomes 0.0
+        doubles[np.isnan(doubles)] = np.nan
+        return doubles
     if pa.types.is_decimal128(type_):
         whole = filled(column, pa.scalar(0, type_))
         words = np.frombuffer(whole.buffers()[1], dtype="V16")

@@ -371,11 +371,12 @@ def descends(columns: Sequence[pa.Array]) -> Flags:
     """Whether each row but the first sorts before the previous row. Rows are compared column by column, and sort as on
     hosts: ascending, strings and binaries by their bytes, NaN after all numbers, and NULL last.
     """
-    below = np.zeros(max(0, len(columns[0]) - 1), np.bool_)
-    equal = ~below
-    for leaf in (leaf for column in columns for leaf in leaves(column)):
-        below |= equal & _leaf_descends(leaf)
-        equal &= ~_leaf_differs(leaf)
+    found = [leaf for column in columns for leaf in leaves(column)]
+    if not found:
+        return np.zeros(max(0, len(columns[0]) - 1), np.bool_)
+    below = _leaf_descends(found[-1])
+    for leaf in reversed(found[:-1]):
+        below = _leaf_descends(leaf) | ~_leaf_differs(leaf) & below
     return below
 
 

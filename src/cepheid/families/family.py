@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         PatternRunner,
         RowsReader,
         ServiceMatcher,
+        ShardMatcher,
+        ShardRunner,
         TracedMatcher,
     )
     from cepheid.matchers.shared.events import Share
@@ -122,6 +124,8 @@ class Family(Protocol):
     """The outputs that can be requested."""
     always_in_one_table: bool = False
     """Whether the rows of a stream always start with `kind` and `pattern`."""
+    shares_events: bool = False
+    """Whether the patterns of a stream share the events that they hold. They are then in the same shards."""
     last_columns: tuple[str, ...]
     """Columns that come after all others if several patterns have their own columns."""
     lacks: Mapping[str, str] = MappingProxyType({})
@@ -314,6 +318,19 @@ class Family(Protocol):
 
     def runner(self, plan: Any, late_by: LateBy) -> PatternRunner:
         """The pattern in the form that is sent to the workers of a stream."""
+
+    def sharing(
+        self,
+        plans: Any,  # noqa: ARG002
+        runners: Sequence[Any],  # noqa: ARG002
+        columns: pa.Schema,  # noqa: ARG002
+        *,
+        only_relevant: bool,  # noqa: ARG002
+    ) -> ShardRunner[ShardMatcher]:
+        """What shards find that have all of the patterns; only if these share events. `columns` are those of the events
+        of all patterns. With `only_relevant`, a pattern gets only the events that can matter to it.
+        """
+        raise AssertionError(f"several patterns of {self.noun} do not share events")
 
     def marking_starts(self, runner: Any) -> tuple[PatternRunner, int]:  # noqa: ARG002
         """The runner for events that a host has marked, if they may start partial matches, and the bit of the mask for

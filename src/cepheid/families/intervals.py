@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cepheid.matchers.intervals.event_rows import EventRows
     from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner
     from cepheid.matchers.intervals.runner import IntervalsRunner
+    from cepheid.matchers.intervals.sharing import AnyRunner, SharingRunner
     from cepheid.matchers.parts import GatheredPart
     from cepheid.matchers.protocols import FiniteMatcher, ServiceMatcher
     from cepheid.plan.division import TimeSlices
@@ -51,6 +52,7 @@ class Intervals(Family):
     sorted_by = BY_END
     outputs: tuple[OutputName, ...] = ("matches", "late")
     always_in_one_table = True
+    shares_events = True
     last_columns = ("event",)
     lacks: Mapping[str, str] = MappingProxyType(
         {
@@ -179,6 +181,13 @@ class Intervals(Family):
         from cepheid.matchers.intervals.runner import IntervalsRunner
 
         return IntervalsRunner(plan, End(late_by))
+
+    def sharing(
+        self, plans: IntervalPlans, runners: Sequence[AnyRunner], columns: pa.Schema, *, only_relevant: bool
+    ) -> SharingRunner:
+        from cepheid.matchers.intervals.sharing import SharingRunner
+
+        return SharingRunner(plans, tuple(runners), columns, only_relevant)
 
     def opened_by_rows(
         self, runner: IntervalsRunner, *, drops: bool, open_for: timedelta | None

@@ -27,11 +27,11 @@ _TOGETHER = 512
 """The rows of a block: their states stay in the processor's first cache."""
 _REST = 4 * _TOGETHER
 """Where the last part of the states begins: the bytes that do not fill a word yet."""
+_WORDS = 5 * _TOGETHER
+"""Where room for a word of each row begins, after the states."""
 _LENGTHS = 1 << 10
 """Longer groups of records are not ordered by their lengths: few are of one length."""
 _BITS = 64
-_BELOW_LENGTH = (1 << 56) - 1
-"""The bits of a last word below the length."""
 
 
 class Rows(NamedTuple):
@@ -56,21 +56,20 @@ def siphash(data: Bytes, bounds: Ints, key: bytes) -> Words:
     """(n, 2) the hash of each group of bytes, as two words, the low one first. Group i lies between the positions
     bounds[i] and bounds[i + 1]; `bounds` has n + 1 positions, ascending. The key has 16 bytes.
     """
-    nothing = np.empty((0, len(bounds) - 1), np.uint8)
-    return siphash_rows(Rows(nothing, nothing.astype(np.uint64), np.empty(0, np.int64), data, bounds), key)
+    nothing, found = np.empty((0, len(bounds) - 1), np.uint8), np.empty((len(bounds) - 1, 2), np.uint64)
+    siphash_rows(Rows(nothing, nothing.astype(np.uint64), np.empty(0, np.int64), data, bounds), key, found)
+    return found
 
 
-def siphash_rows(rows: Rows, key: bytes) -> Words:
-    """(n, 2) the hash of each row's bytes, as `siphash` gives it. The bytes are not written anywhere. The key has 16
-    bytes.
+def siphash_rows(rows: Rows, key: bytes, found: Words) -> None:
+    """Writes to `found`, (n, 2), the hash of each row's bytes, as `siphash` gives it. The bytes are not written
+    anywhere. The key has 16 bytes.
     """
     assert len(key) == KEY_SIZE, key
-    found = np.empty((rows.flags.shape[1], 2), np.uint64)
-    states = np.empty(5 * _TOGETHER, np.uint64)
+    states = np.empty(6 * _TOGETHER, np.uint64)
     flags, words, widths, data, bounds = rows
     constant = Rows(_constant(flags), _constant(words), _constant(widths), _constant(data), _constant(bounds))
     _hash_rows(constant, np.frombuffer(key, np.uint64), states, found)
-    return found
 
 
 class Records(NamedTuple):
@@ -183,14 +182,17 @@ def _end(v0: Word, v1: Word, v2: Word, v3: Word) -> tuple[Word, Word]:
 
 @kernel
 def _hash_rows(rows: Rows, key: Words, states: Words, found: Words) -> None:
-    """`states` has room for the states of a block."""
+    """`states` has room for the states of a block, and for a word of each row."""
     count = len(found)
     for begin in range(0, count, _TOGETHER):
         end = min(begin + _TOGETHER, count)
         _start_rows(key, states, end - begin)
         filled = _hash_columns(rows, begin, end, states)
         if len(rows.bounds):
-            _hash_rest(rows.data, rows.bounds[begin : end + 1], filled, states)
+            bounds = rows.bounds[begin : end + 1]
+            hashed = _hash_common_words(rows.data, bounds, filled, states)
+            _hash_rest(rows.data, bounds, hashed, filled, states)
+        _add_lengths(rows, begin, end, states)
         _end_rows(states, end - begin)
         for i in range(end - begin):
             found[begin + i, 0], found[begin + i, 1] = states[Word(i)], states[Word(_TOGETHER) + Word(i)]
@@ -206,9 +208,9 @@ def _start_rows(key: Words, states: Words, count: int) -> None:
 @inlined
 def _hash_columns(rows: Rows, begin: int, end: int, states: Words) -> Word:
     """Hashes the columns of these rows. Returns the number of bits that do not fill a word yet, the same for all; they
-    are in the states, and above them is the length, in the highest byte.
+    are in the states.
     """
-    filled, length, place = Word(0), Word(0), 0
+    filled, place = Word(0), 0
     for column in range(len(rows.widths)):
         flags = rows.flags[column, begin:end]
         for i in range(len(flags)):
@@ -220,10 +222,18 @@ def _hash_columns(rows: Rows, begin: int, end: int, states: Words) -> Word:
         for _ in range(rows.widths[column]):
             _hash_words(rows.words[place, begin:end], filled, states)
             place += 1
+    return filled
+
+
+@inlined
+def _add_lengths(rows: Rows, begin: int, end: int, states: Words) -> None:
+    """Writes the length of each row in bytes to the highest byte of its last word. Only that byte of it counts."""
+    length = Word(0)
+    for column in range(len(rows.widths)):
         length += Word(1) + Word(8) * Word(rows.widths[column])
     for i in range(end - begin):
-        states[Word(_REST) + Word(i)] |= length << Word(56)
-    return filled
+        more = Word(rows.bounds[begin + i + 1] - rows.bounds[begin + i]) if len(rows.bounds) else Word(0)
+        states[Word(_REST) + Word(i)] |= (length + more) << Word(56)
 
 
 @inlined
@@ -247,18 +257,42 @@ def _hash_words(words: Words, filled: Word, states: Words) -> None:
 
 
 @inlined
-def _hash_rest(data: Bytes, bounds: Ints, filled: Word, states: Words) -> None:
-    """Hashes the bytes that follow the columns, when `filled` bits do not fill a word yet."""
+def _hash_common_words(data: Bytes, bounds: Ints, filled: Word, states: Words) -> Word:
+    """Hashes as many whole words of what follows the columns as each row has. Returns the number of their bytes."""
+    least = bounds[1] - bounds[0]
+    for i in range(1, len(bounds) - 1):
+        least = min(least, bounds[i + 1] - bounds[i])
+    at, end = Word(0), Word(least) & ~Word(7)
+    words = states[_WORDS : _WORDS + len(bounds) - 1]
+    while at < end:
+        for i in range(len(words)):
+            words[Word(i)] = _word_at(data, Word(bounds[i]) + at)
+        _hash_words(words, filled, states)
+        at += Word(8)
+    return end
+
+
+@inlined
+def _word_at(data: Bytes, at: Word) -> Word:
+    word = Word(0)
+    for k in range(8):
+        word |= Word(data[at + Word(k)]) << Word(8 * k)
+    return word
+
+
+@inlined
+def _hash_rest(data: Bytes, bounds: Ints, hashed: Word, filled: Word, states: Words) -> None:
+    """Hashes the bytes that follow the columns, without the first `hashed` ones, when `filled` bits do not fill a word
+    yet.
+    """
     left, any_left = _left(filled)
     for i in range(len(bounds) - 1):
+        at, end = Word(bounds[i]) + hashed, Word(bounds[i + 1])
+        if at == end:
+            continue
         v0, v1, v2, v3, rest = _read(states, Word(i))
-        at, end = Word(bounds[i]), Word(bounds[i + 1])
-        length = (rest >> Word(56)) + end - at
-        rest &= Word(_BELOW_LENGTH)
         while end - at >= Word(8):
-            word = Word(0)
-            for k in range(8):
-                word |= Word(data[at + Word(k)]) << Word(8 * k)
+            word = _word_at(data, at)
             at += Word(8)
             v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, rest | word << filled)
             rest = word >> left & any_left
@@ -270,7 +304,7 @@ def _hash_rest(data: Bytes, bounds: Ints, filled: Word, states: Words) -> None:
             if bits == Word(_BITS):
                 v0, v1, v2, v3 = _with_word(v0, v1, v2, v3, rest)
                 rest, bits = Word(0), Word(0)
-        _write(states, Word(i), v0, v1, v2, v3, rest | length << Word(56))
+        _write(states, Word(i), v0, v1, v2, v3, rest)
 
 
 @inlined

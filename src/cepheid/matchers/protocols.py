@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy.typing as npt
 import pyarrow as pa
@@ -30,6 +30,8 @@ from cepheid.output.trace import Trace
 from cepheid.plan.engine import SqlEngine
 from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import LiftedFor, PatternPlan
+
+M_co = TypeVar("M_co", bound="ShardMatcher", covariant=True)
 
 
 class Kernel(Protocol):
@@ -245,15 +247,25 @@ class NearMatcher(Protocol):
         """
 
 
-class LiveMatcher(Protocol):
-    """Finds one pattern in unbounded events of many keys. The host says how far time has advanced.
+class ShardMatcher(Protocol):
+    """Finds the patterns of a shard in unbounded events of many keys: one, or several that share the events they hold.
+    The host says how far time has advanced.
 
     A host calls `advance_time` and `process` in turns. Events up to the watermark are late. `replay` repeats the calls
-    that an earlier matcher received; afterwards the host calls `renewed` once.
+    that an earlier matcher received; afterwards the host calls `renewed` once. The rows of several patterns come in one
+    table.
     """
 
     @property
-    def pattern(self) -> PatternRunner: ...
+    def pattern(self) -> ShardRunner[ShardMatcher]:
+        """What has made the matcher."""
+
+    @property
+    def each(self) -> Sequence[LiveMatcher]:
+        """The matcher of each pattern, in the order of the patterns."""
+
+    def of_each(self, rows: pa.Table) -> Sequence[pa.Table]:
+        """The rows of each pattern, among these."""
 
     def advance_time(self, time: int) -> pa.Table:
         """Advances the watermark past `time` (microseconds); returns the rows that this makes certain."""
@@ -265,9 +277,6 @@ class LiveMatcher(Protocol):
 
     def process(self, events: Batch) -> pa.Table:
         """The rows that these events produce. The order of the events in the batch does not matter."""
-
-    def net(self, rows: pa.Table) -> pa.Table:
-        """The rows of a micro-batch, without the matches that are both inserted and retracted in it."""
 
     def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:
         """Repeats earlier input. Each batch in `log` is preceded by the watermark at which it arrived. At the end the
@@ -292,17 +301,6 @@ class LiveMatcher(Protocol):
     def now(self) -> int:
         """The watermark, in microseconds."""
 
-    def watch(self, *, all_open: bool = False) -> None:
-        """From now on, remembers which keys it visits, for `open_changes`. With `all_open` those that have something
-        open count as visited.
-        """
-
-    @property
-    def lists_with(self) -> Hashable:
-        """Matchers with an equal value list their open partial matches together, by `PatternRunner.open_changes`; None
-        if these cannot be listed.
-        """
-
     @property
     def due(self) -> int:
         """Microseconds: there is something to do once the watermark is past this time; FOREVER if there is nothing."""
@@ -316,6 +314,39 @@ class LiveMatcher(Protocol):
         """Whether nothing is open and no event waits. The state then need not be stored."""
 
     @property
+    def open_keys(self) -> Collection[bytes]:
+        """The names (canonical bytes) of the keys that have something open, or of which something is remembered."""
+
+    def keep_only(self, names: Collection[bytes]) -> None:
+        """Forgets all keys but those with these names, with all that is open or waits for them."""
+
+    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
+        """All open partial matches and waiting events, as bytes. `made_for` describes in JSON values what the matcher
+        was made for; `restored` compares it. `kept` is state of the host; `restored` returns it.
+        """
+
+
+class LiveMatcher(ShardMatcher, Protocol):
+    """Finds one pattern."""
+
+    @property
+    def pattern(self) -> PatternRunner: ...
+
+    def net(self, rows: pa.Table) -> pa.Table:
+        """The rows of a micro-batch, without the matches that are both inserted and retracted in it."""
+
+    def watch(self, *, all_open: bool = False) -> None:
+        """From now on, remembers which keys it visits, for `open_changes`. With `all_open` those that have something
+        open count as visited.
+        """
+
+    @property
+    def lists_with(self) -> Hashable:
+        """Matchers with an equal value list their open partial matches together, by `PatternRunner.open_changes`; None
+        if these cannot be listed.
+        """
+
+    @property
     def counts(self) -> dict[str, int]:
         """The counts so far: a value for each of LIVE_COUNTS."""
 
@@ -327,18 +358,6 @@ class LiveMatcher(Protocol):
 
     def partial_matches(self, most: int) -> pa.Table:
         """The open partial matches, as from a detector."""
-
-    @property
-    def open_keys(self) -> Collection[bytes]:
-        """The names (canonical bytes) of the keys that have something open, or of which something is remembered."""
-
-    def keep_only(self, names: Collection[bytes]) -> None:
-        """Forgets all keys but those with these names, with all that is open or waits for them."""
-
-    def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
-        """All open partial matches and waiting events, as bytes. `made_for` describes in JSON values what the matcher
-        was made for; `restored` compares it. `kept` is state of the host; `restored` returns it.
-        """
 
     def snapshot_in_pieces(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> Iterator[bytes]:
         """The bytes of `snapshot` as the state is now, in pieces of which some are empty. Each takes little time to
@@ -427,8 +446,38 @@ class ServiceMatcher(Protocol):
         """
 
 
-class PatternRunner(Protocol):
-    """A pattern of a stream in the form that is sent to workers. Workers make the pattern's matchers with it."""
+class ShardRunner(Protocol[M_co]):
+    """What a stream's shards find, in the form that is sent to workers: these make the shards' matchers with it."""
+
+    @property
+    def plans(self) -> Sequence[PatternPlan]:
+        """The plans of its patterns."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of each of the patterns."""
+
+    def joined(self, snapshots: Sequence[bytes]) -> bytes:
+        """One snapshot for all that the snapshots have, which are of different keys and at the same time.
+
+        Raises:
+            SnapshotError: the matchers make ids in different ways.
+        """
+
+    def matcher(self, ids: Ids = Ids.SIPHASH) -> M_co:
+        """A new matcher that makes such ids."""
+
+    def restored(self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema) -> tuple[M_co, dict[str, Any]]:
+        """A matcher that continues where the writer of the snapshot stopped, and the host's state (`kept`); `columns`
+        are the events' columns.
+
+        Raises:
+            SnapshotError: the snapshot is damaged, or was made for another pattern or other columns.
+        """
+
+
+class PatternRunner(ShardRunner[LiveMatcher], Protocol):
+    """One pattern."""
 
     @property
     def plan(self) -> PatternPlan: ...
@@ -449,24 +498,4 @@ class PatternRunner(Protocol):
         """The open partial matches of the keys that each of the matchers has visited since the last call. Their
         `lists_with` equals that of this pattern's matchers. For each key at most `most` are listed: those that started
         last.
-        """
-
-    def joined(self, snapshots: Sequence[bytes]) -> bytes:
-        """One snapshot for all that the snapshots have, which are of different keys and at the same time.
-
-        Raises:
-            SnapshotError: the matchers make ids in different ways.
-        """
-
-    def matcher(self, ids: Ids = Ids.SIPHASH) -> LiveMatcher:
-        """A new matcher that makes such ids."""
-
-    def restored(
-        self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
-    ) -> tuple[LiveMatcher, dict[str, Any]]:
-        """A matcher that continues where the writer of the snapshot stopped, and the host's state (`kept`); `columns`
-        are the events' columns.
-
-        Raises:
-            SnapshotError: the snapshot is damaged, or was made for another pattern or other columns.
         """

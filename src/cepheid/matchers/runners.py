@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.division import joined_snapshots, keep_only
 from cepheid.matchers.event_queue import times_of
 from cepheid.matchers.open_changes import OpenChanges
-from cepheid.matchers.protocols import Detector, LiveMatcher, PatternRunner
+from cepheid.matchers.protocols import Detector, LiveMatcher, PatternRunner, ShardMatcher
 from cepheid.matchers.snapshot import from_bytes, in_pieces, restored, to_bytes
 from cepheid.matchers.watermark import Reached
 from cepheid.output.ids import Ids
@@ -26,7 +25,7 @@ from cepheid.plan.limits import Limits
 from cepheid.plan.plan_set import PatternPlan
 
 
-def advance(matcher: LiveMatcher, reached: Reached) -> pa.Table:
+def advance(matcher: ShardMatcher, reached: Reached) -> pa.Table:
     """Advances the matcher's watermark; returns the rows that this makes certain."""
     return matcher.advance_time(reached.time) if reached.over else matcher.settle(reached.time)
 
@@ -37,6 +36,14 @@ class Planned:
     plan: PatternPlan
     why_unlisted: ClassVar[str]
     """The message that says why partial matches cannot be listed, where they cannot."""
+
+    @property
+    def plans(self) -> Sequence[PatternPlan]:
+        return (self.plan,)
+
+    @property
+    def limits(self) -> Limits:
+        return self.plan.limits
 
     @property
     def open_schema(self) -> pa.Schema:
@@ -89,6 +96,13 @@ class LiveDefaults:
     """What a LiveMatcher answers that cannot drain and has no partial matches to be listed; others override it."""
 
     drains: bool = False
+
+    @property
+    def each(self: LiveMatcher) -> Sequence[LiveMatcher]:
+        return (self,)
+
+    def of_each(self, rows: pa.Table) -> Sequence[pa.Table]:
+        return (rows,)
 
     def drain(self, *, waiting: bool) -> None:
         raise NotImplementedError("patterns of this kind cannot be drained")
@@ -172,7 +186,7 @@ class OrderedLiveMatcher(LiveDefaults):
 
     @property
     def counts(self) -> dict[str, int]:
-        found = {"ties": self.live.ties, "late": self.live.late, **asdict(self.live.found)}
+        found = {"ties": self.live.ties, "late": self.live.late, **vars(self.live.found)}
         return {name: found[name] for name in LIVE_COUNTS}
 
     def partial_matches(self, most: int) -> pa.Table:

@@ -114,6 +114,11 @@ class EventParts:
             self._parts = [self._at(positions, _copied)]
 
     @property
+    def last_batch(self) -> int:
+        """The position of the first event of the batch that was added last, or of one before that is joined with it."""
+        return len(self) - len(self._parts[-1]) if self._parts else 0
+
+    @property
     def bytes(self) -> int:
         """About the number of bytes of all events."""
         return sum(part.bytes for part in self._parts)
@@ -332,7 +337,7 @@ def widest(column: pa.Array) -> int:
 
 
 def _room(columns: int, length: int) -> Events:
-    words = np.zeros(length, np.int64), np.zeros(length, np.int64)
+    words = np.empty(length, np.int64), np.empty(length, np.int64)
     return Events(*words, np.zeros((columns, length), np.int64), np.zeros((columns, length), np.bool_))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -371,9 +373,8 @@ def ordered_events(
             return batches_as_they_come(events.slice(start, stop), plans, relevant, engine, held)
 
         return OrderedEvents(KeysInOrder(ranked.keys, None, len(events)), ranked.ranks[0], as_they_come)
-    computed = evaluated(events, plans, engine)
+    computed, rows = _evaluated_in_order(events, ranked, plans, relevant, engine)
     held.add(computed.masks)
-    rows = _ordered_rows(ranked, computed, relevant)
     count = _rows_of_piece(events)
     whole, computed = events.in_one_piece(), computed.in_one_piece()
     deferred = deferred_columns(whole, plans)
@@ -398,14 +399,21 @@ def _width(events: TimedEvents) -> int:
     return int(events.events.nbytes) // max(1, len(events))
 
 
-def _ordered_rows(events: Ranked, computed: Evaluated, relevant: Words | None) -> pa.Array:
-    """The numbers of the relevant events, in the order of key, time and sequence. Only these are sorted."""
+def _evaluated_in_order(
+    events: TimedEvents, ranked: Ranked, plans: LiftedFor, relevant: Words | None, engine: DuckDbEngine
+) -> tuple[Evaluated, pa.Array]:
+    """The lifted columns of the events, and the numbers of the relevant ones in the order of key, time and sequence.
+    Only these are sorted; if all are relevant, while the columns are computed.
+    """
     if relevant is None:
-        return pa.array(order_of(events))
+        with ThreadPoolExecutor(1, thread_name_prefix="cepheid-order") as pool:
+            order = threads.begun(partial(order_of, ranked), pool)
+            return evaluated(events, plans, engine), pa.array(order())
+    computed = evaluated(events, plans, engine)
     rows = rows_with_any(computed.masks, relevant)
     if len(rows) == len(events):
-        return pa.array(order_of(events))
-    return pa.array(rows[order_of(events.take(pa.array(rows)))])
+        return computed, pa.array(order_of(ranked))
+    return computed, pa.array(rows[order_of(ranked.take(pa.array(rows)))])
 
 
 def _output(plans: PlanSet[Any], request: Request, results: Sequence[list[pa.Table]], engine: DuckDbEngine) -> pa.Table:

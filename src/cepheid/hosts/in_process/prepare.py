@@ -68,7 +68,9 @@ class TimedEvents:
         return TimedEvents(self.events.slice(start, count), tuple(time.slice(start, count) for time in self.times))
 
     def take(self, rows: pa.Array) -> TimedEvents:
-        return TimedEvents(self.events.take(rows), tuple(time.take(rows) for time in self.times))
+        """The events in these rows, which are there."""
+        taken = (pc.take(column, rows, boundscheck=False) for column in (self.events, *self.times))
+        return TimedEvents(next(taken), tuple(taken))
 
     def in_one_piece(self) -> TimedEvents:
         """The same events, each column in one chunk. Otherwise Arrow would join the chunks at each `take`."""
@@ -326,12 +328,25 @@ def deferred_columns(events: TimedEvents, plan: LiftedFor) -> DeferredColumns | 
     """
     fields = [plan.schema.columns.field(name) for name in plan.columns]
     columns = [whole(events.events.column(name)) for name in plan.columns]
-    known = plan.schema.times  # they have been cast before
-    fits = (field.name in known or _fits(one.type, field.type) for one, field in zip(columns, fields, strict=True))
+    times = plan.schema.times  # they have been cast before
+    fits = (field.name in times or _fits(one.type, field.type) for one, field in zip(columns, fields, strict=True))
     if plan.functions or not all(fits):
         return None
     types = pa.schema([field.with_name(f"{EVENT_PREFIX}{field.name}") for field in fields])
-    return DeferredColumns(pa.RecordBatch.from_arrays(columns, names=types.names), types) if fields else None
+    known = _known_columns(plan.schema)
+    return DeferredColumns(pa.RecordBatch.from_arrays(columns, names=types.names), types, known) if fields else None
+
+
+def _known_columns(schema: Schema) -> dict[str, str]:
+    """The names of the columns whose values are those of a batch's keys and times, and the batch's own names of these.
+    A time that is read in a zone has other values.
+    """
+    known = {name: f"{KEY_PREFIX}{i}" for i, name in enumerate(schema.key)}
+    for name, column in zip(schema.times, (TIME, END), strict=False):
+        type_ = schema.columns.field(name).type
+        if pa.types.is_timestamp(type_) and type_.unit == TIME_TYPE.unit and type_.tz is not None:
+            known[name] = column
+    return {f"{EVENT_PREFIX}{name}": column for name, column in known.items()}
 
 
 def _fits(given: pa.DataType, plain: pa.DataType) -> bool:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from threading import Event
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from cepheid.kernel.stopping import Stopped, stopping_with
 from cepheid.matchers.protocols import FiniteMatcher
 
 Results: TypeAlias = list[list[pa.Table]]
+T = TypeVar("T")
 
 THREADS = 2
 """As many threads as without a division: one would prepare the events for the other."""
@@ -59,7 +60,7 @@ def found_by_threads(matchers: Sequence[FiniteMatcher], parts: Sequence[Iterable
     stop = Event()
     with ThreadPoolExecutor(len(parts), thread_name_prefix="cepheid-part") as pool:
         try:
-            each = [_begun(partial(_found_in, *one, stop), pool) for one in zip(matchers, parts, strict=True)]
+            each = [begun(partial(_found_in, *one, stop), pool) for one in zip(matchers, parts, strict=True)]
             results = [tables for found in each for tables in found()]
         finally:
             stop.set()
@@ -67,8 +68,8 @@ def found_by_threads(matchers: Sequence[FiniteMatcher], parts: Sequence[Iterable
     return Found(results, {name: sum(count[name] for count in counts) for name in counts[0]})
 
 
-def _begun(find: Callable[[], Results], pool: ThreadPoolExecutor) -> Callable[[], Results]:
-    """Has a thread find the results. Returns a function that waits for them and returns them."""
+def begun(find: Callable[[], T], pool: ThreadPoolExecutor) -> Callable[[], T]:
+    """Has a thread of the pool find something. Returns a function that waits for it and returns it."""
     try:
         return pool.submit(find).result
     except RuntimeError:  # the main thread has ended, and then no new threads may start

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import reduce
 from threading import Lock
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -23,10 +23,11 @@ from cepheid.errors import SnapshotError
 from cepheid.events.batch import Batch
 from cepheid.hosts.shards.arrow_stream import events_of
 from cepheid.hosts.shards.store import FORMAT, Entry, Head, ShardState, Store, check_format, state_name_after
-from cepheid.matchers.protocols import LiveMatcher, PatternRunner
+from cepheid.matchers.protocols import LiveMatcher, ShardMatcher, ShardRunner
 from cepheid.matchers.snapshot import fitting, with_columns
 from cepheid.matchers.watermark import Reached
 from cepheid.plan.limits import MOST, Limits
+from cepheid.requests.counts import OPENED
 
 SMALL_LOG = 1 << 16
 """Up to this many bytes a log is not worth a new snapshot, however small: taking one costs a millisecond."""
@@ -35,15 +36,18 @@ _MOST_ENTRIES = 1000
 _NO_LIMITS = Limits(max_partial_matches=MOST, max_matches_per_event=MOST, max_facts=MOST, max_same_as=MOST)
 
 
-class ReadyMatcher(NamedTuple):
+M = TypeVar("M", bound=ShardMatcher)
+
+
+class ReadyMatcher(NamedTuple, Generic[M]):
     """A matcher that has reached the shard's state, cached, restored or new."""
 
-    matcher: LiveMatcher
+    matcher: M
     continues_log: bool
     """Whether entries may be appended to the stored log. Not if the limits have changed, or if the pattern was renewed.
     """
-    counts: Mapping[str, int]
-    """The counts before `rows`."""
+    counts: tuple[Mapping[str, int], ...]
+    """The counts of each pattern (`counts_of`) before `rows`."""
     rows: tuple[pa.Table, ...] = ()
     """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
     snapshot_bytes: int = 0
@@ -54,15 +58,15 @@ class CachedMatcher(NamedTuple):
     """A matcher of an earlier call, and the head that it wrote."""
 
     head: Head
-    matcher: LiveMatcher
+    matcher: ShardMatcher
     snapshot_bytes: int
     """The size of the stored snapshot before the log."""
 
     @property
-    def ready(self) -> ReadyMatcher:
+    def ready(self) -> ReadyMatcher[ShardMatcher]:
         """The matcher as it is."""
         return ReadyMatcher(
-            self.matcher, continues_log=True, counts=self.matcher.counts, snapshot_bytes=self.snapshot_bytes
+            self.matcher, continues_log=True, counts=counts_of_each(self.matcher), snapshot_bytes=self.snapshot_bytes
         )
 
 
@@ -86,7 +90,7 @@ class MatcherCache:
     def __len__(self) -> int:
         return len(self._matchers)
 
-    def take(self, place: tuple[str, int], pattern: PatternRunner) -> CachedMatcher | None:
+    def take(self, place: tuple[str, int], pattern: ShardRunner[ShardMatcher]) -> CachedMatcher | None:
         """Removes the place's matcher; returns it if it is for this pattern. It then belongs to the caller."""
         with self._lock:
             known = self._matchers.pop(place, None)
@@ -98,7 +102,7 @@ class MatcherCache:
             known = self._matchers.get(place)
             return self._matchers.pop(place) if known is not None and known.head == head else None
 
-    def put(self, place: tuple[str, int], head: Head, matcher: LiveMatcher, snapshot_bytes: int) -> None:
+    def put(self, place: tuple[str, int], head: Head, matcher: ShardMatcher, snapshot_bytes: int) -> None:
         """Stores the matcher. If there are too many, the one stored longest ago is dropped."""
         with self._lock:
             self._matchers.pop(place, None)
@@ -126,7 +130,7 @@ def catch_up(known: CachedMatcher, store: Store, head: Head, columns: pa.Schema)
     if reduce(state_name_after, log, before.state) != head.state:
         return False
     if log or before.reached < head.reached:
-        _replay(matcher, log, head.reached, columns, matcher.pattern.plan.limits)
+        _replay(matcher, log, head.reached, columns, matcher.pattern.limits)
     return True
 
 
@@ -163,7 +167,17 @@ def first_head(size: int, reached: Reached, open_: int, timer: int | None, *, lo
     return Head(FORMAT, state, 0, 0, room, reached.time, open_, timer, reached.over)
 
 
-def snapshot_of(matcher: LiveMatcher, made_for: dict[str, object]) -> bytes:
+def counts_of_each(matcher: ShardMatcher) -> tuple[dict[str, int], ...]:
+    """The counts of each of the shard's patterns so far."""
+    return tuple(map(counts_of, matcher.each))
+
+
+def counts_of(matcher: LiveMatcher) -> dict[str, int]:
+    """The counts so far: a value for each of STREAM_COUNTS."""
+    return matcher.counts | {OPENED: matcher.open}
+
+
+def snapshot_of(matcher: ShardMatcher, made_for: dict[str, object]) -> bytes:
     """A snapshot as `restored` takes it. It also says what must be known of the matcher that writes the log after it:
     its limits, and whether it drains.
     """
@@ -175,15 +189,15 @@ def snapshot_in_pieces(matcher: LiveMatcher, made_for: dict[str, object]) -> Ite
     return matcher.snapshot_in_pieces(made_for, _kept(matcher))
 
 
-def _kept(matcher: LiveMatcher) -> dict[str, object]:
+def _kept(matcher: ShardMatcher) -> dict[str, object]:
     drains = {"drains": True} if matcher.drains else {}
-    return {"limits": asdict(matcher.pattern.plan.limits), **drains}
+    return {"limits": asdict(matcher.pattern.limits), **drains}
 
 
-class WrittenMatcher(NamedTuple):
+class WrittenMatcher(NamedTuple, Generic[M]):
     """A matcher in the state of the one that wrote the log: it emits as that one did (`LiveMatcher.renewed`)."""
 
-    matcher: LiveMatcher
+    matcher: M
     limits: Limits
     """The limits of the log."""
     snapshot_bytes: int
@@ -191,7 +205,7 @@ class WrittenMatcher(NamedTuple):
 
 
 def restored(
-    pattern: PatternRunner,
+    pattern: ShardRunner[M],
     stored: ShardState,
     head: Head,
     made_for: dict[str, object],
@@ -199,18 +213,18 @@ def restored(
     *,
     drains: bool = False,
     drained_after: int | None = None,
-) -> ReadyMatcher:
+) -> ReadyMatcher[M]:
     """The matcher of the shard's state, renewed; see `restored_as_written`."""
     written = restored_as_written(pattern, stored, head, made_for, columns, drains=drains, drained_after=drained_after)
     matcher = written.matcher
-    counts, renewed = matcher.counts, matcher.renewed()
-    continues_log = written.limits == pattern.plan.limits and renewed is None
+    counts, renewed = counts_of_each(matcher), matcher.renewed()
+    continues_log = written.limits == pattern.limits and renewed is None
     rows = () if renewed is None else (renewed,)
     return ReadyMatcher(matcher, continues_log, counts, rows, written.snapshot_bytes)
 
 
 def restored_as_written(
-    pattern: PatternRunner,
+    pattern: ShardRunner[M],
     stored: ShardState,
     head: Head,
     made_for: dict[str, object],
@@ -218,7 +232,7 @@ def restored_as_written(
     *,
     drains: bool = False,
     drained_after: int | None = None,
-) -> WrittenMatcher:
+) -> WrittenMatcher[M]:
     """The matcher of the snapshot, after the events of the log, with time advanced to the head's. The pattern's limits
     may differ from those of the log. They apply after the replay. If the snapshot says that its matcher drains, or if
     `drains`, so does this one; otherwise it drains after so many entries of the log, if the number is given. The events
@@ -251,7 +265,7 @@ def restored_as_written(
     return WrittenMatcher(matcher, limits, len(snapshot))
 
 
-def _replay(matcher: LiveMatcher, log: Sequence[Entry], reached: Reached, columns: pa.Schema, limits: Limits) -> None:
+def _replay(matcher: ShardMatcher, log: Sequence[Entry], reached: Reached, columns: pa.Schema, limits: Limits) -> None:
     parts = [(entry.reached, events) for entry in log if (events := _events(entry, columns)) is not None]
     matcher.replay(parts, reached, limits if limits.on_limit == "drop" else _NO_LIMITS)
 

@@ -18,7 +18,7 @@ from cepheid.errors import PatternError, Problem, in_pattern
 from cepheid.knowledge.knowledge import Knowledge
 from cepheid.knowledge.question import Question
 from cepheid.lang.expression import Literal
-from cepheid.matchers.protocols import PatternRunner
+from cepheid.matchers.protocols import ShardMatcher, ShardRunner
 from cepheid.plan.lifted import Lifted
 from cepheid.plan.plan_set import PatternPlan, PlanSet
 from cepheid.plan.semantics.explain import Answer
@@ -28,13 +28,13 @@ IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow
 """The argument with which PySpark takes times as UTC; versions before 4.3 always do so."""
 
 
-def packed(sent: PlanSet[Any] | PatternRunner) -> bytes:
-    """Plans, or a pattern's runner, pickled for the workers. Their functions are pickled as any user's functions are.
+def packed(sent: PlanSet[Any] | ShardRunner[ShardMatcher]) -> bytes:
+    """Plans, or the runner of shards, pickled for the workers. Their functions are pickled as any user's functions are.
 
     Raises:
         PatternError: a function cannot be pickled.
     """
-    plans = sent.each if isinstance(sent, PlanSet) else (sent.plan,)
+    plans = sent.each if isinstance(sent, PlanSet) else sent.plans
     named = isinstance(sent, PlanSet) and sent.named
     for plan in plans:
         with in_pattern(plan.pattern.name, named=named):

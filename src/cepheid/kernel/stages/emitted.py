@@ -28,6 +28,19 @@ class Emitted:
     def count(self, outcome: int) -> int:
         return int(np.count_nonzero(self.outcome == outcome))
 
+    def part(self, start: int, stop: int) -> Emitted:
+        """The matches from `start` to before `stop`, without a copy of their events."""
+        first = int(self.end[start - 1]) if start else 0
+        ends = self.end[start:stop]
+        last = int(ends[-1]) if len(ends) else first
+        return Emitted(
+            end=ends - first,
+            detected_at=self.detected_at[start:stop],
+            outcome=self.outcome[start:stop],
+            event=self.event[first:last],
+            stage=self.stage[first:last],
+        )
+
     def only(self, chosen: Flags) -> tuple[Emitted, Flags]:
         """The chosen matches, and flags of the events that are theirs."""
         lengths = np.diff(self.end, prepend=0)

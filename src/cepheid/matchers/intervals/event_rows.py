@@ -7,14 +7,13 @@ from datetime import timedelta
 
 import pyarrow as pa
 
-from cepheid.errors import EventError
 from cepheid.events.batch import END, TIME, Schema
 from cepheid.lang.consistency import End
 from cepheid.lang.duration import microseconds
 from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
-from cepheid.matchers.intervals.open_rows import OpenRows
-from cepheid.matchers.intervals.open_state import given_rows, reader_batches, restore_reader, unusable_text, withdrawals
-from cepheid.matchers.intervals.rows import GivenRow, RowReader, Step, UnusableRow
+from cepheid.matchers.intervals.open_state import given_rows, withdrawals
+from cepheid.matchers.intervals.read_rows import ReadRows
+from cepheid.matchers.intervals.rows import GivenRow, RowReader, Step
 
 
 class EventRows:
@@ -39,11 +38,9 @@ class EventRows:
         self._delay = None if lateness is None else microseconds(lateness)
         self._open_for = None if open_for is None else microseconds(open_for)
         self._is_held = is_held
-        self._reader, self._first = self._new_parts()
-        self.steps: Sequence[Step] = ()
-        """What the last call has found; each pattern's matcher takes it next."""
+        self._rows = self._new_rows()
 
-    def _new_parts(self) -> tuple[RowReader, OpenRows]:
+    def _new_rows(self) -> ReadRows:
         assert self._schema.end is not None
         reader = RowReader(
             self._delay,
@@ -53,57 +50,44 @@ class EventRows:
             revises=self._changes is not None,
             is_held=self._is_held,
         )
-        return reader, OpenRows([self._schema.end], reader.may_change)
+        columns = (self._schema.event_id, *self._schema.times, *self._schema.key)
+        return ReadRows(reader, [self._schema.end], {str(name): str(name) for name in columns}, numbered=True)
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """What the last call has found; each pattern's matcher takes it next."""
+        return self._rows.steps
 
     @property
     def counts(self) -> dict[str, int]:
-        return self._reader.counts
+        return self._rows.counts
 
     def read(self, rows: pa.Table, times: tuple[pa.ChunkedArray, ...]) -> tuple[pa.Table, tuple[pa.ChunkedArray, ...]]:
         starts, ends = times
         timed = rows.append_column(TIME, starts).append_column(END, ends)
-        try:
-            self.steps = self._reader.steps(self._given(rows, times))
-        except UnusableRow as unusable:
-            raise EventError(self._text(unusable, rows)) from unusable
-        joined = self._first.joined(timed, self.steps)
+        joined = self._rows.read(timed, self._given(rows, times))
         return joined.drop_columns([TIME, END]), (joined.column(TIME), joined.column(END))
 
     def advance_time(self, time: int) -> None:
-        try:
-            self.steps = self._reader.advance(time)
-        except UnusableRow as unusable:
-            raise EventError(self._text(unusable)) from unusable
-        self._first.drop(self.steps)
+        self._rows.advance(time)
 
     def finish(self) -> None:
-        self.steps = self._reader.finish()
-        self._first.drop(self.steps)
+        self._rows.finish()
 
     @property
     def stored(self) -> dict[str, pa.RecordBatch]:
         """The state besides the counts and what the matchers have, for a snapshot."""
-        return reader_batches(self._reader, self._first)
+        return self._rows.stored
 
     def restore(
         self, stored: Mapping[str, pa.RecordBatch], counts: Mapping[str, int], matcher: LiveOpenMatcher
     ) -> None:
-        """Continues with what `stored` has returned; the matcher, of any of the patterns, has its state already.
-
-        Raises:
-            SnapshotError: the first rows are not those of the events that may change; then nothing has changed.
-        """
-        reader, first = self._new_parts()
-        reader.counts = {name: counts[name] for name in reader.counts}
-        restore_reader(reader, first, matcher, stored, self._schema.event_id)
-        self._reader, self._first, self.steps = reader, first, ()
+        """As in ReadRows. If that fails, nothing has changed."""
+        restored = self._new_rows()
+        restored.restore(stored, counts, matcher)
+        self._rows = restored
 
     def _given(self, rows: pa.Table, times: tuple[pa.ChunkedArray, ...]) -> list[GivenRow]:
         withdraws = None if self._changes is None else withdrawals(rows, self._changes)
         keys = [rows.column(name) for name in self._schema.key]
         return given_rows(rows.column(self._schema.event_id).combine_chunks(), times, keys, withdraws)
-
-    def _text(self, unusable: UnusableRow, rows: pa.Table | None = None) -> str:
-        """The message, with the id and the times as they are given."""
-        columns = (self._schema.event_id, *self._schema.times, *self._schema.key)
-        return unusable_text(unusable, self._first, rows, {str(name): str(name) for name in columns})

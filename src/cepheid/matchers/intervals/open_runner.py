@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from cepheid.errors import EventError, PatternError
+from cepheid.errors import PatternError
 from cepheid.events.batch import END, EVENT_ID, EVENT_PREFIX, KEY_PREFIX, TIME, VALUE_PREFIX, Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME
-from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import LIVE_COUNTS
-from cepheid.matchers.intervals.live import WHY_UNLISTED, LiveIntervals
+from cepheid.matchers.intervals.live import WHY_UNLISTED, LiveIntervals, clock_at
 from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
-from cepheid.matchers.intervals.open_rows import OpenRows
-from cepheid.matchers.intervals.open_state import given_rows, reader_batches, restore_reader, unusable_text
-from cepheid.matchers.intervals.rows import RowReader, UnusableRow
-from cepheid.matchers.runners import Planned, advance
+from cepheid.matchers.intervals.open_state import given_rows
+from cepheid.matchers.intervals.read_rows import ReadRows
+from cepheid.matchers.intervals.rows import RowReader
+from cepheid.matchers.runners import Planned
+from cepheid.matchers.shared.events import Share
 from cepheid.matchers.snapshot import Snapshot, restored
-from cepheid.matchers.watermark import Reached
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.intervals.rows import row_schema
@@ -49,17 +48,35 @@ class OpenIntervalsRunner(Planned):
     def schema(self) -> pa.Schema:
         return row_schema(self.plan)
 
-    @property
-    def own_ends(self) -> list[str]:
-        """The columns besides END that an event has from the row that closes it."""
+    def own_ends(self, values: Sequence[int] | None = None) -> list[str]:
+        """The columns besides END that an event has from the row that closes it. `values` are the numbers of the
+        pattern's lifted columns among those of several patterns; None: it is the only one.
+        """
         end = f"{EVENT_PREFIX}{self.plan.schema.end}"
         chosen = [end] if self.plan.schema.end in self.plan.columns else []
-        return [*chosen, *(f"{VALUE_PREFIX}{number}" for number in values_of_ends(self.plan))]
+        own = values_of_ends(self.plan)
+        return [*chosen, *(f"{VALUE_PREFIX}{number if values is None else values[number]}" for number in own)]
 
     def matcher(self, ids: Ids = Ids.SIPHASH) -> OpenRowsMatcher:
         found = OpenRowsMatcher(self)
         found.live.ids = ids
         return found
+
+    def sharing(self, share: Share, ids: Ids, rows: ReadRows) -> OpenRowsMatcher:
+        """A new matcher that holds events together with others, whose `rows` it takes."""
+        found = OpenRowsMatcher(self, rows=rows, share=share)
+        found.live.ids = ids
+        return found
+
+    def reader(self, ends: Collection[str], is_held: Callable[[bytes], bool]) -> ReadRows:
+        """What reads the rows; `ends` are the columns besides END that an event has from the row that closes it, and
+        `is_held` says whether a pattern needs the event with this id.
+        """
+        reader = RowReader(0, self.late_by, self.open_for, drops=self.drops, external_clock=True, is_held=is_held)
+        schema = self.plan.schema
+        times = {str(schema.event_id): EVENT_ID, **dict(zip(schema.times, (TIME, END), strict=True))}
+        keys = {name: f"{KEY_PREFIX}{i}" for i, name in enumerate(schema.key)}
+        return ReadRows(reader, ends, times | keys, numbered=False)
 
     def joined(self, snapshots: Sequence[bytes]) -> bytes:
         if len(snapshots) > 1:
@@ -69,7 +86,7 @@ class OpenIntervalsRunner(Planned):
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[OpenRowsMatcher, dict[str, Any]]:
-        return restored(OpenRowsMatcher(self), snapshot, made_for, columns)
+        return restored(self.matcher(), snapshot, made_for, columns)
 
 
 class OpenRowsMatcher(LiveIntervals):
@@ -77,48 +94,39 @@ class OpenRowsMatcher(LiveIntervals):
 
     live: LiveOpenMatcher
 
-    def __init__(self, pattern: OpenIntervalsRunner) -> None:
-        live = LiveOpenMatcher(pattern.plan, delay=0, lateness=pattern.late_by, external_clock=True, frequencies=None)
-        super().__init__(pattern.plan, live)
-        self.pattern = pattern
-        self._reader = RowReader(
-            0,
-            pattern.late_by,
-            pattern.open_for,
-            drops=pattern.drops,
+    def __init__(
+        self, pattern: OpenIntervalsRunner, *, rows: ReadRows | None = None, share: Share | None = None
+    ) -> None:
+        """With `rows` and a `share`, the host reads the rows and adds the events to the shared ones."""
+        live = LiveOpenMatcher(
+            pattern.plan,
+            delay=0,
+            lateness=pattern.late_by,
             external_clock=True,
-            is_held=live.holds,
+            frequencies=None,
+            share=share,
         )
-        self._rows = OpenRows(pattern.own_ends, self._reader.may_change)
+        super().__init__(pattern.plan, live)
+        self.pattern: OpenIntervalsRunner = pattern
+        self._rows = pattern.reader(pattern.own_ends(), live.holds) if rows is None else rows
+        self._stores_rows = share is None or share.number == 0
+        """What is read once for all patterns is stored with the first of them."""
 
     def advance_time(self, time: int) -> pa.Table:
+        if time != NO_TIME:
+            self._rows.advance(clock_at(time))
+        return self.passed(time)
+
+    def passed(self, time: int) -> pa.Table:
         if time == NO_TIME:
             return self.pattern.schema.empty_table()
-        clock = min(max(time, BEGINNING), FOREVER - 1) + 1
-        try:
-            steps = self._reader.advance(clock)
-        except UnusableRow as unusable:
-            raise EventError(self._text(unusable, None)) from unusable
-        self._rows.drop(steps)
-        return self._counted(self.live.move_clock(clock, steps))
+        return self._counted(self.live.move_clock(clock_at(time), self._rows.steps))
 
     def process(self, events: Batch) -> pa.Table:
-        given = pa.Table.from_batches([events.data])
-        try:
-            steps = self._reader.steps(
-                given_rows(events.column(EVENT_ID), [events.column(name) for name in (TIME, END)], events.keys)
-            )
-        except UnusableRow as unusable:
-            raise EventError(self._text(unusable, given)) from unusable
-        joined = self._rows.joined(given, steps).combine_chunks().to_batches()
-        batch = events.slice(0, 0) if not joined else Batch(joined[0])
-        return self._asked(self._counted(self.live.process_steps(batch, steps)))
+        return self.taken(read_batch(self._rows, events))
 
-    def _text(self, unusable: UnusableRow, rows: pa.Table | None) -> str:
-        schema = self.pattern.plan.schema
-        keys = {name: f"{KEY_PREFIX}{i}" for i, name in enumerate(schema.key)}
-        times = {str(schema.event_id): EVENT_ID, **dict(zip(schema.times, (TIME, END), strict=True))}
-        return unusable_text(unusable, self._rows, rows, times | keys, numbered=False)
+    def taken(self, events: Batch) -> pa.Table:
+        return self._asked(self._counted(self.live.process_steps(events, self._rows.steps)))
 
     def net(self, rows: pa.Table) -> pa.Table:
         """The rows without those of a match before its last retraction. If the match was not emitted before, its
@@ -135,12 +143,8 @@ class OpenRowsMatcher(LiveIntervals):
         kept = [number for number, id_ in enumerate(ids) if number >= needed.get(id_, 0)]
         return rows.take(pa.array(kept, pa.int64()))
 
-    def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:  # noqa: ARG002
-        """Repeats the input batch by batch. The limit is on what an event completes, which the replay repeats."""
-        for before, events in log:
-            advance(self, before)
-            self.process(events)
-        advance(self, reached)
+    def limit(self, limits: Limits) -> None:
+        """The limit is on what an event completes, which a replay repeats."""
 
     def renewed(self) -> pa.Table | None:
         consistency = self.pattern.plan.pattern.consistency
@@ -153,11 +157,11 @@ class OpenRowsMatcher(LiveIntervals):
         is_real_time = self.live.consistency is Consistency.REALTIME
         waiting = self.live.due
         waiting = waiting - 1 if is_real_time and waiting < FOREVER else waiting
-        return min(waiting, self._reader.due, FOREVER if over < self.live.clock else over)
+        return min(waiting, self._rows.due, FOREVER if over < self.live.clock else over)
 
     @property
     def is_idle(self) -> bool:
-        if self._reader.opened or self.live.over >= self.live.clock:
+        if self._rows.has_open or self.live.over >= self.live.clock:
             return False
         self.live.forget()
         return not self.live.held
@@ -173,13 +177,22 @@ class OpenRowsMatcher(LiveIntervals):
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         """As in LiveMatcher. `by_id` has the counts that the reader and this matcher continue."""
-        header = {"made_for": made_for, "kept": kept, "by_id": {**self._reader.counts, "matches": self._matches}}
-        return self.live.stored(header, {}, reader_batches(self._reader, self._rows))
+        counts = {**self._rows.counts, "matches": self._matches}
+        header = {"made_for": made_for, "kept": kept, "by_id": counts}
+        return self.live.stored(header, {}, self._rows.stored if self._stores_rows else {})
 
     def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
         """As in Restorable."""
         self.live.take_over(snapshot, columns)
         counts = snapshot.header["by_id"]
-        self._reader.counts = {name: counts[name] for name in self._reader.counts}
         self._matches = counts["matches"]
-        restore_reader(self._reader, self._rows, self.live, snapshot.batches, EVENT_ID)
+        if self._stores_rows:
+            self._rows.restore(snapshot.batches, counts, self.live)
+
+
+def read_batch(rows: ReadRows, events: Batch) -> Batch:
+    """Reads the rows of a stream's batch, which are lifted already. Returns the events."""
+    times = [events.column(name) for name in (TIME, END)]
+    given = given_rows(events.column(EVENT_ID), times, events.keys)
+    joined = rows.read(pa.Table.from_batches([events.data]), given).combine_chunks().to_batches()
+    return Batch(joined[0]) if joined else events.slice(0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,16 +13,15 @@ import pyarrow.compute as pc
 from cepheid.compile.intervals.compiled import CompiledIntervals, compile_intervals
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME
-from cepheid.kernel.intervals.layout import BEGINNING
 from cepheid.lang.consistency import End
 from cepheid.matchers.counts import LIVE_COUNTS
 from cepheid.matchers.intervals.division import joined_snapshots
-from cepheid.matchers.intervals.live import WHY_UNLISTED, LiveIntervals
+from cepheid.matchers.intervals.live import WHY_UNLISTED, LiveIntervals, clock_at
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
-from cepheid.matchers.runners import Planned, advance
+from cepheid.matchers.runners import Planned
+from cepheid.matchers.shared.events import Share
 from cepheid.matchers.shared.order_of_ends import in_order_of_content
-from cepheid.matchers.snapshot import from_bytes, restored, to_bytes
-from cepheid.matchers.watermark import Reached
+from cepheid.matchers.snapshot import Snapshot, from_bytes, restored, to_bytes
 from cepheid.output.common import INSERTION, RETRACTION
 from cepheid.output.ids import Ids
 from cepheid.output.intervals.rows import row_schema
@@ -49,9 +48,16 @@ class IntervalsRunner(Planned):
         return compile_intervals(self.plan, delay=0, lateness=self.late_by, external_clock=True)
 
     def matcher(self, ids: Ids = Ids.SIPHASH) -> IntervalRowsMatcher:
-        live = LiveIntervalMatcher(self.compiled)
-        live.ids = ids
-        return IntervalRowsMatcher(self, live)
+        return self._new(ids)
+
+    def sharing(self, share: Share, ids: Ids) -> IntervalRowsMatcher:
+        """A new matcher that holds events together with others."""
+        return self._new(ids, share)
+
+    def _new(self, ids: Ids, share: Share | None = None) -> IntervalRowsMatcher:
+        found = IntervalRowsMatcher(self, LiveIntervalMatcher(self.compiled, share=share))
+        found.live.ids = ids
+        return found
 
     def joined(self, snapshots: Sequence[bytes]) -> bytes:
         if len(snapshots) == 1:
@@ -62,8 +68,7 @@ class IntervalsRunner(Planned):
     def restored(
         self, snapshot: bytes, made_for: Mapping[str, Any], columns: pa.Schema
     ) -> tuple[IntervalRowsMatcher, dict[str, Any]]:
-        live, kept = restored(LiveIntervalMatcher(self.compiled), snapshot, made_for, columns)
-        return IntervalRowsMatcher(self, live), kept
+        return restored(self.matcher(), snapshot, made_for, columns)
 
 
 class IntervalRowsMatcher(LiveIntervals):
@@ -71,14 +76,14 @@ class IntervalRowsMatcher(LiveIntervals):
 
     def __init__(self, pattern: IntervalsRunner, live: LiveIntervalMatcher) -> None:
         super().__init__(pattern.plan, live)
-        self.pattern = pattern
+        self.pattern: IntervalsRunner = pattern
 
-    def advance_time(self, time: int) -> pa.Table:
+    def passed(self, time: int) -> pa.Table:
         if time == NO_TIME:
             return self.pattern.schema.empty_table()
-        return self._counted(self.live.advance_time(min(max(time, BEGINNING), FOREVER - 1) + 1))
+        return self._counted(self.live.advance_time(clock_at(time)))
 
-    def process(self, events: Batch) -> pa.Table:
+    def taken(self, events: Batch) -> pa.Table:
         return self._asked(self._counted(self.live.process(in_order_of_content(events))))
 
     def net(self, rows: pa.Table) -> pa.Table:
@@ -89,14 +94,8 @@ class IntervalRowsMatcher(LiveIntervals):
         both = inserted.filter(pc.is_in(inserted, value_set=taken_back.combine_chunks()))
         return rows.filter(pc.invert(pc.is_in(rows.column("match_id"), value_set=both.combine_chunks())))
 
-    def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:
-        """Repeats the input batch by batch, so that events that are equal in all visible columns keep their order."""
+    def limit(self, limits: Limits) -> None:
         self.live.kernel.limit(limits)
-        for before, events in log:
-            advance(self, before)
-            self.process(events)
-        advance(self, reached)
-        self.live.kernel.limit(self.pattern.plan.limits)
 
     def renewed(self) -> pa.Table | None:
         consistency = self.pattern.plan.pattern.consistency
@@ -124,3 +123,7 @@ class IntervalRowsMatcher(LiveIntervals):
 
     def snapshot(self, made_for: Mapping[str, Any], kept: Mapping[str, Any]) -> bytes:
         return self.live.snapshot(made_for, kept)
+
+    def take_over(self, snapshot: Snapshot, columns: pa.Schema) -> None:
+        """As in Restorable."""
+        self.live.take_over(snapshot, columns)

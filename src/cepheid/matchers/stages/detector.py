@@ -211,8 +211,23 @@ class Detector(Replays):
 
     def _parts(self, emitted: Emitted) -> Iterator[Emitted]:
         """What was emitted, in parts whose rows fit columns of texts."""
-        may_be_long = len(emitted.event) * self.working_set.bytes > MOST_BYTES
-        return parts_of(emitted, width=self.working_set.widest if may_be_long else 1)
+        for part in self._held_apart(emitted):
+            may_be_long = len(part.event) * self.working_set.bytes > MOST_BYTES
+            yield from parts_of(part, width=self.working_set.widest if may_be_long else 1)
+
+    def _held_apart(self, emitted: Emitted) -> list[Emitted]:
+        """What was emitted. If few matches have events of earlier batches and come first, they are apart: the events of
+        all others are of one batch, and need not be copied. Timeouts stay together, as equal ones are found there.
+        """
+        begin = self.working_set.last_batch
+        if not begin or len(emitted.end) < _FEW or self.plan.outputs is not None:
+            return [emitted]
+        firsts = emitted.event[np.append(0, emitted.end[:-1])]
+        held = np.flatnonzero(firsts < begin)
+        if not len(held) or 2 * held[-1] > len(firsts):
+            return [emitted]
+        border = int(held[-1]) + 1
+        return [emitted.part(0, border), emitted.part(border, len(firsts))]
 
     def _was_reported(self, emitted: Emitted) -> bool:
         """Whether these results were emitted before, in a replay; counts them if so. False if rows are needed all the
@@ -308,14 +323,15 @@ def places(events: Int32s, length: int) -> tuple[Int32s, Int32s]:
         distinct, place = np.unique(events, return_inverse=True)
         return distinct, place.astype(np.int32)
     first, last = events.min(initial=length), events.max(initial=-1)
+    offsets = events - first
     taken = np.zeros(max(0, last + 1 - first), np.bool_)
-    taken[events - first] = True
+    taken[offsets] = True
     if np.count_nonzero(taken) >= _MOST * len(taken):
-        return np.arange(first, last + 1, dtype=np.int32), events - first
+        return np.arange(first, last + 1, dtype=np.int32), offsets
     used = np.flatnonzero(taken).astype(np.int32)
     places = np.empty(len(taken), np.int32)
     places[used] = np.arange(len(used), dtype=np.int32)
-    return used + first, places[events - first]
+    return used + first, places[offsets]
 
 
 def _condition(pattern: Pattern, number: int) -> str:

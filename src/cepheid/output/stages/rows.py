@@ -39,14 +39,7 @@ def parts_of(emitted: Emitted, most: int = MOST_ROWS, *, width: int = 1) -> Iter
         first = int(emitted.end[start - 1]) if start else 0
         fitting = int(np.searchsorted(emitted.end, first + events, side="right"))
         stop = min(start + most, max(fitting, start + 1))
-        ends = emitted.end[start:stop]
-        yield Emitted(
-            end=ends - first,
-            detected_at=emitted.detected_at[start:stop],
-            outcome=emitted.outcome[start:stop],
-            event=emitted.event[first : ends[-1]],
-            stage=emitted.stage[first : ends[-1]],
-        )
+        yield emitted.part(start, stop)
         start = stop
 
 

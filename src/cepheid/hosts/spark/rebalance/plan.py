@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
@@ -15,7 +16,7 @@ from cepheid.errors import SchemaError, SnapshotError
 from cepheid.families import family_of
 from cepheid.hosts.spark.rebalance.folders import Folder, in_use
 from cepheid.hosts.spark.stream.placement import Placement
-from cepheid.hosts.spark.stream.source import DIVIDED_BY
+from cepheid.hosts.spark.stream.source import DIVIDED_BY, of_shards
 from cepheid.hosts.spark.stream.stored_state import (
     CheckpointedPattern,
     active_session,
@@ -33,9 +34,10 @@ MOST_PARTITIONS = 1 << 20
 
 @dataclass(frozen=True)
 class PatternChange:
-    """What becomes of the shards of a pattern."""
+    """What becomes of the shards of a pattern, or of several that share them."""
 
     name: str
+    """The names of all, with commas, if there are several."""
     before: int
     """The number of shards."""
     after: int
@@ -73,14 +75,48 @@ class Rebalancing:
         return "\n".join([*lines, f"the checkpoint as it was: {self.former}"])
 
 
+class ShardsChange(NamedTuple):
+    """Shards as they are and as they are to be."""
+
+    stored: tuple[CheckpointedPattern, ...]
+    """The pattern that has them, or several that share them."""
+    placement: Placement
+    """The new one."""
+    patterns: tuple[AnyPattern, ...] | None
+    """The patterns, if the shards are divided anew."""
+
+    @property
+    def first(self) -> CheckpointedPattern:
+        return self.stored[0]
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the shards as they are."""
+        found: list[int] = self.first.placement.numbers(self.first.number).tolist()
+        return found
+
+    @property
+    def new_numbers(self) -> list[int]:
+        found: list[int] = self.placement.numbers(self.first.number).tolist()
+        return found
+
+    def made_for(self, one: CheckpointedPattern) -> dict[str, object]:
+        """What the checkpoint is made for afterwards, for one of the patterns."""
+        return one.made_for | self.placement.made_for
+
+    def made_for_shards(self, *, before: bool = False) -> str:
+        """What the shards are made for afterwards, or `before`, as JSON."""
+        each = {one.name: one.made_for if before else self.made_for(one) for one in self.stored}
+        return of_shards(each)
+
+
 @dataclass(frozen=True)
 class Work:
     """A plan, with what is needed to carry it out."""
 
     plan: Rebalancing
     folder: Folder
-    patterns: tuple[tuple[CheckpointedPattern, Placement, AnyPattern | None], ...]
-    """Each with its new placement, and itself if its shards are divided anew."""
+    shards: tuple[ShardsChange, ...]
 
 
 def folder_of(checkpoint: str) -> Folder:
@@ -115,8 +151,9 @@ def planned(checkpoint: str, shards: int | None, partitions: int | None, pattern
     if not each:
         raise SnapshotError(f"the query of the checkpoint at {checkpoint!r} has had no events yet: give it another one")
     now = folder.batch(batch).partitions
-    found = [(stored, *placed(stored, shards, patterns)) for stored in each.values()]
-    changes = tuple(_change(spark, label, stored, new) for label, (stored, new, _) in zip(each, found, strict=True))
+    found = [placed(several, shards, patterns) for several in _by_shards(each.values())]
+    labels = {id(stored): label for label, stored in each.items()}
+    changes = tuple(_change(spark, ", ".join(labels[id(one)] for one in change.stored), change) for change in found)
     plan = Rebalancing(
         checkpoint=str(folder.path),
         query=folder.query,
@@ -173,23 +210,33 @@ def _check_operators(spark: SparkSession, folder: Folder) -> None:
         )
 
 
-def placed(
-    stored: CheckpointedPattern, shards: int | None, patterns: Mapping[str, AnyPattern]
-) -> tuple[Placement, AnyPattern | None]:
-    """The new placement, and the pattern if its shards are divided anew.
+def _by_shards(each: Iterable[CheckpointedPattern]) -> Iterator[list[CheckpointedPattern]]:
+    """The patterns by their shards: alone, or several that share them."""
+    together = dict[int, list[CheckpointedPattern]]()
+    for one in each:
+        if one.placement.together:
+            together.setdefault(one.operator, []).append(one)
+        else:
+            yield [one]
+    yield from (sorted(several, key=lambda one: one.number) for several in together.values())
+
+
+def placed(each: Sequence[CheckpointedPattern], shards: int | None, patterns: Mapping[str, AnyPattern]) -> ShardsChange:
+    """What becomes of the shards that these patterns have, or that the only one has.
 
     Raises:
-        SnapshotError: its state cannot be divided.
+        SnapshotError: their state cannot be divided.
     """
-    if stored.placement.standbys:
+    before = each[0].placement
+    if before.standbys:
         raise SnapshotError(
-            f"pattern {stored.name!r} has {stored.placement.standbys} standbys, which may hold copies of its hot keys: "
+            f"pattern {each[0].name!r} has {before.standbys} standbys, which may hold copies of its hot keys: "
             "a query with standbys keeps its shards and partitions"
         )
-    new = Placement(stored.placement.shards if shards is None else shards)
-    if new.shards == stored.placement.shards:
-        return new, None
-    return new, _pattern(stored, patterns)
+    new = Placement(before.shards if shards is None else shards, together=before.together)
+    known = None if new.shards == before.shards else [_pattern(one, patterns) for one in each]
+    chosen = None if known is None else tuple(one for one in known if one is not None)
+    return ShardsChange(tuple(each), new, chosen or None)
 
 
 def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, AnyPattern]) -> AnyPattern | None:
@@ -229,10 +276,10 @@ def _pattern(stored: CheckpointedPattern, patterns: Mapping[str, AnyPattern]) ->
     return pattern_from_text(json.dumps(asked["pattern"]), source="the checkpoint's pattern")
 
 
-def _change(spark: SparkSession, label: str, stored: CheckpointedPattern, new: Placement) -> PatternChange:
-    open_ = own_heads(spark, stored).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0]
-    before = stored.placement
-    return PatternChange(label, before.shards, new.shards, before.even, int(open_))
+def _change(spark: SparkSession, label: str, change: ShardsChange) -> PatternChange:
+    open_ = own_heads(spark, change.first).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0]
+    before = change.first.placement
+    return PatternChange(label, before.shards, change.placement.shards, before.even, int(open_))
 
 
 def checked_patterns(patterns: AnyPattern | Iterable[AnyPattern] | None) -> dict[str, AnyPattern]:

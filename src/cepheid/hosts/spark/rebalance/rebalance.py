@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -16,13 +15,12 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 from cepheid.errors import SnapshotError
 from cepheid.hosts.spark.lift import checked, named
 from cepheid.hosts.spark.rebalance.parts import KEY, LEDGER, PART, ROW, VALUE, parts_of
-from cepheid.hosts.spark.rebalance.plan import Rebalancing, Work, folder_of, planned
+from cepheid.hosts.spark.rebalance.plan import Rebalancing, ShardsChange, Work, folder_of, planned
 from cepheid.hosts.spark.rebalance.worker import NAME, Division, Renumbering
 from cepheid.hosts.spark.rebalance.writer import write_state
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.checkpoint_reader import matching_of, request_of_stored
 from cepheid.hosts.spark.stream.ledger import SHARD, ledger_bytes, ledger_shard, packed_asked
-from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, active_session, own_heads
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.documents import AnyPattern
@@ -73,68 +71,59 @@ def _carry_out(work: Work) -> None:
 
 
 def _write_states(spark: SparkSession, work: Work, settings: Mapping[str, str]) -> None:
-    operators: dict[int, list[tuple[CheckpointedPattern, Placement, AnyPattern | None]]] = {}
-    for one in work.patterns:
-        operators.setdefault(one[0].operator, []).append(one)
-    for operator, patterns in operators.items():
+    operators: dict[int, list[ShardsChange]] = {}
+    for one in work.shards:
+        operators.setdefault(one.first.operator, []).append(one)
+    for operator, changes in operators.items():
         with tempfile.TemporaryDirectory(prefix=f".{work.folder.path.name}.", dir=work.folder.path.parent) as name:
-            rows = _state(spark, patterns)
+            rows = _state(spark, changes)
             written = write_state(spark, rows, Path(name), settings, work.plan.partitions)
             work.folder.take_state(written, operator, work.plan.batch)
 
 
-def _state(spark: SparkSession, patterns: list[tuple[CheckpointedPattern, Placement, AnyPattern | None]]) -> DataFrame:
+def _state(spark: SparkSession, changes: list[ShardsChange]) -> DataFrame:
     """The parts of all shards of an operator, with their ledgers, as they are to be."""
-    stored = parts_of(spark, patterns[0][0])
-    each = [_shards(spark, stored, *one) for one in patterns]
-    ledgers = [_ledger(*one[:2]) for one in patterns]
+    parts = parts_of(spark, changes[0].first)
+    each = [_shards(spark, parts, change) for change in changes]
+    ledgers = [_ledger(change, stored) for change in changes for stored in change.stored]
     return reduce(DataFrame.union, each).union(spark.createDataFrame(ledgers, ROW))
 
 
-def _ledger(stored: CheckpointedPattern, new: Placement) -> dict[str, object]:
+def _ledger(change: ShardsChange, stored: CheckpointedPattern) -> dict[str, object]:
     asked = stored.asked
     if "arguments" in asked:
-        asked = asked | {"arguments": asked["arguments"] | {"shards": new.shards}}
-    value = ledger_bytes(_made_for(stored, new), packed_asked(asked))
+        asked = asked | {"arguments": asked["arguments"] | {"shards": change.placement.shards}}
+    value = ledger_bytes(change.made_for(stored), packed_asked(asked))
     nothing: dict[str, object] = dict.fromkeys(ROW.names)
     return nothing | {SHARD: ledger_shard(stored.number), PART: LEDGER, VALUE: value}
 
 
-def _made_for(stored: CheckpointedPattern, new: Placement) -> dict[str, object]:
-    return stored.made_for | new.made_for
-
-
-def _shards(
-    spark: SparkSession, parts: DataFrame, stored: CheckpointedPattern, new: Placement, pattern: AnyPattern | None
-) -> DataFrame:
-    """The parts of the pattern's shards as they are to be."""
-    numbers = stored.placement.numbers(stored.number).tolist()
-    own = parts.where(named(SHARD).isin(numbers))
-    made_for = json.dumps(_made_for(stored, new))
-    if pattern is None:
-        pairs = tuple(zip(numbers, new.numbers(stored.number).tolist(), strict=False))
+def _shards(spark: SparkSession, parts: DataFrame, change: ShardsChange) -> DataFrame:
+    """The parts of the shards as they are to be."""
+    own = parts.where(named(SHARD).isin(change.numbers))
+    made_for = change.made_for_shards()
+    if change.patterns is None:
+        pairs = tuple(zip(change.numbers, change.new_numbers, strict=False))
         return _called("renumber", own, tuple(Renumbering(pairs, made_for)))
-    matching = matching_of(stored, request_of_stored(stored, pattern))
-    now = own_heads(spark, stored).agg(F.max("value.passed")).collect()[0][0]
-    division = Division(
-        matching.runner, matching.columns, json.dumps(stored.made_for), made_for, NO_TIME if now is None else int(now)
-    )
-    with_targets = own.union(_targets(own, stored, new))
-    pieces = _called("divide", with_targets, tuple(division))
+    matching = matching_of(change.stored, request_of_stored(change.stored, change.patterns))
+    now = own_heads(spark, change.first).agg(F.max("value.passed")).collect()[0][0]
+    was_made_for = change.made_for_shards(before=True)
+    division = Division(matching.runner, matching.columns, was_made_for, made_for, NO_TIME if now is None else int(now))
+    pieces = _called("divide", own.union(_targets(own, change)), tuple(division))
     return _called("join", pieces, (matching.runner,))
 
 
-def _targets(own: DataFrame, stored: CheckpointedPattern, new: Placement) -> DataFrame:
+def _targets(own: DataFrame, change: ShardsChange) -> DataFrame:
     """The keys of each shard, with the number of the shard that each will belong to."""
-    columns = StructType.fromJson(stored.asked["events"])
-    names = stored.asked["arguments"]["key"]
+    asked = change.first.asked
+    columns, names = StructType.fromJson(asked["events"]), asked["arguments"]["key"]
     keys = [StructField(f"key{i}", columns[name].dataType) for i, name in enumerate(names)]
     type_ = StructType(
         [StructField(ERROR, StringType()), StructField(SHARD, IntegerType()), StructField(NAME, BinaryType()), *keys]
     )
     found = checked(_in_order(own).mapInArrow(mapped(f"{_WORKER}.keys", (type_,), type_), type_))
-    shard = F.pmod(F.hash(*(named(key.name) for key in keys)), F.lit(new.shards))
-    numbers = F.lit(new.numbers(stored.number).tolist())
+    shard = F.pmod(F.hash(*(named(key.name) for key in keys)), F.lit(change.placement.shards))
+    numbers = F.lit(change.new_numbers)
     given = {SHARD: named(SHARD), PART: F.lit(KEY), "entries": F.get(numbers, shard), VALUE: named(NAME)}
     return found.select(*(given.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in ROW))
 
@@ -154,12 +143,12 @@ def _check(spark: SparkSession, work: Work) -> None:
     Raises:
         SnapshotError: this version of Spark writes or reads state in another way.
     """
-    for (stored, new, _), change in zip(work.patterns, work.plan.patterns, strict=True):
-        made_for = _made_for(stored, new)
-        copy = stored._replace(checkpoint=str(work.folder.copy), batch=work.plan.batch, made_for=made_for)
+    for shards, change in zip(work.shards, work.plan.patterns, strict=True):
+        made_for = shards.made_for(shards.first)
+        copy = shards.first._replace(checkpoint=str(work.folder.copy), batch=work.plan.batch, made_for=made_for)
         open_ = own_heads(spark, copy).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0]
         if open_ != change.open:
             raise SnapshotError(
-                f"pattern {stored.name!r} would have {open_:,} open partial matches, not {change.open:,}: this version "
+                f"pattern {change.name!r} would have {open_:,} open partial matches, not {change.open:,}: this version "
                 f"of Spark, {spark.version}, reads the new state in another way. The checkpoint is as it was"
             )

@@ -25,8 +25,8 @@ from cepheid.hosts.spark.rebalance.parts import KEY, PART, PIECE, ROW, VALUE, St
 from cepheid.hosts.spark.stream.advance import timer_of
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.matchers.protocols import LiveMatcher, PatternRunner
-from cepheid.matchers.snapshot import from_bytes, to_bytes
+from cepheid.matchers.protocols import ShardMatcher, ShardRunner
+from cepheid.matchers.snapshot import apart, from_bytes, to_bytes, together
 from cepheid.matchers.watermark import Reached
 from cepheid.requests.request import ERROR
 
@@ -41,7 +41,7 @@ class Division(NamedTuple):
     """What a worker needs to divide shards."""
 
     runner: bytes
-    """The pattern's runner, as `unpacked_runner` takes it."""
+    """The shards' runner, as `unpacked_runner` takes it."""
     columns: pa.Schema
     """The columns of the events, as the matcher takes them."""
     was_made_for: str
@@ -69,13 +69,23 @@ def renumber(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Itera
         for number, rows in by_shard(batches):
             shard = shard_of(rows)
             check_format(shard.head.format)
-            snapshot = from_bytes(shard.first)
-            first = shard.first
-            if snapshot.header["made_for"] != made_for:
-                first = to_bytes(snapshot._replace(header=snapshot.header | {"made_for": made_for}))
+            first = _remade(shard.first, made_for)
             yield _batch(shard._replace(number=numbers[number], first=first).rows)
     except _FAILURES as error:
         yield _failure(error)
+
+
+def _remade(first: bytes, made_for: Mapping[str, Any]) -> bytes:
+    """The snapshot for shards that are made for something else."""
+    if "each" in made_for:
+        each = made_for["each"]
+        parts = apart(first, [*each])
+        remade = (_remade(own, each[name]) for name, own in zip(each, parts.each, strict=True))
+        return together(dict(zip(each, remade, strict=True)), parts.shared)
+    snapshot = from_bytes(first)
+    if snapshot.header["made_for"] == made_for:
+        return first
+    return to_bytes(snapshot._replace(header=snapshot.header | {"made_for": made_for}))
 
 
 def keys(batches: Iterator[pa.RecordBatch], given: tuple[StructType]) -> Iterator[pa.RecordBatch]:
@@ -152,13 +162,13 @@ def _pieces(shard: StoredShard, targets: Mapping[int, set[bytes]], division: Div
             yield {SHARD: target, PART: PIECE, VALUE: snapshot_of(piece, made_for), **counts}
 
 
-def _restored(shard: StoredShard, division: Division, made_for: str) -> LiveMatcher:
+def _restored(shard: StoredShard, division: Division, made_for: str) -> ShardMatcher:
     runner = unpacked_runner(division.runner)
     return restored_as_written(runner, shard, shard.head, json.loads(made_for), division.columns).matcher
 
 
 def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.RecordBatch]:
-    """The new shards, from their parts. `given` has the pattern's runner."""
+    """The new shards, from their parts. `given` has the shards' runner."""
     runner = unpacked_runner(given[0])
     try:
         for number, rows in by_shard(batches):
@@ -167,7 +177,7 @@ def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.
         yield _failure(error)
 
 
-def _joined(number: int, rows: Sequence[Mapping[str, Any]], runner: PatternRunner) -> StoredShard:
+def _joined(number: int, rows: Sequence[Mapping[str, Any]], runner: ShardRunner[ShardMatcher]) -> StoredShard:
     snapshot = runner.joined([row[VALUE] for row in rows])
     timer = min((row["timer"] for row in rows if row["timer"] is not None), default=None)
     head = first_head(len(snapshot), Reached(rows[0]["passed"]), sum(row["open"] for row in rows), timer)

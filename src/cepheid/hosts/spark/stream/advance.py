@@ -13,14 +13,13 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.hosts.shards.arrow_stream import events_of, joined, to_passing_stream
-from cepheid.hosts.shards.log import ReadyMatcher, first_head, next_head, snapshot_of
+from cepheid.hosts.shards.log import ReadyMatcher, counts_of, first_head, next_head, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head
-from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.hosts.spark.stream.packing import nullable
 from cepheid.kernel.arrays import FOREVER, NO_TIME
-from cepheid.matchers.protocols import LiveMatcher
+from cepheid.matchers.protocols import LiveMatcher, ShardMatcher
 from cepheid.matchers.watermark import Reached
 from cepheid.output.times import given_rows
-from cepheid.requests.counts import OPENED
 
 _OF_ORIGINALS = ("late", "ties")
 """The counts that standbys leave to the original shards."""
@@ -59,10 +58,20 @@ class NewEntry(NamedTuple):
         return Entry(self.passed, _as_one(values), self.digest)
 
 
+class Made(NamedTuple):
+    """What a call makes of one pattern."""
+
+    rows: bytes | None
+    counts: dict[str, int]
+    open: int
+    """The number of open partial matches."""
+
+
 class Advanced(NamedTuple):
     """What comes of a call."""
 
-    rows: bytes | None
+    each: tuple[Made, ...]
+    """For each pattern of the shard."""
     head: Head | None
     """The new head; None if nothing is open and nothing waits, so that nothing is to be stored."""
     entry: NewEntry | None
@@ -73,15 +82,12 @@ class Advanced(NamedTuple):
     """The size of the stored snapshot after the call."""
     timer: int | None
     """The watermark, in milliseconds, at which there is something to do."""
-    counts: dict[str, int]
     events: int
-    open: int
-    """The number of open partial matches."""
     microseconds: int
     """The time that it took, without making what is stored."""
 
 
-def advance(ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
+def advance(ready: ReadyMatcher[ShardMatcher], head: Head | None, call: Call) -> Advanced:
     """Advances time to the watermark, then processes the events: those with an earlier time are late. `head` is the
     stored one.
 
@@ -101,36 +107,46 @@ def advance(ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
         rows.append(late.slice(0, 0) if call.is_standby else late)
     if call.of_matches:
         rows.append(_pass_time(matcher, call.watermark))
-    net = given_rows(matcher.pattern.plan, matcher.net(pa.concat_tables(rows)), made_for["time_zone"])
-    given = _as_value(net, output_schema(net.schema))
+    own = matcher.of_each(pa.concat_tables(rows))
+    given = [_given(one, found, made_for["time_zone"]) for one, found in zip(matcher.each, own, strict=True)]
     took = perf_counter_ns() - began
     entry = None if events is None else Entry.of(Reached(passed), _as_one(call.values))
-    open_, timer = matcher.open, timer_of(matcher)
-    found = {name: count - ready.counts[name] for name, count in matcher.counts.items()}
-    if call.is_standby:
-        found |= dict.fromkeys(_OF_ORIGINALS, 0)
+    each = zip(matcher.each, given, ready.counts, strict=True)
+    made = tuple(_made(one, value, before, is_standby=call.is_standby) for one, value, before in each)
+    timer = timer_of(matcher)
     following, snapshot = _state_after(ready, head, entry, made_for)
     return Advanced(
-        rows=given,
+        each=made,
         head=following,
         entry=None if entry is None or snapshot is not None else NewEntry(entry.passed, entry.digest),
         snapshot=snapshot,
         snapshot_bytes=ready.snapshot_bytes if snapshot is None else len(snapshot),
         timer=timer,
-        counts=found | {OPENED: open_ - (0 if head is None else head.open)},
         events=0 if events is None else len(events),
-        open=open_,
         microseconds=took // 1000,
     )
 
 
-def timer_of(matcher: LiveMatcher) -> int | None:
+def _made(matcher: LiveMatcher, rows: bytes | None, before: Mapping[str, int], *, is_standby: bool) -> Made:
+    """What the call has made of the matcher's pattern; `before` has the counts before it."""
+    found = {name: count - before[name] for name, count in counts_of(matcher).items()}
+    if is_standby:
+        found |= dict.fromkeys(_OF_ORIGINALS, 0)
+    return Made(rows, found, matcher.open)
+
+
+def _given(matcher: LiveMatcher, rows: pa.Table, zone: str) -> bytes | None:
+    """The rows of the matcher's pattern as users get them, as a value; None if there are none."""
+    return _as_value(given_rows(matcher.pattern.plan, matcher.net(rows), zone))
+
+
+def timer_of(matcher: ShardMatcher) -> int | None:
     """The first watermark after the next due time, in milliseconds; at least 1, as Spark's first watermark is 1970."""
     return None if matcher.due == FOREVER else max(1, matcher.due // 1000 + 1)
 
 
 def _state_after(
-    ready: ReadyMatcher, head: Head | None, entry: Entry | None, made_for: Mapping[str, object]
+    ready: ReadyMatcher[ShardMatcher], head: Head | None, entry: Entry | None, made_for: Mapping[str, object]
 ) -> tuple[Head | None, bytes | None]:
     """The head after the call, and the new snapshot if one is due."""
     matcher = ready.matcher
@@ -144,7 +160,7 @@ def _state_after(
     return first_head(len(snapshot), reached, matcher.open, timer, long=_LONG_LOG), snapshot
 
 
-def _pass_time(matcher: LiveMatcher, watermark: int) -> pa.Table:
+def _pass_time(matcher: ShardMatcher, watermark: int) -> pa.Table:
     """Advances time; returns the rows. At Spark's first watermark, 1970, no time has passed, even for older events."""
     return matcher.advance_time(watermark * 1000 - 1 if watermark > 0 else NO_TIME)
 
@@ -153,8 +169,7 @@ def _as_one(values: Sequence[bytes]) -> bytes:
     return joined([value for value in values if value])
 
 
-def _as_value(rows: pa.Table, schema: pa.Schema) -> bytes | None:
+def _as_value(rows: pa.Table) -> bytes | None:
     if not rows.num_rows:
         return None
-    nothing = [pa.nulls(rows.num_rows, field.type) for field in schema if field.name not in rows.schema.names]
-    return to_passing_stream(pa.Table.from_arrays([*nothing, *rows.columns], schema=schema))
+    return to_passing_stream(pa.Table.from_arrays(rows.columns, schema=nullable(rows.schema)))

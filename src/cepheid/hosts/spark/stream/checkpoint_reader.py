@@ -7,6 +7,7 @@ plan is made from. So nothing else is needed unless the pattern has functions.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -20,8 +21,9 @@ from cepheid.hosts.spark.lift import checked
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
-from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS
+from cepheid.hosts.spark.stream.packing import unpacked_pattern
+from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS, TOGETHER
+from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.hosts.spark.stream.source import DIVIDED_BY, SESSION_ZONE, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import (
@@ -42,8 +44,8 @@ from cepheid.requests.request import ERROR, Request
 from cepheid.requests.request_of import request_of
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
-_TOGETHER = {"patterns": None, "supervised": None, DIVIDED_BY: None, PLACEMENT: None, STANDBYS: None}
-"""Entries of `made_for` that are about all patterns of the query together."""
+_OF_QUERY = dict.fromkeys(("patterns", "supervised", DIVIDED_BY, PLACEMENT, STANDBYS, TOGETHER))
+"""Entries of `made_for` that are about all patterns of the query."""
 
 
 def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:
@@ -77,49 +79,58 @@ def open_partial_matches(stored: CheckpointedPattern, request: Request, most: in
         SnapshotError: the checkpoint was written for another pattern than the request's, or by another version of
             Cepheid.
     """
-    spark, matching = active_session(), matching_of(stored, request)
+    spark, matching = active_session(), matching_of([stored], request)
     look = matching.runner, matching.columns, json.dumps(stored.made_for), _now(spark, stored), most
     parts = _parts(spark, stored)
-    runner = unpacked_runner(matching.runner)
+    runner = unpacked_pattern(matching.runner)
     rows = _row_type(given_schema(runner.plan, runner.open_schema))
     in_order = parts.repartition(SHARD).sortWithinPartitions(SHARD, PART, NUMBER)
     return checked(in_order.mapInArrow(mapped(_LIST, look, rows), rows)).drop(ERROR)
 
 
-def request_of_stored(stored: CheckpointedPattern, pattern: AnyPattern) -> Request:
-    """The arguments of `detect` that the checkpoint was written with, for its pattern."""
+def request_of_stored(stored: Sequence[CheckpointedPattern], patterns: Sequence[AnyPattern]) -> Request:
+    """The arguments of `detect` that the checkpoint was written with, for these patterns of one query."""
+    each = [*map(_request_of_one, stored, patterns)]
+    return replace(each[0], patterns=tuple(one.only for one in each), named=len(each) > 1)
+
+
+def _request_of_one(stored: CheckpointedPattern, pattern: AnyPattern) -> Request:
     arguments = dict(stored.asked["arguments"])
     zone = arguments.pop("time_zone")  # a session's zone may be an offset, which request_of refuses
     return replace(request_of(pattern, limits=Limits(**stored.asked["limits"]), **arguments), time_zone=zone)
 
 
-def matching_of(stored: CheckpointedPattern, request: Request) -> Matching:
-    """What the shards of a checkpoint's pattern need to run.
+def matching_of(stored: Sequence[CheckpointedPattern], request: Request) -> Matching:
+    """What shards of a checkpoint need to run that have this pattern, or these patterns, of the request.
 
     Raises:
         SnapshotError: as `open_partial_matches`.
     """
-    columns = StructType.fromJson(stored.asked["events"])
-    events = active_session().createDataFrame([], columns)
-    request = replace(request, standbys=stored.placement.standbys)
-    source = source_of(events, request, stored.asked.get("late_by", "start"), stored.made_for[SESSION_ZONE])
-    (matching,) = (Matching(*parts) for parts in matchings(source))  # type: ignore[arg-type]
-    # The other patterns of the query do not matter here.
-    if changed := differences({**stored.made_for, **_TOGETHER}, {**json.loads(matching.made_for), **_TOGETHER}):
-        raise SnapshotError(f"the checkpoint at {stored.checkpoint!r} belongs to another query: {'; '.join(changed)}")
-    return matching
+    first = stored[0]
+    events = active_session().createDataFrame([], StructType.fromJson(first.asked["events"]))
+    request = replace(request, standbys=first.placement.standbys)
+    places = Places.of(request.names, together=len(stored) > 1)
+    late_by, zone = first.asked.get("late_by", "start"), first.made_for[SESSION_ZONE]
+    made = matchings(source_of(events, request, late_by, zone, places))
+    each = [Matching(*fields) for fields in made.each.values()]  # type: ignore[arg-type]
+    for one, matching in zip(stored, each, strict=True):  # the other patterns of the query do not matter here
+        if changed := differences({**one.made_for, **_OF_QUERY}, {**json.loads(matching.made_for), **_OF_QUERY}):
+            raise SnapshotError(f"the checkpoint at {one.checkpoint!r} belongs to another query: {'; '.join(changed)}")
+    return each[0] if made.together is None else Matching(*made.together)  # type: ignore[arg-type]
 
 
-def open_by_shard(checkpoint: str, batch: int) -> dict[str, dict[int, int]]:
+def open_by_shard(checkpoint: str, batch: int) -> dict[str, dict[int, int] | None]:
     """How many partial matches of each pattern were open after a micro-batch, by the number of the shard within it.
     Shards without state are missing. A pattern that has had no events is missing, too: for example one of a second
-    tier, before its first match.
+    tier, before its first match. None: not known, because the pattern has its shards together with others.
     """
     found = checkpointed_patterns(checkpoint)
     return {label: _open_by_shard(stored._replace(batch=batch)) for label, stored in found.items()}
 
 
-def _open_by_shard(stored: CheckpointedPattern) -> dict[int, int]:
+def _open_by_shard(stored: CheckpointedPattern) -> dict[int, int] | None:
+    if stored.placement.together:
+        return None
     heads = own_heads(active_session(), stored).select(shard_column(), "value.open").collect()
     return {stored.placement.shard_of(number)[1]: open_ for number, open_ in heads}
 

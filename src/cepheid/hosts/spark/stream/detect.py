@@ -10,7 +10,7 @@ Spark's own stateful operators drop late events. Here late events reach the matc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,12 +20,12 @@ from uuid import uuid4
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import PatternError, SchemaError, warn
 from cepheid.families.family import RETRACTIONS, LateBy
-from cepheid.hosts.spark.batch.detect import output_columns, row_type
-from cepheid.hosts.spark.batch.worker import output_schema
+from cepheid.hosts.spark.batch.detect import output_columns
 from cepheid.hosts.spark.engine import expression
 from cepheid.hosts.spark.lift import checked, compared, counts_read, named, session_zone, usable
 from cepheid.hosts.spark.sent import sent
@@ -34,16 +34,14 @@ from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.arriving import arriving
 from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
-from cepheid.hosts.spark.stream.load.shards import ShardCall
-from cepheid.hosts.spark.stream.packing import COUNT, FIGURES
+from cepheid.hosts.spark.stream.packing import COUNT, FIGURES, nullable
 from cepheid.hosts.spark.stream.places import Places
-from cepheid.hosts.spark.stream.processor import PATTERN, ROWS, SHARD_ROWS, ShardProcessor, pickled
+from cepheid.hosts.spark.stream.processor import CALL, PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, OF_READ, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
-from cepheid.hosts.spark.stream.stored_state import is_even
+from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, stored_patterns
 from cepheid.lang.duration import microseconds
 from cepheid.plan.problems import refusal
-from cepheid.requests.counts import STREAM_COUNTS, STREAM_TIMES
 from cepheid.requests.request import ERROR, Request
 
 _WATERMARK = "_watermark"
@@ -60,7 +58,6 @@ _PACKED = StructType(
 _STORE_SETTING = "spark.sql.streaming.stateStore.providerClass"
 _DELAY = "spark.watermarkDelayMs"
 """Spark's key in the metadata of a column that has a watermark."""
-_COUNTED = (*STREAM_COUNTS, *STREAM_TIMES)
 _PATTERNS, _OUTPUTS = "cepheid.patterns", "cepheid.outputs"
 """Keys of the metadata that the time column of a stream's matches has: the names of all patterns, in all tiers, and the
 outputs among the rows.
@@ -84,24 +81,31 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     if request.arrival:
         events, request = arriving(events, request)
     earlier = Earlier.of(events)
-    places = places or Places.of(request.names, even=is_even(events.sparkSession, request.checkpoint))
+    places = places or _places(request, stored_patterns(events.sparkSession, request.checkpoint))
     late_by = _late_by(events, request, earlier)
     source = _checked_source(events, request, late_by, earlier, places)
     for warning in source.warnings:
         warn(warning)
     of_matches = _watermarked_column(request, late_by) in earlier.times
-    numbered = dict(zip(source.places.numbers, matchings(source, of_matches=of_matches), strict=True))
-    processor = ShardProcessor(source.placement, sent(events.sparkSession, pickled(numbered)), source.places.ended)
+    made = matchings(source, of_matches=of_matches)
+    processor = ShardProcessor(source.placement, sent(events.sparkSession, made.pickled), source.places.ended)
     values = _called(events_by_shard(source), processor, source)
-    found = checked(_unpacked(values, source)).select(*_columns(source))
+    found = _unpacked(values, source).select(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
 
 
+def _places(request: Request, before: Sequence[CheckpointedPattern]) -> Places:
+    """The places of the patterns: where the checkpoint has them, if it has state."""
+    together = request.family.shares_events
+    together &= all(one.placement.together for one in before if one.name in request.names)
+    return Places.of(request.names, even=all(one.placement.even for one in before), together=together)
+
+
 def _unpacked(values: DataFrame, source: StreamSource) -> DataFrame:
-    rows = row_type(source.rows)
-    given = output_schema(source.rows), source.places.versions
-    return values.mapInArrow(mapped(_UNPACK, given, rows), rows)
+    rows = nullable(source.rows)
+    type_ = from_arrow_schema(rows, prefer_timestamp_ntz=True)
+    return values.mapInArrow(mapped(_UNPACK, (rows, source.places.versions), type_), type_)
 
 
 def _columns(source: StreamSource) -> Iterator[Column]:
@@ -172,13 +176,10 @@ class Earlier:
 def events_by_shard(source: StreamSource) -> DataFrame:
     """The lifted events of each pattern and shard, packed; the watermark is that of all events."""
     request = source.request
-    # Only a shard knows the watermark, and so which events are late. Late events include some that cannot matter.
-    # A row that closes an event need not have the columns that say whether it matters.
-    only_relevant = "late" not in source.outputs and request.event_id is None
     layout = tuple(source.lift.layout.items())
     places = source.places
     packing = (
-        *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, only_relevant),
+        *(layout, source.columns, request.family.kind, packed(source.plans), source.placement, source.only_relevant),
         *(places.numbers, tuple(places.labels), places.ended, uuid4().hex, request.show_keys, _copying(source)),
     )
     found = checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
@@ -349,14 +350,12 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource
     """
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    call = F.array(*map(named, ShardCall._fields))
     count = F.lit(source.request.shards + source.request.standbys)
     read = F.lit(source.places.labels[0]).alias(OF_READ)
     for place in source.places.each:
         own = named(PATTERN) == place.number
-        counts = [F.coalesce(F.sum(F.when(own, F.col(name))), F.lit(0)).alias(name) for name in _COUNTED]
-        calls = F.collect_list(F.when(own, call)).alias(CALLS)
-        given = given.observe(f"{FOUND}.{place.label}", *counts, calls, count.alias(SHARDS), read)
+        calls = F.collect_list(F.when(own, named(CALL))).alias(CALLS)
+        given = given.observe(f"{FOUND}.{place.label}", calls, count.alias(SHARDS), read)
     return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
 
 

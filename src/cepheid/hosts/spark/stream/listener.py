@@ -83,10 +83,10 @@ class ProgressListener(StreamingQueryListener):
 
 def with_open(progress: Progress, checkpoint: str) -> Progress:
     """The progress with the number of open partial matches, read from the query's checkpoint."""
-    open_ = open_by_shard(checkpoint, progress.batch)
-    return replace(
-        progress, patterns={name: it.with_open(open_.get(name, {})) for name, it in progress.patterns.items()}
-    )
+    known = open_by_shard(checkpoint, progress.batch)
+    each = ((name, it, known.get(name, {})) for name, it in progress.patterns.items())
+    patterns = {name: it if open_ is None else it.with_open(open_) for name, it, open_ in each}
+    return replace(progress, patterns=patterns)
 
 
 def with_short(progress: Progress, checkpoint: str) -> Progress:

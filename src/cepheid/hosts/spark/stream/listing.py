@@ -13,7 +13,7 @@ from cepheid.errors import ConditionError, LimitExceeded, SkipError, SnapshotErr
 from cepheid.hosts.shards.log import restored
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import SHARD
-from cepheid.hosts.spark.stream.packing import unpacked_runner
+from cepheid.hosts.spark.stream.packing import unpacked_pattern
 from cepheid.output.times import given_rows, given_schema
 from cepheid.requests.request import ERROR
 
@@ -29,7 +29,7 @@ class Look(NamedTuple):
     """What a worker needs for listing partial matches."""
 
     runner: bytes
-    """The pattern's runner, as `unpacked_runner` takes it."""
+    """The pattern's runner, as `unpacked_pattern` takes it."""
     columns: pa.Schema
     """The columns of the events, as the matcher takes them."""
     made_for: str
@@ -57,7 +57,7 @@ class Shard(NamedTuple):
 def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
     """The open partial matches of the shards. Their parts come in order; `given` has the fields of a Look."""
     look = Look(*given)
-    runner = unpacked_runner(look.runner)
+    runner = unpacked_pattern(look.runner)
     rows, made_for = given_schema(runner.plan, runner.open_schema), json.loads(look.made_for)
     schema = pa.schema([pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)])
     parts = (row for batch in batches for row in batch.to_pylist())

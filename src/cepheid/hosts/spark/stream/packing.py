@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +26,11 @@ from cepheid.hosts.spark.stream.copies.copying import Copies, Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD, ledger_shard
 from cepheid.hosts.spark.stream.load.hot_keys import KeySampler, to_text
 from cepheid.hosts.spark.stream.placement import Placement
-from cepheid.matchers.pattern_events import PatternEvents, projections
-from cepheid.matchers.protocols import PatternRunner
+from cepheid.matchers.pattern_events import OwnEvents, projections
+from cepheid.matchers.protocols import PatternRunner, ShardMatcher, ShardRunner
+from cepheid.matchers.working_set import with_any
 from cepheid.output.common import filled
+from cepheid.plan.plan_set import Words, relevant_to_any
 from cepheid.plan.reserved import VERSION
 from cepheid.requests.request import ERROR
 
@@ -109,7 +111,9 @@ class Figures:
 
     @staticmethod
     def of(packing: Packing) -> Figures:
-        """The figures before the first event."""
+        """The figures before the first event. Patterns in the same shards have the same keys."""
+        if packing.placement.together:
+            return Figures(dict.fromkeys(packing.labels, KeySampler(show=packing.show_keys)))
         return Figures({label: KeySampler(show=packing.show_keys) for label in packing.labels})
 
     @property
@@ -117,10 +121,23 @@ class Figures:
         return to_text({label: sampler.sample for label, sampler in self.samplers.items()}, self.nanoseconds)
 
 
-def own_events(packing: Packing) -> list[PatternEvents]:
-    """For each pattern, the selection of its events from the shared ones."""
+class EventsForAny:
+    """Selects the events that matter to any of several patterns; with all columns, as these share them."""
+
+    def __init__(self, relevant: Words | None) -> None:
+        """`relevant` has bits of the mask: an event with none of them matters to no pattern. None: each may matter."""
+        self._relevant = relevant
+
+    def of(self, batch: Batch) -> Batch:
+        return with_any(batch, self._relevant)
+
+
+def own_events(packing: Packing) -> Sequence[OwnEvents]:
+    """For each pattern, the selection of its events from those of all; only one if all are in the same shards."""
     plans, compiled = compiled_plans(packing.kind, packing.plans)
     relevant_to = compiled.relevant_to if packing.only_relevant else [None] * len(plans.each)
+    if packing.placement.together:
+        return [EventsForAny(relevant_to_any(relevant_to))]
     return projections(plans, relevant_to)
 
 
@@ -134,10 +151,20 @@ def _ended(packing: Packing) -> list[int]:
 
 
 @lru_cache(maxsize=1024)
-def unpacked_runner(packed: bytes) -> PatternRunner:
-    """The pattern's runner. It is the same object for all calls in a worker, so that it is compiled once."""
-    runner: PatternRunner = pickle.loads(packed)  # noqa: S301 - from the driver, as the function itself is
+def unpacked_runner(packed: bytes) -> ShardRunner[ShardMatcher]:
+    """The shards' runner. It is the same object for all calls in a worker, so that it is compiled once."""
+    runner: ShardRunner[ShardMatcher] = pickle.loads(packed)  # noqa: S301 - from the driver, as the function itself is
     return runner
+
+
+def unpacked_pattern(packed: bytes) -> PatternRunner:
+    """The runner of shards that have one pattern."""
+    return cast("PatternRunner", unpacked_runner(packed))
+
+
+def nullable(rows: pa.Schema) -> pa.Schema:
+    """The columns, any of which may be NULL, as Spark takes them."""
+    return pa.schema([field.with_nullable(nullable=True) for field in rows])
 
 
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
@@ -155,7 +182,7 @@ def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterato
 
 def _shards(
     events: pa.RecordBatch,
-    own: Sequence[PatternEvents],
+    own: Sequence[OwnEvents],
     packing: Packing,
     figures: Figures,
     copies: Copies | None,
@@ -164,7 +191,8 @@ def _shards(
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
     figures.events += len(every)
-    for number, mine, sampler in zip(packing.numbers, own, figures.samplers.values(), strict=True):
+    # If all patterns are in the same shards, these have the numbers of the first one's.
+    for number, mine, sampler in zip(packing.numbers, own, figures.samplers.values(), strict=False):
         batch = mine.of(every)
         shards, batch = batch.column(SHARD).to_numpy(), Batch(batch.data.drop_columns([SHARD]))
         sampler.add(batch.keys, shards)

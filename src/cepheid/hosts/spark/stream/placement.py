@@ -20,6 +20,8 @@ Numbers: TypeAlias = npt.NDArray[np.int64]
 PLACEMENT = "placement"
 """The key of `made_for` that says how shards are numbered; absent in checkpoints of earlier versions."""
 EVEN = "even"
+TOGETHER = "placement.together"
+"""The key of `made_for` that says that all patterns have the same shards; absent if each has its own."""
 STANDBYS = "standbys"
 """The key of `made_for` that says how many standbys there are; absent without any."""
 NUMBERED_OTHERWISE = (
@@ -31,7 +33,7 @@ _SEED = 42
 
 
 class Placement(NamedTuple):
-    """How the shards of a query are numbered. Each of its patterns has the same number of shards."""
+    """How the shards of a query are numbered. Each of its patterns has as many, or all have the same ones."""
 
     shards: int
     even: bool = True
@@ -41,31 +43,35 @@ class Placement(NamedTuple):
     """The number of each pattern's standbys, which may hold copies of hot keys. They are numbered after its shards."""
     patterns: int = 0
     """The number of patterns, if there are standbys."""
+    together: bool = False
+    """Whether all patterns have the same shards: those of pattern 0."""
 
     @staticmethod
     def of(made_for: Mapping[str, Any]) -> Placement:
         """The placement of the query that wrote this into its checkpoint."""
         standbys = made_for.get(STANDBYS, {"each": 0, "patterns": 0})
-        return Placement(made_for["shards"], made_for.get(PLACEMENT) == EVEN, standbys["each"], standbys["patterns"])
+        even, together = made_for.get(PLACEMENT) == EVEN, made_for.get(TOGETHER, False)
+        return Placement(made_for["shards"], even, standbys["each"], standbys["patterns"], together)
 
     @property
     def made_for(self) -> dict[str, object]:
         """What `of` reads."""
         standbys = {STANDBYS: {"each": self.standbys, "patterns": self.patterns}} if self.standbys else {}
-        return {"shards": self.shards, **({PLACEMENT: EVEN} if self.even else {}), **standbys}
+        placed = {PLACEMENT: EVEN} if self.even else {}
+        return {"shards": self.shards, **placed, **standbys, **({TOGETHER: True} if self.together else {})}
 
     def numbers(self, pattern: int) -> Numbers:
         """(shards + standbys,) the numbers of the pattern's shards, then of its standbys. Shard s of pattern p has the
         least number whose hash leaves s, apart from those that the patterns before p have. Standbys have the numbers of
         some shards of a further pattern, in partitions as far from each other as possible.
         """
-        own = _numbers(self._plain, pattern)
+        own = _numbers(self._plain, 0 if self.together else pattern)
         if not self.standbys:
             return own
         return np.concatenate([own, _numbers(self._plain, self.patterns + pattern)[self._like]])
 
     def shard_of(self, number: int) -> tuple[int, int]:
-        """The pattern whose shard has this number, and which of its shards and standbys it is."""
+        """The pattern whose shard has this number, the first of several, and which of its shards and standbys it is."""
         pattern, own = self._plain_shard_of(number)
         if not self.standbys or pattern < self.patterns:
             return pattern, own

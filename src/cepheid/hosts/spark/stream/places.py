@@ -30,10 +30,14 @@ class Places(NamedTuple):
     even: bool = True
     """Whether shards are numbered so that Spark spreads them evenly, as `Placement.even`."""
 
+    together: bool = False
+    """Whether all patterns have the same shards, as `Placement.together`."""
+
     @staticmethod
-    def of(names: Sequence[str], *, even: bool = True) -> Places:
-        """The places in a query whose patterns stay the same."""
-        return Places(tuple(Place(number, name) for number, name in enumerate(names)), even=even)
+    def of(names: Sequence[str], *, even: bool = True, together: bool = False) -> Places:
+        """The places in a query whose patterns stay the same. Several may be `together`."""
+        each = tuple(Place(number, name) for number, name in enumerate(names))
+        return Places(each, even=even, together=together and len(each) > 1)
 
     @property
     def labels(self) -> list[str]:

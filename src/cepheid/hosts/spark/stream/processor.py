@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import ConditionError, EventError, LimitExceeded, SkipError, SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
@@ -21,22 +21,25 @@ from cepheid.hosts.spark.stream.ledger import EVENTS, pattern_of_ledger
 from cepheid.hosts.spark.stream.load.shards import ShardCall
 from cepheid.hosts.spark.stream.notices import without_notices
 from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, Placement
-from cepheid.requests.counts import STREAM_COUNTS
 from cepheid.requests.request import ERROR
+
+if TYPE_CHECKING:
+    from cepheid.hosts.spark.stream.shard import Stepped
 
 without_notices()
 
-ROWS, PATTERN = "_rows", "_pattern"
+ROWS, PATTERN, CALL = "_rows", "_pattern", "_call"
 SHARD_ROWS = StructType(
     [
         StructField(ERROR, StringType()),
         StructField(ROWS, BinaryType()),
         StructField(PATTERN, IntegerType()),
-        *(StructField(name, LongType()) for name in (*STREAM_COUNTS, *ShardCall._fields)),
+        StructField(CALL, ArrayType(LongType())),
     ]
 )
 """The columns that a call of a shard returns: the reason why it cannot continue, its rows as one value, the number of
-its pattern, its counts, and what it reports of itself.
+its pattern, and the numbers that it reports: those of a ShardCall, then its counts. They are one column, as Spark
+generates code for each column in each micro-batch.
 """
 
 HEAD = StructType(
@@ -120,25 +123,31 @@ class SparkStore:
         self._ledger.clear()
 
 
-def pickled(matchings: Mapping[int, tuple[object, ...]]) -> bytes:
-    """The fields of a Matching for each pattern, by its number, for workers."""
-    return pickle.dumps(matchings, protocol=pickle.HIGHEST_PROTOCOL)
+class Matchings(NamedTuple):
+    """What the shards of a query need to run; each value has the fields of a Matching."""
+
+    each: Mapping[int, tuple[object, ...]]
+    """For each pattern, by its number."""
+    together: tuple[object, ...] | None
+    """For the shards, if all patterns share them."""
+
+    @property
+    def pickled(self) -> bytes:
+        """For workers."""
+        return pickle.dumps(tuple(self), protocol=pickle.HIGHEST_PROTOCOL)
 
 
 @lru_cache(maxsize=64)
-def _unpickled(sent: Sent) -> Mapping[int, tuple[object, ...]]:
+def _unpickled(sent: Sent) -> Matchings:
     """The same objects for all calls in a worker."""
-    matchings: Mapping[int, tuple[object, ...]] = pickle.loads(sent.read())  # noqa: S301 - from the driver
-    return matchings
+    return Matchings(*pickle.loads(sent.read()))  # noqa: S301 - from the driver
 
 
 class ShardProcessor(StatefulProcessor):
     """Calls `step` with the state that Spark stores."""
 
     def __init__(self, placement: Placement, matchings: Sent, ended: Sequence[int] = ()) -> None:
-        """`matchings` has a Matching for each pattern, by its number (`pickled`). What is stored for the numbers in
-        `ended` is cleared.
-        """
+        """What is stored for the numbers in `ended` is cleared."""
         self._placement, self._matchings, self._ended = placement, matchings, ended
         self._query = uuid4().hex
 
@@ -149,15 +158,15 @@ class ShardProcessor(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
         values = [bytes(row[EVENTS]) for row in rows]
-        yield from self._reported(key[0], values, timerValues.getCurrentWatermarkInMs())
+        yield from self._called(key[0], values, timerValues.getCurrentWatermarkInMs())
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
         """Spark passes the arguments by these names."""
-        yield from self._reported(
+        yield from self._called(
             key[0], [], timerValues.getCurrentWatermarkInMs(), fired=expiredTimerInfo.getExpiryTimeInMs()
         )
 
-    def _reported(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None = None) -> Iterator[Row]:
+    def _called(self, shard: int, values: Sequence[bytes], watermark: int, fired: int | None = None) -> Iterator[Row]:
         """Steps the shard. Failures become rows, as in `batch/worker.py`: an exception would reach the user below the
         worker's stack.
         """
@@ -183,14 +192,17 @@ class ShardProcessor(StatefulProcessor):
             self._clear(shard, fired)
             return
         matchings = _unpickled(self._matchings)
-        if pattern not in matchings:  # called by a timer, perhaps before the ledger's shard
+        if pattern not in matchings.each:  # called by a timer, perhaps before the ledger's shard
             raise of_another_query([MORE_SHARDS, NUMBERED_OTHERWISE])
-        matching = Matching(*matchings[pattern])  # type: ignore[arg-type]
+        matching = Matching(*matchings.each[pattern])  # type: ignore[arg-type]
         if shard < 0:
             known = self._store.read_ledger()
             if (following := check_ledger(matching, known)) != known:
                 self._store.write_ledger(following)
             return
+        patterns = [pattern]
+        if matchings.together is not None:
+            patterns, matching = [*matchings.each], Matching(*matchings.together)  # type: ignore[arg-type]
         is_standby = own >= self._placement.shards
         called = Shard(self._store, CACHE, (self._query, shard), is_standby=is_standby, keepers=KEEPERS)
         stepped = step(matching, called, values, watermark)
@@ -199,17 +211,7 @@ class ShardProcessor(StatefulProcessor):
                 self._handle.deleteTimer(stepped.former_timer)
             if stepped.timer is not None:
                 self._handle.registerTimer(stepped.timer)
-        task = TaskContext.get()
-        assert task is not None, "shards are called in Spark's tasks"
-        call = ShardCall(
-            shard=own,
-            partition=task.partitionId(),
-            events=stepped.events,
-            **stepped.times,
-            state_bytes=stepped.state_bytes,
-            open=stepped.open,
-        )
-        yield Row(*SHARD_ROWS.names)(None, stepped.rows, pattern, *stepped.counts.values(), *call)
+        yield from _reported(patterns, own, stepped)
 
     def _clear(self, shard: int, fired: int | None) -> None:
         """Removes what is stored for a shard of a pattern that has left the query."""
@@ -219,3 +221,21 @@ class ShardProcessor(StatefulProcessor):
             self._store.clear(head)
             if head.timer not in (None, fired):
                 self._handle.deleteTimer(head.timer)
+
+
+def _reported(patterns: Sequence[int], shard: int, stepped: Stepped) -> Iterator[Row]:
+    """A row for each pattern of the shard. Patterns that share it have equal parts of its times and of its state."""
+    task = TaskContext.get()
+    assert task is not None, "shards are called in Spark's tasks"
+    shares = len(patterns)
+    call = ShardCall(
+        shard=shard,
+        partition=task.partitionId(),
+        events=stepped.events,
+        **{name: time // shares for name, time in stepped.times.items()},
+        state_bytes=stepped.state_bytes // shares,
+        open=0,
+    )
+    for pattern, made in zip(patterns, stepped.each, strict=True):
+        own = call._replace(open=made.open)
+        yield Row(*SHARD_ROWS.names)(None, made.rows, pattern, [*own, *made.counts.values()])

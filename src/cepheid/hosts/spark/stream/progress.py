@@ -16,6 +16,7 @@ from cepheid.hosts.spark.stream.load.advice import Advice, Load, advice_for
 from cepheid.hosts.spark.stream.load.hot_keys import NO_KEYS, HotKey, KeySample, from_texts, merged
 from cepheid.hosts.spark.stream.load.measured import number_of_keys, shard_loads
 from cepheid.hosts.spark.stream.load.shards import (
+    ShardCall,
     ShardProgress,
     combined,
     max_over_mean,
@@ -27,6 +28,7 @@ from cepheid.hosts.spark.stream.standing import Standing, time_of
 from cepheid.lang.arguments import brief
 from cepheid.lang.known_arguments import known_arguments
 from cepheid.matchers.counts import EventCounts
+from cepheid.requests.counts import OPENED, STREAM_COUNTS
 
 READ, FOUND = "cepheid.read", "cepheid.found"
 """Names of the metrics in a query's progress; the pattern's name follows them. Patterns that are detected together have
@@ -34,14 +36,17 @@ one READ, with the name of the first: each observation costs time for each event
 """
 
 CALLS, SHARDS, OF_READ = "calls", "shards", "read"
-"""Parts of FOUND: what each call of a shard reports (`ShardCall`), the number of the pattern's shards, and the name in
-READ.
+"""Parts of FOUND: the numbers that each call of a shard reports (a ShardCall, then STREAM_COUNTS), the number of the
+pattern's shards, and the name in READ. Sums would cost more, as Spark generates code for each in each micro-batch.
 """
 
 PACKED, REPORTS, KEYED = "cepheid.packed", "reports", "keyed"
 """The metric of the packing step, after which the name of the query's first pattern follows, and its parts: what the
 tasks report (`hot_keys.to_text`), and whether events have keys.
 """
+
+_REPORTED = (*ShardCall._fields, *STREAM_COUNTS)
+"""The names of the numbers in CALLS."""
 
 MALFORMED = "cepheid.malformed"
 """The metric of records that could not be read as events; a name that is unique to the source follows."""
@@ -252,14 +257,18 @@ def _reports(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _pattern(metrics: Mapping[str, Mapping[str, Any]], name: str, keys: KeySample, *, first: bool) -> PatternProgress:
-    found = dict(metrics[f"{FOUND}.{name}"])
-    counts: dict[str, Any] = {**metrics[f"{READ}.{found.pop(OF_READ)}"], **found}
-    times: dict[str, Any] = {
-        length: timedelta(microseconds=counts.pop(f"{length}_us")) for length in ("matching", "state")
-    }
-    shards = shards_progress(counts.pop(CALLS), counts.pop(SHARDS), first=first)
+    found = metrics[f"{FOUND}.{name}"]
+    calls, read = found[CALLS], metrics[f"{READ}.{found[OF_READ]}"]
+    sums = [sum(values) for values in zip(*calls, strict=True)] or [0] * len(_REPORTED)
+    counts: dict[str, Any] = dict(zip(_REPORTED, sums, strict=True))
     return PatternProgress(
-        **counts, **times, open_partial_matches=counts["opened"] if first else None, shards=shards, keys=keys
+        **read,
+        **{count: counts[count] for count in STREAM_COUNTS},
+        matching=timedelta(microseconds=counts["matching_us"]),
+        state=timedelta(microseconds=counts["state_us"]),
+        open_partial_matches=counts[OPENED] if first else None,
+        shards=shards_progress(calls, found[SHARDS], first=first),
+        keys=keys,
     )
 
 

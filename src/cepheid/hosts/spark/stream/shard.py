@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
@@ -16,13 +17,14 @@ import pyarrow as pa
 from pyspark.core.files import SparkFiles
 
 from cepheid.errors import SnapshotError, in_pattern
-from cepheid.hosts.shards.log import CachedMatcher, MatcherCache, ReadyMatcher, catch_up, restored
+from cepheid.hosts.shards.log import CachedMatcher, MatcherCache, ReadyMatcher, catch_up, counts_of_each, restored
 from cepheid.hosts.shards.store import PUT_BACK, Head, Store, check_format
-from cepheid.hosts.spark.stream.advance import Advanced, Call, advance
+from cepheid.hosts.spark.stream.advance import Advanced, Call, Made, advance
 from cepheid.hosts.spark.stream.keepers import Keepers, Place
 from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes
 from cepheid.hosts.spark.stream.packing import unpacked_runner
 from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, PLACEMENT
+from cepheid.matchers.protocols import ShardMatcher
 from cepheid.matchers.snapshot import AnotherMatcher, differences
 from cepheid.requests.counts import STREAM_TIMES
 
@@ -37,10 +39,10 @@ RESCALED = (
 
 
 class Matching(NamedTuple):
-    """What the shards of a pattern need to run."""
+    """What the shards of a pattern need to run, or those of several patterns that share them."""
 
     runner: bytes
-    """The pattern's runner, as `unpacked_runner` takes it."""
+    """The runner of the shards, as `unpacked_runner` takes it."""
     columns: pa.Schema
     """The columns of the events, as the matcher takes them."""
     made_for: str
@@ -48,7 +50,7 @@ class Matching(NamedTuple):
     of_matches: bool
     """Whether the events are matches of another pattern in the same query."""
     named: bool
-    """Whether the pattern was given by name: errors then name it."""
+    """Whether patterns were given by name: errors then name them."""
     asked: str
     """What the plan is made from (`packed_asked`). It is stored for `partial_matches`, which reads checkpoints."""
     drains: bool = False
@@ -58,17 +60,15 @@ class Matching(NamedTuple):
 class Stepped(NamedTuple):
     """What a call of a shard returns."""
 
-    rows: bytes | None
+    each: tuple[Made, ...]
+    """For each pattern of the shard."""
     timer: int | None
     """The watermark, in milliseconds, at which there is something to do."""
     former_timer: int | None
     """The timer of the previous state."""
-    counts: dict[str, int]
     times: dict[str, int]
     events: int
     state_bytes: int
-    open: int
-    """The number of open partial matches."""
 
 
 class Shard(NamedTuple):
@@ -117,21 +117,25 @@ def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: i
     """
     began, head = perf_counter_ns(), shard.store.head()
     call = Call(values, watermark, matching.made_for, matching.of_matches, shard.is_standby)
-    with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
+    with _in_its_pattern(matching):
         advanced = _advanced(matching, shard, head, call)
     _store(shard.store, head, advanced, values)
     took = (perf_counter_ns() - began) // 1000
     state_bytes = 0 if advanced.head is None else advanced.snapshot_bytes + advanced.head.log_bytes
     return Stepped(
-        rows=advanced.rows,
+        each=advanced.each,
         timer=advanced.timer,
         former_timer=None if head is None else head.timer,
-        counts=advanced.counts,
         times=dict(zip(STREAM_TIMES, (advanced.microseconds, took - advanced.microseconds), strict=True)),
         events=advanced.events,
         state_bytes=state_bytes,
-        open=advanced.open,
     )
+
+
+def _in_its_pattern(matching: Matching) -> AbstractContextManager[None]:
+    """Errors get the pattern's name. If the shard has several patterns, each error has the name already."""
+    plans = unpacked_runner(matching.runner).plans
+    return nullcontext() if len(plans) > 1 else in_pattern(plans[0].pattern.name, named=matching.named)
 
 
 def _advanced(matching: Matching, shard: Shard, head: Head | None, call: Call) -> Advanced:
@@ -148,7 +152,9 @@ def _advanced(matching: Matching, shard: Shard, head: Head | None, call: Call) -
         return _advance(shard.cache, shard.place, ready, head, call)
 
 
-def _advance(cache: MatcherCache, place: Place, ready: ReadyMatcher, head: Head | None, call: Call) -> Advanced:
+def _advance(
+    cache: MatcherCache, place: Place, ready: ReadyMatcher[ShardMatcher], head: Head | None, call: Call
+) -> Advanced:
     """Calls the matcher. It stays in the cache if it is needed again."""
     advanced = advance(ready, head, call)
     if advanced.head is not None:
@@ -174,7 +180,7 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
         SnapshotError: the checkpoint belongs to another query, or has an unknown format.
     """
     made_for = json.loads(matching.made_for)
-    with in_pattern(unpacked_runner(matching.runner).plan.pattern.name, named=matching.named):
+    with _in_its_pattern(matching):
         if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
             raise of_another_query(changed)
     return ledger_bytes(made_for, matching.asked)
@@ -188,7 +194,9 @@ def of_another_query(changed: Sequence[str]) -> SnapshotError:
     return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {advice}")
 
 
-def _matcher(matching: Matching, store: Store, head: Head | None, known: CachedMatcher | None) -> ReadyMatcher:
+def _matcher(
+    matching: Matching, store: Store, head: Head | None, known: CachedMatcher | None
+) -> ReadyMatcher[ShardMatcher]:
     """The matcher in the shard's state; `known` is the one that this worker has of it. If the pattern drains since this
     call, nothing in the stored log is repeated by a matcher that starts nothing: a new snapshot replaces it.
     """
@@ -199,12 +207,12 @@ def _matcher(matching: Matching, store: Store, head: Head | None, known: CachedM
     return ready._replace(continues_log=False)
 
 
-def _new(matching: Matching) -> ReadyMatcher:
+def _new(matching: Matching) -> ReadyMatcher[ShardMatcher]:
     matcher = unpacked_runner(matching.runner).matcher()
-    return ReadyMatcher(matcher, continues_log=True, counts=matcher.counts)
+    return ReadyMatcher(matcher, continues_log=True, counts=counts_of_each(matcher))
 
 
-def _continued(matching: Matching, store: Store, head: Head, known: CachedMatcher | None) -> ReadyMatcher:
+def _continued(matching: Matching, store: Store, head: Head, known: CachedMatcher | None) -> ReadyMatcher[ShardMatcher]:
     """The matcher in the stored state."""
     check_format(head.format)
     try:

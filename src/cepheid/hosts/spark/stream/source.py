@@ -24,7 +24,9 @@ from cepheid.hosts.spark.stream.copies.routing import Marking
 from cepheid.hosts.spark.stream.ledger import packed_asked
 from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.places import Places
+from cepheid.hosts.spark.stream.processor import Matchings
 from cepheid.matchers.pattern_events import projections
+from cepheid.matchers.protocols import PatternRunner
 from cepheid.output.common import merged
 from cepheid.output.times import given_schema
 from cepheid.plan.plan_set import PlanSet, words_of
@@ -76,6 +78,8 @@ class StreamSource:
     """The values that extend the key: events that differ in them may be in different shards. Without key and without
     such values, all events are one sequence, in one shard.
     """
+    together: bytes | None
+    """The runner of all patterns, packed, if these have the same shards."""
     zone: str
     """The session's zone, in which SQL and functions see times. It must stay the same for a checkpoint: in another
     zone, values computed from waiting events and from new events would not agree.
@@ -97,14 +101,19 @@ class StreamSource:
     @property
     def placement(self) -> Placement:
         """How the shards are numbered."""
-        request = self.request
-        return Placement(request.shards, self.places.even, request.standbys, len(self.each) if request.standbys else 0)
+        request, patterns = self.request, len(self.each) if self.request.standbys else 0
+        return Placement(request.shards, self.places.even, request.standbys, patterns, self.places.together)
 
     @property
     def outputs(self) -> tuple[str, ...]:
         """The outputs among the rows."""
         each = [self.request.family.live_outputs(plan) for plan in self.plans.each]
         return tuple(dict.fromkeys(output for outputs in each for output in outputs))
+
+    @property
+    def only_relevant(self) -> bool:
+        """Whether shards get only the events that can matter."""
+        return _only_relevant(self.plans, self.request)
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -116,19 +125,30 @@ class StreamSource:
             yield from of_growth(_STREAM, ["events that no row closes are stored for ever. Give open_for=…"])
 
 
-def matchings(source: StreamSource, *, of_matches: bool = False) -> Iterator[tuple[object, ...]]:
-    """For each pattern, what its shards need: the fields of a `shard.Matching`."""
-    request = source.request
-    together: dict[str, object] = {**source.placement.made_for, SESSION_ZONE: source.zone}
+def matchings(source: StreamSource, *, of_matches: bool = False) -> Matchings:
+    """What the shards need."""
+    request, each = source.request, dict[int, tuple[object, ...]]()
+    of_query: dict[str, object] = {**source.placement.made_for, SESSION_ZONE: source.zone}
     if source.places.supervised:
-        together["supervised"] = True
+        of_query["supervised"] = True
     elif request.named:
-        together["patterns"] = request.names
+        of_query["patterns"] = request.names
     if source.divided_by:
-        together[DIVIDED_BY] = [source.plans.values[side.column].sql for side in source.divided_by]
-    for one, place in zip(source.each, source.places.each, strict=True):
-        made_for = json.dumps({**one.made_for, **together})
-        yield (one.packed, one.columns, made_for, of_matches, request.named, packed_asked(one.asked), place.drains)
+        of_query[DIVIDED_BY] = [source.plans.values[side.column].sql for side in source.divided_by]
+    made_for = [{**one.made_for, **of_query} for one in source.each]
+    for one, place, own in zip(source.each, source.places.each, made_for, strict=True):
+        fields = json.dumps(own), of_matches, request.named, packed_asked(one.asked), place.drains
+        each[place.number] = (one.packed, one.columns, *fields)
+    if source.together is None:
+        return Matchings(each, None)
+    of_all = of_shards(dict(zip(request.names, made_for, strict=True)))
+    return Matchings(each, (source.together, source.columns, of_all, of_matches, request.named, ""))
+
+
+def of_shards(made_for: Mapping[str, Mapping[str, object]]) -> str:
+    """What shards are made for, as JSON; `made_for` has that of each of their patterns, by its name."""
+    first = next(iter(made_for.values()))
+    return json.dumps(first if len(made_for) == 1 else {"time_zone": first["time_zone"], "each": made_for})
 
 
 def source_of(
@@ -152,15 +172,7 @@ def source_of(
     columns = batch_columns(plans, lift, zone)
     each = []
     for number, columns_of_one in enumerate(_columns_of_each(plans, request, columns)):
-        runner, marking = family.runner(plans.each[number], late_by), None
-        if request.event_id is not None:
-            with in_pattern(plans.each[number].pattern.name, named=plans.named):
-                runner = family.opened_by_rows(runner, drops=request.nulls == "drop", open_for=request.open_for)
-        if request.standbys:
-            runner, may_start = family.marking_starts(runner)
-            window = family.start_window(plans.each[number])
-            assert isinstance(window, int), "a pattern that cannot be divided has been refused"
-            marking = Marking(may_start, window)
+        runner, marking = _runner(plans, number, request, late_by)
         each.append(
             StreamPattern(
                 packed(runner),  # first, because the next lines compile its pattern, which must not be packed with it
@@ -174,8 +186,44 @@ def source_of(
             )
         )
     places = places or Places.of(request.names)
+    together = _together(plans, request, late_by, columns) if places.together else None
     divided_by = _divided_by(plans, request, places)
-    return StreamSource(events, request, places, plans, tuple(each), times, late_by, lift, columns, divided_by, zone)
+    return StreamSource(
+        events, request, places, plans, tuple(each), times, late_by, lift, columns, divided_by, together, zone
+    )
+
+
+def _runner(
+    plans: PlanSet[Any], number: int, request: Request, late_by: LateBy
+) -> tuple[PatternRunner, Marking | None]:
+    """The runner of the pattern with this number, and its marking, as in StreamPattern."""
+    family, plan = request.family, plans.each[number]
+    runner = family.runner(plan, late_by)
+    if request.event_id is not None:
+        with in_pattern(plan.pattern.name, named=plans.named):
+            runner = family.opened_by_rows(runner, drops=request.nulls == "drop", open_for=request.open_for)
+    if not request.standbys:
+        return runner, None
+    runner, may_start = family.marking_starts(runner)
+    window = family.start_window(plan)
+    assert isinstance(window, int), "a pattern that cannot be divided has been refused"
+    return runner, Marking(may_start, window)
+
+
+def _together(plans: PlanSet[Any], request: Request, late_by: LateBy, columns: pa.Schema) -> bytes:
+    """As `StreamSource.together`."""
+    runners = [_runner(plans, number, request, late_by)[0] for number in range(len(plans.each))]
+    only_relevant = _only_relevant(plans, request)
+    return packed(request.family.sharing(plans, runners, columns, only_relevant=only_relevant))
+
+
+def _only_relevant(plans: PlanSet[Any], request: Request) -> bool:
+    """Whether shards need only the events that can matter. Only a shard knows the watermark, and so which events are
+    late; late events include some that cannot matter. A row that closes an event need not have the columns that say
+    whether it matters.
+    """
+    with_late = any("late" in request.family.live_outputs(plan) for plan in plans.each)
+    return not with_late and request.event_id is None
 
 
 def _divided_by(plans: PlanSet[Any], request: Request, places: Places) -> tuple[Side, ...]:

@@ -70,15 +70,14 @@ def checkpointed_patterns(checkpoint: str) -> dict[str, CheckpointedPattern]:
     return {stored.name if stored is newest[stored.name] else stored.versioned: stored for stored in each}
 
 
-def is_even(spark: SparkSession, checkpoint: str | None) -> bool:
-    """Whether the shards of a query with this checkpoint are numbered for even placement. They are not in checkpoints
-    that earlier versions have written.
+def stored_patterns(spark: SparkSession, checkpoint: str | None) -> list[CheckpointedPattern]:
+    """What the checkpoint has for each of its patterns, in all tiers; nothing without a checkpoint, or if nothing is
+    stored in it.
     """
     if checkpoint is None:
-        return True
+        return []
     ours = our_operators(all_operators(spark, checkpoint))
-    stored = (stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator))
-    return all(one.placement.even for one in stored)
+    return [stored for operator in ours for stored in _patterns_of(spark, checkpoint, operator)]
 
 
 def open_by_number(checkpoint: str, placement: Placement) -> dict[int, int]:

@@ -23,7 +23,7 @@ from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotErr
 from cepheid.hosts.spark.stream.detect import Earlier
 from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.progress import progress_of
-from cepheid.hosts.spark.stream.stored_state import is_even, open_by_number
+from cepheid.hosts.spark.stream.stored_state import open_by_number, stored_patterns
 from cepheid.hosts.spark.supervised.folder import Content, FilePattern, content_of, located, patterns_of
 from cepheid.hosts.spark.supervised.ledger import SetLedger, set_of
 from cepheid.hosts.spark.supervised.news import Refusal, Switch
@@ -58,7 +58,8 @@ class Supervisor:
         if Earlier.of(given.events).patterns:
             raise SchemaError(_TIERS)
         spark = given.events.sparkSession
-        self._given = given = replace(given, even=is_even(spark, given.checkpoint))
+        even = all(one.placement.even for one in stored_patterns(spark, given.checkpoint))
+        self._given = given = replace(given, even=even)
         self._ledger = SetLedger(spark, given.checkpoint)
         self._sets = self._ledger.sets()
         self._stopped = Event()

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 
 class ShardCall(NamedTuple):
-    """What a call of a shard reports. Spark's progress has the values in this order."""
+    """What a call of a shard reports of the shard. Spark's progress has the values in this order, then those of
+    STREAM_COUNTS.
+    """
 
     shard: int
     """The number of the shard within its pattern."""
@@ -64,7 +66,7 @@ def shards_progress(calls: Iterable[Sequence[int]], shards: int, *, first: bool)
     nothing = ShardProgress(state_bytes=0, open_partial_matches=0) if first else ShardProgress()
     found = [nothing] * shards
     for values in calls:
-        call = ShardCall(*values)
+        call = ShardCall(*values[: len(ShardCall._fields)])
         found[call.shard] = _of_call(call).after(found[call.shard])
     return tuple(found)
 
