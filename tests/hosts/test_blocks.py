@@ -18,6 +18,7 @@ from cepheid.errors import EventError
 from cepheid.events.batch import DEFERRED
 from cepheid.hosts.spark.batch.blocks import order as blocks_order
 from cepheid.hosts.spark.batch.blocks.form import PARTS_OF_BLOCKS, TARGET, in_parts, whole_blocks
+from cepheid.hosts.spark.batch.blocks.narrow import narrowed, widened
 from cepheid.hosts.spark.batch.blocks.order import ordered_batches
 from cepheid.hosts.spark.batch.blocks.pack import Packing, pack
 from cepheid.kernel.order_of_columns import order_of_columns
@@ -118,6 +119,69 @@ def test_a_lost_part_is_an_error() -> None:
     parts = in_parts([(0, events(100))], 0, 500)
     with pytest.raises(EventError, match="1 block of events came without all its parts"):
         [*whole_blocks([parts.slice(1)])]
+
+
+def narrow_types(events: pa.RecordBatch) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in narrowed(events).schema}
+
+
+def test_narrow_columns() -> None:
+    """Whole numbers and times are distances from the least one, and texts that repeat are numbers of distinct ones."""
+    numbers = np.arange(300)
+    given_events = pa.record_batch(
+        {
+            "byte": 10**15 + numbers // 2,
+            "negative": -numbers * 100,
+            "wide": numbers * 10**12,
+            "at": pa.array(numbers * 10**6).cast(pa.timestamp("us", "UTC")),
+            "day": pa.array(numbers.astype(np.int32)).cast(pa.date32()),
+            "repeated": [f"text {number % 7}" for number in numbers],
+            "distinct": [f"text {number}" for number in numbers],
+            "price": numbers / 7,
+        }
+    )
+    assert narrow_types(given_events) == {
+        "byte": pa.uint8(),
+        "negative": pa.uint16(),
+        "wide": pa.int64(),
+        "at": pa.uint32(),
+        "day": pa.uint16(),
+        "repeated": pa.dictionary(pa.uint8(), pa.string()),
+        "distinct": pa.string(),
+        "price": pa.float64(),
+    }
+    assert widened(narrowed(given_events)) == given_events
+
+
+_NUMBERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.timestamp("us"), pa.duration("us")]
+
+
+@given(st.data(), st.sampled_from(_NUMBERS))
+def test_numbers_come_back_from_narrow_columns(data: st.DataObject, type_: pa.DataType) -> None:
+    """Also at the ends of a type's range, with NULLs, and from some of the rows."""
+    bits = type_.bit_width
+    numbers = st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
+    near = data.draw(numbers)
+    close = st.integers(max(near - 300, -(1 << bits - 1)), min(near + 300, (1 << bits - 1) - 1))
+    values = data.draw(st.lists(st.none() | close, max_size=40) | st.lists(st.none() | numbers, max_size=40))
+    column = pa.array(values, {32: pa.int32(), 64: pa.int64()}.get(bits, type_)).view(type_)
+    events_ = pa.record_batch({"c0": column})
+    rows = data.draw(st.lists(st.integers(0, len(values) - 1))) if values else []
+    taken = pa.array(rows, pa.int64())
+    assert widened(narrowed(events_).take(taken)) == events_.take(taken)
+
+
+@given(st.lists(st.none() | st.sampled_from(["", "a", "äöü", "long " * 9]), max_size=600), st.booleans())
+def test_texts_come_back_from_narrow_columns(values: list[str | None], as_bytes: bool) -> None:  # noqa: FBT001 - drawn
+    texts = pa.record_batch({"c0": pa.array(values, pa.string()).cast(pa.binary() if as_bytes else pa.string())})
+    assert widened(narrowed(texts)) == texts
+
+
+def test_many_distinct_texts_stay_as_they_are() -> None:
+    """Each block would have all distinct texts of the events that are packed with it."""
+    given_events = pa.record_batch({"c0": [f"text {number // 2}" for number in range(2400)]})
+    assert narrow_types(given_events) == {"c0": pa.string()}
+    assert widened(narrowed(given_events)) == given_events
 
 
 _UNDER_A_LIMIT = """

@@ -1,4 +1,4 @@
-"""Blocks of events, each an Arrow stream in parts.
+"""Blocks of narrow events (`narrow.py`), each an Arrow stream in parts.
 
 A block is cut into parts because Spark hands rows to Python by their number: so many rows of whole blocks would exceed
 what an Arrow batch can hold.
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EventError, with_noun
+from cepheid.hosts.spark.batch.blocks.narrow import widened
 from cepheid.requests.request import ERROR
 
 TARGET = "target"
@@ -38,7 +39,9 @@ _READS = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 def in_parts(blocks: Sequence[tuple[int, pa.RecordBatch]], first: int, size: int) -> pa.RecordBatch:
-    """The blocks, each with its target, in parts of at most so many bytes. The blocks are numbered from `first`."""
+    """The blocks of narrow events, each with its target, in parts of at most so many bytes. The blocks are numbered
+    from `first`.
+    """
     streams = [_stream(events) for _, events in blocks]
     sizes = np.array([len(stream) for stream in streams])
     counts = -(-sizes // size)
@@ -74,7 +77,7 @@ def whole_blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             if len(known) == parts:
                 del waiting[block]
                 stream = known[0] if parts == 1 else b"".join(known[number] for number in range(parts))
-                yield from pa.ipc.open_stream(stream, options=_READS)
+                yield from map(widened, pa.ipc.open_stream(stream, options=_READS))
     if waiting:
         blocks = with_noun(len(waiting), "block")
         its = "its" if len(waiting) == 1 else "their"

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.hosts.spark.batch.blocks.form import TARGET, in_parts
+from cepheid.hosts.spark.batch.blocks.narrow import narrowed
 from cepheid.hosts.spark.coalesce import ROWS, coalesced
 
 _ROWS_A_BLOCK = 1 << 12
@@ -60,7 +61,7 @@ def _blocks(events: pa.RecordBatch, labels: tuple[int, ...]) -> Iterator[tuple[i
     targets = events.column(TARGET).to_numpy().astype(np.min_scalar_type(len(labels)))  # sorted by radix
     rows = np.argsort(targets, kind="stable")
     bounds = np.searchsorted(targets[rows], np.arange(len(labels) + 1))
-    ordered = events.drop_columns([TARGET]).take(pa.array(rows))
+    ordered = narrowed(events.drop_columns([TARGET])).take(pa.array(rows))
     for label, (start, stop) in zip(labels, pairwise(bounds.tolist()), strict=True):
         if start < stop:
             yield label, ordered.slice(start, stop - start)
