@@ -20,9 +20,9 @@ differ only for values next to it.
 
 FLOATING is FLOAT or DOUBLE. INTEGER is any integer type. LOCAL is a TIMESTAMP (read on the clock of the session's time
 zone), a TIMESTAMP_NTZ or a DATE. INSTANT is a TIMESTAMP or TIMESTAMP_NTZ, TIME these or a DATE, DAY a DATE alone,
-COUNT any integer type, START one up to INT. Arguments are widened as Spark widens them: integers to larger ones, numbers
-to DOUBLE, a TIMESTAMP to a DATE. A text in place of a number, a truth value or a time is cast, and fails if it is no
-such value, but not in place of INSTANT, TIME, DAY, COUNT, START, INTEGER and FLOATING. Other types you cast:
+COUNT any integer type, START one up to INT. Arguments are widened as Spark widens them: integers to larger ones,
+numbers to DOUBLE, a TIMESTAMP to a DATE. A text in place of a number, a truth value or a time is cast, and fails if it
+is no such value, but not in place of INSTANT, TIME, DAY, COUNT, START, INTEGER and FLOATING. Other types you cast:
 `upper(cast(n AS STRING))`. Times lie in the years 1 to 9999.
 
 ## Operators
