@@ -121,8 +121,8 @@ def test_a_lost_part_is_an_error() -> None:
         [*whole_blocks([parts.slice(1)])]
 
 
-def narrow_types(events: pa.RecordBatch) -> dict[str, pa.DataType]:
-    return {field.name: field.type for field in narrowed(events).schema}
+def narrow_types(events: pa.RecordBatch, parts: int = 1) -> dict[str, pa.DataType]:
+    return {field.name: field.type for field in narrowed(events, parts).schema}
 
 
 def test_narrow_columns() -> None:
@@ -150,7 +150,7 @@ def test_narrow_columns() -> None:
         "distinct": pa.string(),
         "price": pa.float64(),
     }
-    assert widened(narrowed(given_events)) == given_events
+    assert widened(narrowed(given_events, 1)) == given_events
 
 
 _NUMBERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32(), pa.timestamp("us"), pa.duration("us")]
@@ -168,20 +168,21 @@ def test_numbers_come_back_from_narrow_columns(data: st.DataObject, type_: pa.Da
     events_ = pa.record_batch({"c0": column})
     rows = data.draw(st.lists(st.integers(0, len(values) - 1))) if values else []
     taken = pa.array(rows, pa.int64())
-    assert widened(narrowed(events_).take(taken)) == events_.take(taken)
+    assert widened(narrowed(events_, 1).take(taken)) == events_.take(taken)
 
 
 @given(st.lists(st.none() | st.sampled_from(["", "a", "äöü", "long " * 9]), max_size=600), st.booleans())
 def test_texts_come_back_from_narrow_columns(values: list[str | None], as_bytes: bool) -> None:  # noqa: FBT001 - drawn
     texts = pa.record_batch({"c0": pa.array(values, pa.string()).cast(pa.binary() if as_bytes else pa.string())})
-    assert widened(narrowed(texts)) == texts
+    assert widened(narrowed(texts, 1)) == texts
 
 
-def test_many_distinct_texts_stay_as_they_are() -> None:
-    """Each block would have all distinct texts of the events that are packed with it."""
-    given_events = pa.record_batch({"c0": [f"text {number // 2}" for number in range(2400)]})
-    assert narrow_types(given_events) == {"c0": pa.string()}
-    assert widened(narrowed(given_events)) == given_events
+def test_texts_stay_as_they_are_if_their_numbers_save_little() -> None:
+    """Each part has all distinct texts of the events that are packed with it."""
+    given_events = pa.record_batch({"c0": [f"text {number % 500}" for number in range(3_000)]})
+    assert pa.types.is_dictionary(narrow_types(given_events)["c0"])
+    assert narrow_types(given_events, parts=200) == {"c0": pa.string()}
+    assert widened(narrowed(given_events, 200)) == given_events
 
 
 _UNDER_A_LIMIT = """

@@ -112,7 +112,7 @@ def test_events_that_are_open_for_too_long_and_other_problems(streams: SparkSess
     with failing(f"an event {event} is open for longer than open_for. Close it with a row"):
         finished(detect(events, pattern, **ON_STREAM).writeStream.format("noop"), tmp_path / "checkpoint")
     long = interval_pattern("EVENT PAL(A a) WHERE date_format(end(a), a.kind) = 'A'")
-    sql = "the SQL 'date_format.`ends`, kind.' reads the end and other columns of one event, which come in different"
+    sql = "reads the end and other columns of one event, which come in different"
     with pytest.raises(PatternError, match=sql):
         detect(events, long, **ON_STREAM)
     with pytest.raises(SchemaError, match="open_for: events are open only where rows open them"):

@@ -21,7 +21,7 @@ from tests.intervals.test_several_live import long_id, rows_of
 from tests.searching import share
 from tests.stream.test_shard import Stream
 
-from cepheid.errors import LimitExceeded, PatternError, SchemaError, SnapshotError
+from cepheid.errors import EventError, LimitExceeded, PatternError, SchemaError, SnapshotError
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import lifted, timed
@@ -51,8 +51,8 @@ class Several:
         self.relevant_to = family.compile(self.plans).relevant_to if self.only_relevant else [None] * len(chosen)
         self.runners: list[Any] = [family.runner(plan, "start") for plan in self.plans.each]
         if self.request.event_id is not None:
-            open_for = self.request.open_for
-            self.runners = [family.opened_by_rows(one, drops=True, open_for=open_for) for one in self.runners]
+            open_for, drops = self.request.open_for, self.request.nulls == "drop"
+            self.runners = [family.opened_by_rows(one, drops=drops, open_for=open_for) for one in self.runners]
         self.together = family.sharing(self.plans, self.runners, self.nothing.schema, only_relevant=self.only_relevant)
 
     def lifted(self, rows: pa.Table) -> Any:
@@ -145,6 +145,7 @@ def check_batches(data: st.DataObject, rows: pa.Table, options: dict[str, Any], 
         assert called(stream, rows[:0]) == []
         if stream.states:
             assert stream.call(None) == []
+    assert {*together.counts} == {name for stream in alone for name in stream.counts} != set()
     for name, count in together.counts.items():
         assert count == sum(stream.counts.get(name, 0) for stream in alone), name
     assert bool(together.states) == any(stream.states for stream in alone)
@@ -242,3 +243,22 @@ def test_faults_name_their_pattern() -> None:
     other.states, other.timers = stream.states, stream.timers
     with pytest.raises(SnapshotError, match="belongs to another query: "):
         other.call(table(events[:1]))
+
+
+@pytest.mark.parametrize("nulls", ["drop", "error"])
+def test_an_id_that_is_still_needed(nulls: str) -> None:
+    """It cannot be used again as long as a pattern needs its event, whichever that is."""
+    before = interval_pattern("EVENT PAL(A a before B b) WITHIN 60 seconds OF STARTS")
+    chosen = {name: before.named(name) for name in ("one", "other")}
+    options = NAMES | {"event_id": "id", "nulls": nulls}
+    stream = Several(chosen, table(EVENTS).schema, options).stream()
+    called(stream, table([("A", 1, 2, "i1")]))
+    again = table([("A", 20, 21, "i1"), ("B", 23, 24, "i2")])
+    if nulls == "error":
+        with pytest.raises(EventError, match="has the id of an event that is there already"):
+            called(stream, again)
+        return
+    called(stream, again)
+    stream.watermark = 300_000
+    made = called(stream, again[:0])
+    assert [(row["pattern"], row["match_start"].second) for row in made] == [("one", 1), ("other", 1)]

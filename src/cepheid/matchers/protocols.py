@@ -258,7 +258,7 @@ class ShardMatcher(Protocol):
 
     @property
     def pattern(self) -> ShardRunner[ShardMatcher]:
-        """What has made the matcher."""
+        """The patterns, as workers get them."""
 
     @property
     def each(self) -> Sequence[LiveMatcher]:

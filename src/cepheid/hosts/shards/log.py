@@ -49,7 +49,7 @@ class ReadyMatcher(NamedTuple, Generic[M]):
     counts: tuple[Mapping[str, int], ...]
     """The counts of each pattern (`counts_of`) before `rows`."""
     rows: tuple[pa.Table, ...] = ()
-    """The rows that result from renewing the pattern (`LiveMatcher.renewed`)."""
+    """The rows that result from renewing the pattern (`ShardMatcher.renewed`)."""
     snapshot_bytes: int = 0
     """The size of the stored snapshot; 0 without a snapshot."""
 
@@ -195,7 +195,7 @@ def _kept(matcher: ShardMatcher) -> dict[str, object]:
 
 
 class WrittenMatcher(NamedTuple, Generic[M]):
-    """A matcher in the state of the one that wrote the log: it emits as that one did (`LiveMatcher.renewed`)."""
+    """A matcher in the state of the one that wrote the log: it emits as that one did (`ShardMatcher.renewed`)."""
 
     matcher: M
     limits: Limits

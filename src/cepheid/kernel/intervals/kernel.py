@@ -111,7 +111,11 @@ class IntervalKernel:
         emitted.
         """
         self.consistency = consistency
-        return self._emit_open() if consistency is Consistency.REALTIME else self._all_emitted()
+        if consistency is Consistency.REALTIME:
+            return self._emit_open()
+        self._make_room_to_emit()
+        release_until(self.open, self._rows, self.cursor, self.horizon)
+        return self._all_emitted()
 
     def advance(self, clock: int) -> EmittedIntervals:
         """Sets the clock to `clock`, as if an event had ended then, and returns what this makes certain: with a buffer,

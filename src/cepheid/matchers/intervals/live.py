@@ -99,10 +99,6 @@ class LiveIntervals(LiveDefaults, ABC):
     def open(self) -> int:
         return self.live.open_matches
 
-    def holds(self, name: bytes) -> bool:  # noqa: ARG002
-        """Whether the event with this id is needed; only asked if rows open events."""
-        return False
-
     @property
     def open_keys(self) -> Collection[bytes]:
         return self.live.key_names

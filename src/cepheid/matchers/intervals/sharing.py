@@ -1,6 +1,7 @@
 """The patterns of a stream's shard which share their events: each event is stored once, and rows are read once.
 
-Each pattern has a matcher of its own, which finds the same as alone.
+Each pattern has a matcher of its own, which finds the same as alone. Only the ids of events that rows open may be used
+again later than alone: once no pattern needs the event.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from cepheid.kernel.arrays import NO_TIME
 from cepheid.matchers.division import concatenated
 from cepheid.matchers.intervals.division import joined_snapshots
 from cepheid.matchers.intervals.live import LiveIntervals, clock_at, replay_batches
-from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner, read_batch
+from cepheid.matchers.intervals.open_runner import OpenIntervalsRunner, OpenRowsMatcher, read_batch
 from cepheid.matchers.intervals.read_rows import ReadRows
 from cepheid.matchers.intervals.runner import IntervalsRunner
 from cepheid.matchers.pattern_events import projections
@@ -37,9 +38,6 @@ from cepheid.plan.plan_set import Words
 
 T = TypeVar("T")
 AnyRunner: TypeAlias = IntervalsRunner | OpenIntervalsRunner
-
-_LAST = ("event",)
-"""The columns of rows that come after all others."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class SharingRunner:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the rows of all patterns."""
-        return pa.schema(merged([list(one.schema) for one in self.each], _LAST))
+        return pa.schema(merged([list(one.schema) for one in self.each]))
 
     @property
     def relevant_to(self) -> Sequence[Words | None]:
@@ -133,7 +131,7 @@ class SharingMatchers:
         return runner.sharing(share, ids, self._rows)
 
     def _is_held(self, name: bytes) -> bool:
-        return any(one.holds(name) for one in self.each)
+        return any(isinstance(one, OpenRowsMatcher) and one.live.holds(name) for one in self.each)
 
     def of_each(self, rows: pa.Table) -> Sequence[pa.Table]:
         patterns = rows.column("pattern")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from cepheid.compile.arrays import Ints
 from cepheid.events.batch import VALUE_PREFIX, Batch
+from cepheid.events.identity import canonical_bytes
 from cepheid.plan.conditions.script import CurrentValue, Operation, Operator, Script, StageValue
 from cepheid.plan.stages.plan import Plan
 from cepheid.plan.used_columns import names_in
@@ -40,8 +40,8 @@ def _places(flags: pa.BooleanArray | pa.ChunkedArray) -> Ints:
 
 def _of_key(events: Batch, at: int) -> pa.BooleanArray | pa.ChunkedArray:
     """Whether each event has the key of the one at a position."""
-    same = (pc.equal(column, column[at]) for column in events.keys)
-    return reduce(pc.and_, same, pa.array(np.ones(len(events), np.bool_)))
+    names = canonical_bytes(events.keys, len(events))  # also of a key that is a struct or NaN
+    return pc.equal(names, names[at])
 
 
 def _casts(script: Script | None) -> Iterator[tuple[CurrentValue | StageValue, CurrentValue | StageValue]]:

@@ -16,7 +16,8 @@ from cepheid.errors import SchemaError, SnapshotError
 from cepheid.families import family_of
 from cepheid.hosts.spark.rebalance.folders import Folder, in_use
 from cepheid.hosts.spark.stream.placement import Placement
-from cepheid.hosts.spark.stream.source import DIVIDED_BY, of_shards
+from cepheid.hosts.spark.stream.shard import DIVIDED_BY
+from cepheid.hosts.spark.stream.source import shards_made_for
 from cepheid.hosts.spark.stream.stored_state import (
     CheckpointedPattern,
     active_session,
@@ -107,7 +108,7 @@ class ShardsChange(NamedTuple):
     def made_for_shards(self, *, before: bool = False) -> str:
         """What the shards are made for afterwards, or `before`, as JSON."""
         each = {one.name: one.made_for if before else self.made_for(one) for one in self.stored}
-        return of_shards(each)
+        return shards_made_for(each)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
@@ -61,8 +61,8 @@ def _carry_out(work: Work) -> None:
     empty = folder.plan_nothing(last)
     try:
         folder.copy_all_but_state(last, empty, plan.partitions)
-        _write_states(spark, work, last.metadata["conf"])
-        _check(spark, work)
+        written = _write_states(spark, work, last.metadata["conf"])
+        _check(spark, work, written)
         folder.check_committed(plan.batch)
     except BaseException:
         shutil.rmtree(folder.copy, ignore_errors=True)
@@ -70,15 +70,21 @@ def _carry_out(work: Work) -> None:
     folder.swap(plan.batch)
 
 
-def _write_states(spark: SparkSession, work: Work, settings: Mapping[str, str]) -> None:
+def _write_states(spark: SparkSession, work: Work, settings: Mapping[str, str]) -> list[tuple[ShardsChange, int]]:
+    """Writes the new shards. Returns how many partial matches are open in them: fewer than before where time has now
+    advanced.
+    """
     operators: dict[int, list[ShardsChange]] = {}
     for one in work.shards:
         operators.setdefault(one.first.operator, []).append(one)
+    written = []
     for operator, changes in operators.items():
         with tempfile.TemporaryDirectory(prefix=f".{work.folder.path.name}.", dir=work.folder.path.parent) as name:
             rows = _state(spark, changes)
-            written = write_state(spark, rows, Path(name), settings, work.plan.partitions)
-            work.folder.take_state(written, operator, work.plan.batch)
+            state = write_state(spark, rows, Path(name), settings, work.plan.partitions)
+            work.folder.take_state(state.checkpoint, operator, work.plan.batch)
+            written += [(one, sum(state.open.get(number, 0) for number in one.new_numbers)) for one in changes]
+    return written
 
 
 def _state(spark: SparkSession, changes: list[ShardsChange]) -> DataFrame:
@@ -137,18 +143,19 @@ def _in_order(rows: DataFrame) -> DataFrame:
     return rows.repartition(SHARD).sortWithinPartitions(SHARD, PART)
 
 
-def _check(spark: SparkSession, work: Work) -> None:
-    """Reads the copy as Spark will: each pattern must have open what it had.
+def _check(spark: SparkSession, work: Work, written: Sequence[tuple[ShardsChange, int]]) -> None:
+    """Reads the copy as Spark will: what was written must be open.
 
     Raises:
         SnapshotError: this version of Spark writes or reads state in another way.
     """
-    for shards, change in zip(work.shards, work.plan.patterns, strict=True):
+    for shards, expected in written:
         made_for = shards.made_for(shards.first)
         copy = shards.first._replace(checkpoint=str(work.folder.copy), batch=work.plan.batch, made_for=made_for)
         open_ = own_heads(spark, copy).agg(F.coalesce(F.sum("value.open"), F.lit(0))).collect()[0][0]
-        if open_ != change.open:
+        if open_ != expected:
+            names = ", ".join(stored.name for stored in shards.stored)
             raise SnapshotError(
-                f"pattern {change.name!r} would have {open_:,} open partial matches, not {change.open:,}: this version "
+                f"pattern {names!r} would have {open_:,} open partial matches, not {expected:,}: this version "
                 f"of Spark, {spark.version}, reads the new state in another way. The checkpoint is as it was"
             )

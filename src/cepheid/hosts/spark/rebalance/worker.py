@@ -151,15 +151,18 @@ def _pieces(shard: StoredShard, targets: Mapping[int, set[bytes]], division: Div
     made_for = json.loads(division.made_for)
     if unknown := {*matcher.open_keys} - set[bytes]().union(*targets.values()):
         raise SnapshotError(f"shard {shard.number} has {len(unknown)} keys of which it has no event")
-    whole = snapshot_of(matcher, made_for)
+    whole, open_ = snapshot_of(matcher, made_for), 0
     stored = StoredShard(shard.number, Head(FORMAT, b"", 0, 0, 0, division.now, 0, None), whole, ())
     for target, names in sorted(targets.items()):
         piece = matcher if len(targets) == 1 else _restored(stored, division, division.made_for)
         if len(targets) > 1:
             piece.keep_only(names)
+        open_ += piece.open
         if not piece.is_idle:
             counts = {"open": piece.open, "timer": timer_of(piece), "passed": division.now}
             yield {SHARD: target, PART: PIECE, VALUE: snapshot_of(piece, made_for), **counts}
+    if open_ != matcher.open and len(targets) > 1:
+        raise SnapshotError(f"of {matcher.open:,} open partial matches of shard {shard.number} only {open_:,} are left")
 
 
 def _restored(shard: StoredShard, division: Division, made_for: str) -> ShardMatcher:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from cepheid.hosts.spark.rebalance.parts import LEDGER, PART, ROW, VALUE, shard_of
+from cepheid.hosts.spark.rebalance.parts import HEAD, LEDGER, PART, ROW, VALUE, shard_of
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.processor import SparkStore
@@ -54,16 +54,26 @@ class StateWriter(StatefulProcessor):
         return iter(())
 
 
+class WrittenState(NamedTuple):
+    """The state of shards that a query has written."""
+
+    checkpoint: Path
+    """That of the query."""
+    open: dict[int, int]
+    """How many partial matches are open in each shard, by its number."""
+
+
 def write_state(
     spark: SparkSession, parts: DataFrame, folder: Path, settings: Mapping[str, str], partitions: int
-) -> Path:
-    """Writes the state of the shards with these parts into so many partitions. Returns the checkpoint of the query that
-    has done so. `settings` are those of the checkpoint's micro-batch.
+) -> WrittenState:
+    """Writes the state of the shards with these parts into so many partitions. `settings` are those of the checkpoint's
+    micro-batch.
 
     Raises:
         PySparkException: the query has failed.
     """
     parts.write.parquet(str(folder / "parts"))
+    heads = spark.read.parquet(str(folder / "parts")).where(F.col(PART) == HEAD).select(SHARD, "open")
     session = spark.newSession()
     pinned = {name: value for name, value in settings.items() if name.startswith(_PINNED)}
     for name, value in {**pinned, **_SETTINGS, "spark.sql.shuffle.partitions": str(partitions)}.items():
@@ -77,4 +87,4 @@ def write_state(
     checkpoint = folder / "checkpoint"
     writer = written.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
     writer.trigger(availableNow=True).start().awaitTermination()
-    return checkpoint
+    return WrittenState(checkpoint, dict(heads.collect()))

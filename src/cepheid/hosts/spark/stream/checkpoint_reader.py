@@ -22,10 +22,9 @@ from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_pattern
-from cepheid.hosts.spark.stream.placement import PLACEMENT, STANDBYS, TOGETHER
 from cepheid.hosts.spark.stream.places import Places
-from cepheid.hosts.spark.stream.shard import Matching
-from cepheid.hosts.spark.stream.source import DIVIDED_BY, SESSION_ZONE, matchings, source_of
+from cepheid.hosts.spark.stream.shard import OF_QUERY, SESSION_ZONE, Matching
+from cepheid.hosts.spark.stream.source import matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import (
     NEEDED,
     CheckpointedPattern,
@@ -44,8 +43,7 @@ from cepheid.requests.request import ERROR, Request
 from cepheid.requests.request_of import request_of
 
 _LIST = "cepheid.hosts.spark.stream.listing.list_open"
-_OF_QUERY = dict.fromkeys(("patterns", "supervised", DIVIDED_BY, PLACEMENT, STANDBYS, TOGETHER))
-"""Entries of `made_for` that are about all patterns of the query."""
+_OF_QUERY = dict.fromkeys(OF_QUERY)
 
 
 def checkpointed_pattern(checkpoint: str, name: str | None) -> CheckpointedPattern:

@@ -243,8 +243,8 @@ def _faults(events: DataFrame, request: Request) -> Iterator[str]:
         yield "as_of: the time of a stream is its watermark. Leave it out"
     if request.report is not None:
         yield (
-            "report: the counts of a stream are in the observedMetrics of its query's progress, as "
-            f"{READ}.{request.names[0]} and {FOUND}.{request.names[0]}"
+            "report: the counts of a stream are in the progress of its query: cepheid.streams.progress(query), or a "
+            "progress_listener"
         )
     if not _has_protobuf():
         yield (

@@ -6,7 +6,7 @@ A shard's events travel as one value, an Arrow stream: Spark's Python state inte
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -104,21 +104,23 @@ def pack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[
 class Figures:
     """What a task reports of packing."""
 
-    samplers: Mapping[str, KeySampler]
-    """For each pattern, by its label."""
+    samplers: Sequence[tuple[Sequence[str], KeySampler]]
+    """For the events of each pattern, with its label; if all patterns are in the same shards, for those of all, with
+    all labels.
+    """
     nanoseconds: int = 0
     events: int = 0
 
     @staticmethod
     def of(packing: Packing) -> Figures:
-        """The figures before the first event. Patterns in the same shards have the same keys."""
-        if packing.placement.together:
-            return Figures(dict.fromkeys(packing.labels, KeySampler(show=packing.show_keys)))
-        return Figures({label: KeySampler(show=packing.show_keys) for label in packing.labels})
+        """The figures before the first event."""
+        labels = [packing.labels] if packing.placement.together else [(label,) for label in packing.labels]
+        return Figures([(each, KeySampler(show=packing.show_keys)) for each in labels])
 
     @property
     def text(self) -> str:
-        return to_text({label: sampler.sample for label, sampler in self.samplers.items()}, self.nanoseconds)
+        samples = [(labels, sampler.sample) for labels, sampler in self.samplers]
+        return to_text({label: sample for labels, sample in samples for label in labels}, self.nanoseconds)
 
 
 class EventsForAny:
@@ -191,8 +193,8 @@ def _shards(
     every = _batch(events, packing)
     check_times(every, *(name for name in (TIME, END) if name in every.data.schema.names))
     figures.events += len(every)
-    # If all patterns are in the same shards, these have the numbers of the first one's.
-    for number, mine, sampler in zip(packing.numbers, own, figures.samplers.values(), strict=False):
+    numbers = packing.numbers[: len(own)]  # if all patterns are in the same shards, these have those of the first one
+    for number, mine, (_, sampler) in zip(numbers, own, figures.samplers, strict=True):
         batch = mine.of(every)
         shards, batch = batch.column(SHARD).to_numpy(), Batch(batch.data.drop_columns([SHARD]))
         sampler.add(batch.keys, shards)

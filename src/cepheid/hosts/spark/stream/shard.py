@@ -23,7 +23,7 @@ from cepheid.hosts.spark.stream.advance import Advanced, Call, Made, advance
 from cepheid.hosts.spark.stream.keepers import Keepers, Place
 from cepheid.hosts.spark.stream.ledger import from_ledger, ledger_bytes
 from cepheid.hosts.spark.stream.packing import unpacked_runner
-from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, PLACEMENT
+from cepheid.hosts.spark.stream.placement import NUMBERED_OTHERWISE, PLACEMENT, STANDBYS, TOGETHER
 from cepheid.matchers.protocols import ShardMatcher
 from cepheid.matchers.snapshot import AnotherMatcher, differences
 from cepheid.requests.counts import STREAM_TIMES
@@ -36,6 +36,12 @@ RESCALED = (
     "A query that is stopped can get another number of shards and go on: cepheid.streams.rebalance(checkpoint, "
     "shards=…), or cepheid stream rebalance CHECKPOINT --shards N"
 )
+
+
+SESSION_ZONE, DIVIDED_BY = "session.time_zone", "divided by"
+"""Keys of `made_for` that only streams have. The second one is there only if values extend the key."""
+OF_QUERY = ("patterns", "supervised", "shards", SESSION_ZONE, DIVIDED_BY, PLACEMENT, STANDBYS, TOGETHER)
+"""The keys of `made_for` that are about all patterns of the query."""
 
 
 class Matching(NamedTuple):
@@ -133,7 +139,9 @@ def step(matching: Matching, shard: Shard, values: Sequence[bytes], watermark: i
 
 
 def _in_its_pattern(matching: Matching) -> AbstractContextManager[None]:
-    """Errors get the pattern's name. If the shard has several patterns, each error has the name already."""
+    """Errors get the pattern's name. If the shard has several patterns, errors of one have its name already, and others
+    concern all.
+    """
     plans = unpacked_runner(matching.runner).plans
     return nullcontext() if len(plans) > 1 else in_pattern(plans[0].pattern.name, named=matching.named)
 
@@ -180,8 +188,11 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
         SnapshotError: the checkpoint belongs to another query, or has an unknown format.
     """
     made_for = json.loads(matching.made_for)
+    before = made_for if known is None else from_ledger(known)[0]
+    if changed := differences(*({name: one.get(name) for name in OF_QUERY} for one in (before, made_for))):
+        raise of_another_query(changed)
     with _in_its_pattern(matching):
-        if known is not None and (changed := differences(from_ledger(known)[0], made_for)):
+        if changed := differences(before, made_for):
             raise of_another_query(changed)
     return ledger_bytes(made_for, matching.asked)
 
@@ -189,6 +200,8 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
 def of_another_query(changed: Sequence[str]) -> SnapshotError:
     """The error of a checkpoint from which this query cannot continue, with what has changed."""
     others = [text for text in changed if not text.startswith(PLACEMENT)]
+    if others:  # then a query of other patterns may have other shards
+        changed = [text for text in changed if not text.startswith(TOGETHER)]
     changed = [*others, *[NUMBERED_OTHERWISE] * (len(others) < len(changed))]
     advice = f"{ANEW}. {RESCALED}" if any(text.startswith(("shards ", MORE_SHARDS)) for text in changed) else ANEW
     return SnapshotError(f"the checkpoint belongs to another query: {'; '.join(changed)}. {advice}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from cepheid.hosts.spark.stream.ledger import packed_asked
 from cepheid.hosts.spark.stream.placement import Placement
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import Matchings
+from cepheid.hosts.spark.stream.shard import DIVIDED_BY, SESSION_ZONE
 from cepheid.matchers.pattern_events import projections
 from cepheid.matchers.protocols import PatternRunner
 from cepheid.output.common import merged
@@ -35,9 +36,6 @@ from cepheid.plan.tiers import Side
 from cepheid.requests.ledger import stored_request
 from cepheid.requests.request import Request
 from cepheid.requests.warnings import of_growth, with_names
-
-SESSION_ZONE, DIVIDED_BY = "session.time_zone", "divided by"
-"""Keys of `made_for` that only streams have. The second one is there only if values extend the key."""
 
 _STREAM = "a stream does not end, and"
 
@@ -141,11 +139,11 @@ def matchings(source: StreamSource, *, of_matches: bool = False) -> Matchings:
         each[place.number] = (one.packed, one.columns, *fields)
     if source.together is None:
         return Matchings(each, None)
-    of_all = of_shards(dict(zip(request.names, made_for, strict=True)))
+    of_all = shards_made_for(dict(zip(request.names, made_for, strict=True)))
     return Matchings(each, (source.together, source.columns, of_all, of_matches, request.named, ""))
 
 
-def of_shards(made_for: Mapping[str, Mapping[str, object]]) -> str:
+def shards_made_for(made_for: Mapping[str, Mapping[str, object]]) -> str:
     """What shards are made for, as JSON; `made_for` has that of each of their patterns, by its name."""
     first = next(iter(made_for.values()))
     return json.dumps(first if len(made_for) == 1 else {"time_zone": first["time_zone"], "each": made_for})
@@ -170,9 +168,11 @@ def source_of(
     times = Times.of_each(events, plans.schema.times, request.time_zone or zone)
     lift = lifting(plans, times)
     columns = batch_columns(plans, lift, zone)
-    each = []
-    for number, columns_of_one in enumerate(_columns_of_each(plans, request, columns)):
-        runner, marking = _runner(plans, number, request, late_by)
+    places, each = places or Places.of(request.names), []
+    runners = [_runner(plans, number, request, late_by) for number in range(len(plans.each))]
+    together = _together(plans, request, [runner for runner, _ in runners], columns) if places.together else None
+    columns_of_each = _columns_of_each(plans, request, columns)
+    for number, ((runner, marking), columns_of_one) in enumerate(zip(runners, columns_of_each, strict=True)):
         each.append(
             StreamPattern(
                 packed(runner),  # first, because the next lines compile its pattern, which must not be packed with it
@@ -185,8 +185,6 @@ def source_of(
                 ),
             )
         )
-    places = places or Places.of(request.names)
-    together = _together(plans, request, late_by, columns) if places.together else None
     divided_by = _divided_by(plans, request, places)
     return StreamSource(
         events, request, places, plans, tuple(each), times, late_by, lift, columns, divided_by, together, zone
@@ -210,9 +208,8 @@ def _runner(
     return runner, Marking(may_start, window)
 
 
-def _together(plans: PlanSet[Any], request: Request, late_by: LateBy, columns: pa.Schema) -> bytes:
-    """As `StreamSource.together`."""
-    runners = [_runner(plans, number, request, late_by)[0] for number in range(len(plans.each))]
+def _together(plans: PlanSet[Any], request: Request, runners: Sequence[PatternRunner], columns: pa.Schema) -> bytes:
+    """As `StreamSource.together`; the runners have not compiled their patterns yet."""
     only_relevant = _only_relevant(plans, request)
     return packed(request.family.sharing(plans, runners, columns, only_relevant=only_relevant))
 

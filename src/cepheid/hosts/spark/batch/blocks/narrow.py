@@ -19,15 +19,15 @@ _GIVEN, _LEAST = b"given", b"least"
 _UNSIGNED = (np.uint8, np.uint16, np.uint32)
 _SAMPLE = 1 << 10
 """A column of texts is encoded only if at most half of so many of its first values are distinct."""
-_MOST_TEXTS = 1 << 10
-"""A column with more distinct texts stays as it is: each block has all of them, and may have few events."""
 
 
-def narrowed(events: pa.RecordBatch) -> pa.RecordBatch:
-    """The same events in fewer bytes. `widened` gives them back, also from rows of the result."""
+def narrowed(events: pa.RecordBatch, parts: int) -> pa.RecordBatch:
+    """The same events in fewer bytes. `widened` gives them back, also from rows of the result. It will be cut into so
+    many parts, each of which has all distinct texts.
+    """
     columns, fields = [], []
     for field, column in zip(events.schema, events.columns, strict=True):
-        narrow, least = _narrowed(column)
+        narrow, least = _narrowed(column, parts)
         columns.append(narrow)
         fields.append(pa.field(field.name, narrow.type, metadata=None if least is None else {_LEAST: str(least)}))
     given = {_GIVEN: events.schema.serialize().to_pybytes()}
@@ -42,12 +42,12 @@ def widened(events: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _narrowed(column: pa.Array) -> tuple[pa.Array, int | None]:
+def _narrowed(column: pa.Array, parts: int) -> tuple[pa.Array, int | None]:
     """The column, and its least value if it holds the distances from it."""
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
         sample = column.slice(0, _SAMPLE)
         repeats = 2 * pc.count_distinct(sample, mode="all").as_py() <= len(sample)
-        return (_encoded(column) if repeats else column), None
+        return (_encoded(column, parts) if repeats else column), None
     if (whole := _whole_numbers(column.type)) is None or column.null_count == len(column):
         return column, None
     numbers = column.view(whole)
@@ -60,12 +60,13 @@ def _narrowed(column: pa.Array) -> tuple[pa.Array, int | None]:
     return _with_nulls_of(column, above), least
 
 
-def _encoded(texts: pa.Array) -> pa.Array:
-    """The texts as numbers of the distinct ones, if these are few."""
+def _encoded(texts: pa.Array, parts: int) -> pa.Array:
+    """The texts as numbers of the distinct ones, if those of all parts have at most half of the bytes."""
     encoded = texts.dictionary_encode()
-    if len(encoded.dictionary) > _MOST_TEXTS:
+    if 2 * parts * encoded.dictionary.nbytes > texts.nbytes:
         return texts
-    numbers = encoded.indices.cast(pa.from_numpy_dtype(np.min_scalar_type(len(encoded.dictionary))))
+    most = max(0, len(encoded.dictionary) - 1)
+    numbers = encoded.indices.cast(pa.from_numpy_dtype(np.min_scalar_type(most)))
     return pa.DictionaryArray.from_arrays(numbers, encoded.dictionary)
 
 

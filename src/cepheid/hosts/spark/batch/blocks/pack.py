@@ -61,7 +61,7 @@ def _blocks(events: pa.RecordBatch, labels: tuple[int, ...]) -> Iterator[tuple[i
     targets = events.column(TARGET).to_numpy().astype(np.min_scalar_type(len(labels)))  # sorted by radix
     rows = np.argsort(targets, kind="stable")
     bounds = np.searchsorted(targets[rows], np.arange(len(labels) + 1))
-    ordered = narrowed(events.drop_columns([TARGET])).take(pa.array(rows))
+    ordered = narrowed(events.drop_columns([TARGET]), len(labels)).take(pa.array(rows))
     for label, (start, stop) in zip(labels, pairwise(bounds.tolist()), strict=True):
         if start < stop:
             yield label, ordered.slice(start, stop - start)
