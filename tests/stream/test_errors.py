@@ -60,8 +60,8 @@ def test_what_a_stream_needs(stream: DataFrame) -> None:
         "lateness: say how late an event of the stream may come, as in lateness='2 minutes'. Events that come later "
         "count as late; a match waits that long\n"
         "as_of: the time of a stream is its watermark. Leave it out\n"
-        "report: the counts of a stream are in the observedMetrics of its query's progress, as cepheid.read.pattern "
-        "and cepheid.found.pattern"
+        "report: the counts of a stream are in the progress of its query: cepheid.streams.progress(query), or a "
+        "progress_listener"
     )
     with pytest.raises(SchemaError) as caught:
         detect(stream, Pattern.begin("a"), key="k", time=None, sequence="id")

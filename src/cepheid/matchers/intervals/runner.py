@@ -105,8 +105,7 @@ class IntervalRowsMatcher(LiveIntervals):
 
     @property
     def due(self) -> int:
-        over = self.live.over
-        return min(self.live.due, FOREVER if over < self.live.clock else over)
+        return FOREVER if self.is_idle else min(self.live.due, self.live.over)
 
     @property
     def is_idle(self) -> bool:

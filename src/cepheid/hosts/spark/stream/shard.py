@@ -189,10 +189,9 @@ def check_ledger(matching: Matching, known: bytes | None) -> bytes:
     """
     made_for = json.loads(matching.made_for)
     before = made_for if known is None else from_ledger(known)[0]
-    if changed := differences(*({name: one.get(name) for name in OF_QUERY} for one in (before, made_for))):
-        raise of_another_query(changed)
-    with _in_its_pattern(matching):
-        if changed := differences(before, made_for):
+    if changed := differences(before, made_for):
+        of_pattern = differences(*({**one, **dict.fromkeys(OF_QUERY)} for one in (before, made_for)))
+        with _in_its_pattern(matching) if of_pattern else nullcontext():
             raise of_another_query(changed)
     return ledger_bytes(made_for, matching.asked)
 
