@@ -216,7 +216,7 @@ events = pa.table({"at": pa.array(range(4000), pa.int64()).cast(pa.timestamp("us
 many = pa.table({"at": pa.array(range(4_000_000), pa.int64()).cast(pa.timestamp("us"))})
 pattern = Pattern.begin("a").followed_by_any("b").within("2 microseconds")
 detect(events.slice(0, 10), pattern, time="at")
-why(events.slice(0, 10), pattern, time="at").near_misses  # compiled functions are loaded now, as that may not fail later
+why(events.slice(0, 10), pattern, time="at").near_misses  # loads compiled functions, which may not fail later
 found = why(many, pattern, time="at")
 bound_memory(MEMORY)
 try:

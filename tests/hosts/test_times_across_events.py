@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -281,3 +282,15 @@ def test_dates_as_time() -> None:
     days = pa.table({"at": [date(2026, 1, day) for day in (1, 2, 4)]})
     pattern = Pattern.begin("a").followed_by_any("b").where("at <= a.at + INTERVAL 1 DAY AND a.at >= '2026-01-01'")
     assert len(detect(days, pattern, time="at")) == 1
+
+
+@pytest.mark.parametrize("key", ["u", {"a": 1}, {"a": None}, math.nan])
+def test_the_event_of_a_failed_cast_has_the_key(key: object) -> None:
+    """Whatever the type of the key: structs and NaN cannot be compared with =."""
+    events = pa.table({"k": [key] * 3, "at": [1, 2, 3], "x": [0, 1, 1], "text": ["5", "oops", "6"], "n": [5, 5, 5]})
+    pattern = Pattern.begin("a").where("x = 0").next("b").where("a.n < CAST(text AS INT) + a.n").within("1 minute")
+    times = events.set_column(1, "at", events["at"].cast(pa.timestamp("us", "UTC")))
+    with pytest.raises(
+        ConditionError, match=r"a value cannot be cast .*'oops', n = 5: text$"
+    ):
+        detect(times, pattern, key="k", time="at")

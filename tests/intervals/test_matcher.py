@@ -395,3 +395,11 @@ def test_a_number_of_events_is_not_a_length_of_time() -> None:
         matcher(lateness="3 events", event_id="id")
     with pytest.raises(SnapshotError):
         matcher(lateness="4 events").restore(live.snapshot())
+
+
+def test_a_switch_to_earliest_emits_what_is_certain() -> None:
+    """At once, as if the pattern had been in that consistency from the start."""
+    live = matcher("EVENT PAL(A a before C c) WITHIN 20 seconds CONSISTENCY conservative")
+    assert live.process(table([("A", 1, 2, "a"), ("C", 5, 9, "c")])).num_rows == 0
+    assert shown(live.switch("earliest")) == ["+a,c"]
+    assert live.finish().num_rows == 0
