@@ -290,7 +290,5 @@ def test_the_event_of_a_failed_cast_has_the_key(key: object) -> None:
     events = pa.table({"k": [key] * 3, "at": [1, 2, 3], "x": [0, 1, 1], "text": ["5", "oops", "6"], "n": [5, 5, 5]})
     pattern = Pattern.begin("a").where("x = 0").next("b").where("a.n < CAST(text AS INT) + a.n").within("1 minute")
     times = events.set_column(1, "at", events["at"].cast(pa.timestamp("us", "UTC")))
-    with pytest.raises(
-        ConditionError, match=r"a value cannot be cast .*'oops', n = 5: text$"
-    ):
+    with pytest.raises(ConditionError, match=r"a value cannot be cast .*'oops', n = 5: text$"):
         detect(times, pattern, key="k", time="at")

@@ -53,4 +53,4 @@ def test_shards_with_their_old_numbers(streams: SparkSession, tmp_path: Path, na
     unpack(STORED / f"{name}.zip", tmp_path)
     with pytest.raises(StreamingQueryException) as caught:
         go_on(streams, tmp_path, name.split("-")[2], checkpoint=None)
-    assert f": the checkpoint belongs to another query: {OTHERWISE}. {ADVICE}" in str(caught.value)
+    assert f"the checkpoint belongs to another query: {OTHERWISE}. {ADVICE}" in str(caught.value)
