@@ -327,8 +327,8 @@ class Family(Protocol):
         *,
         only_relevant: bool,  # noqa: ARG002
     ) -> ShardRunner[ShardMatcher]:
-        """What shards find that have all of the patterns; only if these share events. `columns` are those of the events
-        of all patterns. With `only_relevant`, a pattern gets only the events that can matter to it.
+        """The runner of shards that have all of the patterns; asked only if these share events. `columns` are those
+        of the events of all patterns. With `only_relevant`, a pattern gets only the events that can matter to it.
         """
         raise AssertionError(f"several patterns of {self.noun} do not share events")
 

@@ -86,7 +86,7 @@ def joined_late(snapshots: Sequence[Snapshot], counts: Sequence[int]) -> LateOrd
 
 
 def held_by(snapshot: Snapshot) -> int:
-    """How many events are held. Of shared ones the snapshot has the numbers."""
+    """How many events are held. If they are shared, the snapshot has only their numbers."""
     if "held" in snapshot.arrays:
         return len(snapshot.arrays["held"])
     return len(snapshot.batches["held"]) if "held" in snapshot.batches else 0

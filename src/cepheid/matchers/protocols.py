@@ -252,8 +252,7 @@ class ShardMatcher(Protocol):
     The host says how far time has advanced.
 
     A host calls `advance_time` and `process` in turns. Events up to the watermark are late. `replay` repeats the calls
-    that an earlier matcher received; afterwards the host calls `renewed` once. The rows of several patterns come in one
-    table.
+    that an earlier matcher received; then the host calls `renewed` once. Rows of several patterns come in one table.
     """
 
     @property
@@ -279,9 +278,9 @@ class ShardMatcher(Protocol):
         """The rows that these events produce. The order of the events in the batch does not matter."""
 
     def replay(self, log: Iterable[tuple[Reached, Batch]], reached: Reached, limits: Limits) -> None:
-        """Repeats earlier input. Each batch in `log` is preceded by the watermark at which it arrived. At the end the
-        watermark advances to `reached`. The resulting rows are discarded, because they were emitted
-        before. `limits` apply during the replay, the pattern's limits afterwards.
+        """Repeats earlier input. Before each batch in `log` stands the watermark at which it arrived. At the end the
+        watermark advances to `reached`. The rows are discarded: they were emitted before. `limits` apply during the
+        replay, the pattern's limits afterwards.
         """
 
     def renewed(self) -> pa.Table | None:
@@ -315,7 +314,7 @@ class ShardMatcher(Protocol):
 
     @property
     def open_keys(self) -> Collection[bytes]:
-        """The names (canonical bytes) of the keys that have something open, or of which something is remembered."""
+        """The names (canonical bytes) of the keys for which something is open or remembered."""
 
     def keep_only(self, names: Collection[bytes]) -> None:
         """Forgets all keys but those with these names, with all that is open or waits for them."""

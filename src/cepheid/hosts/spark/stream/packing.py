@@ -165,7 +165,7 @@ def unpacked_pattern(packed: bytes) -> PatternRunner:
 
 
 def nullable(rows: pa.Schema) -> pa.Schema:
-    """The columns, any of which may be NULL, as Spark takes them."""
+    """The same columns, each allowed to be NULL, as Spark expects."""
     return pa.schema([field.with_nullable(nullable=True) for field in rows])
 
 

@@ -22,8 +22,8 @@ _SAMPLE = 1 << 10
 
 
 def narrowed(events: pa.RecordBatch, parts: int) -> pa.RecordBatch:
-    """The same events in fewer bytes. `widened` gives them back, also from rows of the result. It will be cut into so
-    many parts, each of which has all distinct texts.
+    """The same events in fewer bytes. `widened` gives them back, also from rows of the result. The caller cuts the
+    result into `parts`, and each part repeats all distinct texts.
     """
     columns, fields = [], []
     for field, column in zip(events.schema, events.columns, strict=True):
