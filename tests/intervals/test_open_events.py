@@ -102,6 +102,14 @@ def test_real_time_retracts_what_an_end_proves_wrong() -> None:
     assert each(by_id(f"{overlap} CONSISTENCY earliest"), later) == expected
 
 
+def test_a_switch_to_earliest_emits_what_is_certain() -> None:
+    """A conservative matcher waits for the end of c1; `earliest` does not, and need not wait for another row."""
+    live = by_id(f"{CHAIN} CONSISTENCY conservative")
+    assert each(live, ROWS[:5]) == []
+    assert told(live.switch("earliest")) == [("insertion", "a1", "b1", "c1*")]
+    assert each(live, ROWS[5:]) == [(1, ("completion", "a1", "b1", "c1"))]
+
+
 @pytest.mark.parametrize("clause", ["WITHIN 1 minute", "WHERE end(c) > start(c) WITHIN 1 minute OF STARTS"])
 def test_what_needs_an_end_waits_for_it(clause: str) -> None:
     """A plain WITHIN, and an end in a condition."""

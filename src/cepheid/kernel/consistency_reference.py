@@ -10,7 +10,7 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from cepheid.lang.consistency import Consistency, End
@@ -63,7 +63,8 @@ def emission_log(
 
     `matches` is called with the positions of the accepted events and the clock. The clock is the latest end of an
     accepted event; at the end of the stream it is NEVER. `switches` maps the position of an arrival to the consistency
-    that holds from this arrival on. With a `buffer`, the delay has no meaning.
+    that holds from this arrival on; what it lets be emitted is emitted just before. With a `buffer`, the delay has no
+    meaning.
     """
     accepted: list[int] = []
     clock = horizon = ALWAYS
@@ -73,8 +74,7 @@ def emission_log(
     for position, arrival in enumerate(arrivals):
         if switches and position in switches:
             consistency = switches[position]
-            if consistency is Consistency.REALTIME:
-                yield from _inserted("switch", position, now, out)
+            yield from _inserted("switch", position, _certain(now, horizon, consistency), out)
         lateness_time = arrival.start if lateness is End.START else arrival.end
         if lateness_time < horizon:
             yield LogEntry("arrive", position, "late", position)
@@ -87,13 +87,16 @@ def emission_log(
         for match in [match for match in out if match not in now]:
             del out[match]
             yield LogEntry("arrive", position, "-", match)
-        certain = {m: life for m, life in now.items() if may_be_emitted(life, horizon, consistency)}
-        yield from _inserted("arrive", position, certain, out)
+        yield from _inserted("arrive", position, _certain(now, horizon, consistency), out)
     now = matches(accepted, NEVER)
     for match in [match for match in out if match not in now]:
         del out[match]
         yield LogEntry("eos", len(arrivals), "-", match)
     yield from _inserted("eos", len(arrivals), now, out)
+
+
+def _certain(matches: Mapping[M, Life], horizon: float, consistency: Consistency) -> list[M]:
+    return [match for match, life in matches.items() if may_be_emitted(life, horizon, consistency)]
 
 
 def may_be_emitted(life: Life, horizon: float, consistency: Consistency) -> bool:
@@ -109,8 +112,8 @@ def may_be_emitted(life: Life, horizon: float, consistency: Consistency) -> bool
             return max(life.end, life.forbidden_until) < horizon
 
 
-def _inserted(when: str, position: int, known: Mapping[M, Life], out: dict[M, None]) -> Iterator[LogEntry]:
-    for match in known:
+def _inserted(when: str, position: int, matches: Iterable[M], out: dict[M, None]) -> Iterator[LogEntry]:
+    for match in matches:
         if match not in out:
             out[match] = None
             yield LogEntry(when, position, "+", match)

@@ -134,8 +134,7 @@ def open_log(
     for position, row in enumerate(rows):
         if switches and position in switches:
             consistency = switches[position]
-            if consistency is Consistency.REALTIME:
-                yield from _inserted("switch", position, emitted(), out)
+            yield from _inserted("switch", position, emitted(), out)
         event = events[row.event]
         former = next((number for number in known.opened | known.closed if first[number] == row.first), None)
         closes = row.has_end and former in known.opened

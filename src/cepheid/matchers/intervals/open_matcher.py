@@ -125,10 +125,9 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         return rows
 
     def change(self, consistency: Consistency) -> pa.Table:
-        """Changes the consistency; in real time, emits at once what holds."""
+        """Changes the consistency, and emits what it lets be emitted."""
         self._matching.change(consistency)
-        if consistency is Consistency.REALTIME:
-            self._matching.emit_ready()
+        self._matching.emit_ready()
         return self._emitted_rows()
 
     @property
