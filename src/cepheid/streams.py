@@ -100,7 +100,7 @@ def partial_matches(
     if (kind := stored.asked.get("kind")) is not None:
         raise SchemaError(
             f"pattern: {stored.name!r} is a pattern of {kind}, which has no stages and so no partial matches to list. "
-            "progress(query, checkpoint) has the number that is open of a pattern that has its own shards"
+            "progress(query, checkpoint) has the number that is open"
         )
     if not isinstance(pattern, Pattern):
         pattern = _stored_pattern(stored.asked["pattern"], stored.asked["functions"])

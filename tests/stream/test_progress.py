@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.live.events import PAIR, events
 from tests.stream.running import finished, streamed, written
+from tests.stream.test_tree_streams import INTERVALS, spans
+from tests.stream.test_tree_streams import PAIR as SPANS
 
 from cepheid import (
     Advice,
@@ -27,8 +31,12 @@ from cepheid import (
     prometheus_text,
 )
 from cepheid.cli.stream_load import load_rows
+from cepheid.hosts.spark.stream.checkpoint_reader import open_by_shard
 from cepheid.hosts.spark.stream.load.hot_keys import Counted, KeySample
 from cepheid.hosts.spark.stream.progress import progress_of
+from cepheid.hosts.spark.stream.stored_state import checkpointed_patterns
+from cepheid.intervals import interval_pattern
+from cepheid.streams import rebalance
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -321,3 +329,38 @@ def test_a_restarted_query(partitioned: SparkSession, tmp_path: Path) -> None:
     finally:
         for listener in listeners:
             partitioned.streams.removeListener(listener)
+
+
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore:.*a stream does not end")
+def test_patterns_that_share_their_shards(partitioned: SparkSession, tmp_path: Path) -> None:
+    """The checkpoint says what is open of each, also after a restart and with another number of shards."""
+    other = interval_pattern("EVENT PAL(A a before A b) WITHIN 20 seconds").without("d", "D", between=("a", "b"))
+    patterns = {"one": SPANS, "other": other.taxonomy("type").emitting("realtime")}
+    batches = [
+        [(i, "ABBAD"[i % 5], f"k{i % 7}", i // 2, i // 2 + 3 * (i % 3 + 1)) for i in range(40)],
+        [(40, "A", "k1", 20, 23), (41, "B", "k1", 25, 29)],
+        [(42, "A", "k2", 21, 22)],
+    ]
+    checkpoint, so_far = tmp_path / "checkpoint", Counter[str]()
+    for number, (shards, batch) in enumerate(zip([4, 4, 3], batches, strict=True)):
+        if shards == 3:
+            rebalance(checkpoint, shards=shards)
+            assert open_in(checkpoint) == so_far
+        written([spans(batch)], tmp_path / "events", first=number)
+        events = streamed(partitioned, tmp_path / "events").withWatermark("start", "40 seconds")
+        query = finished(detect(events, patterns, shards=shards, **INTERVALS).writeStream.format("noop"), checkpoint)
+        for reported in query.recentProgress:
+            found = progress_of(json.loads(reported.json))
+            so_far.update({} if found is None else {name: it.opened for name, it in found.patterns.items()})
+        last = progress(query, checkpoint)
+        assert last is not None
+        assert {name: it.open_partial_matches for name, it in last.patterns.items()} == so_far == open_in(checkpoint)
+        assert so_far["one"] != so_far["other"]
+
+
+def open_in(checkpoint: Path) -> dict[str, int]:
+    """How many partial matches of each pattern are open after the last micro-batch."""
+    last = max(stored.batch for stored in checkpointed_patterns(str(checkpoint)).values())
+    by_shard = open_by_shard(str(checkpoint), last)
+    return {name: sum(each.values()) for name, each in by_shard.items() if each is not None}

@@ -34,6 +34,7 @@ from cepheid.hosts.shards.log import MatcherCache
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import packed_asked
 from cepheid.hosts.spark.stream.packing import unpacked_runner
+from cepheid.hosts.spark.stream.processor import head_of, stored_head
 from cepheid.hosts.spark.stream.shard import Matching, Shard, check_ledger, step
 from cepheid.plan.lifted import OutputName
 from cepheid.requests.ledger import stored_request
@@ -145,7 +146,11 @@ class Stream:
         assert stepped.former_timer == self.timers.pop(shard, None)
         state = self.states[shard]
         assert stepped.state_bytes == len(state.first) + sum(len(entry.events) for entry in state.entries)
-        assert sum(made.open for made in stepped.each) == (0 if state.stored_head is None else state.stored_head.open)
+        head, open_ = state.stored_head, tuple(made.open for made in stepped.each)
+        assert sum(open_) == (0 if head is None else head.open)
+        if head is not None:
+            assert head.open_of_each == (open_ if len(open_) > 1 else ())
+            assert head_of(stored_head(head)) == head
         if self.states[shard].stored_head is None:
             assert self.states.pop(shard) == MemoryStore()
         if stepped.timer is not None:

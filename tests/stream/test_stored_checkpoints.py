@@ -11,6 +11,7 @@ from scripts.stored_checkpoints import go_on, unpack
 from tests.stream.test_errors import ADVICE, OTHERWISE
 
 from cepheid import partial_matches
+from cepheid.hosts.spark.stream.checkpoint_reader import open_by_shard
 from cepheid.hosts.spark.stream.stored_state import stored_patterns
 
 if TYPE_CHECKING:
@@ -34,13 +35,15 @@ def test_stored_checkpoints(streams: SparkSession, tmp_path: Path, file: Path) -
     kind = "-".join(file.stem.split("-")[2:3]) or "stages"
     unpack(file, tmp_path)
     checkpoint = tmp_path / "checkpoint"
-    each = [one.placement for one in stored_patterns(streams, str(checkpoint))]
-    placed = {(one.even, one.together) for one in each}
+    each = stored_patterns(streams, str(checkpoint))
+    placed = {(one.placement.even, one.placement.together) for one in each}
     assert placed == {("-even" in file.stem, file.stem.endswith("-together"))}
     log = streams.read.format("statestore").option("stateVarName", "log").load(str(checkpoint))
     assert log.count() > 0
     if kind == "stages":
         assert sorted((row.account, row.stage) for row in partial_matches(checkpoint, "account").collect()) == OPEN
+    if file.stem.endswith("-together"):  # its heads have only the sum
+        assert {*open_by_shard(str(checkpoint), each[0].batch).values()} == {None}
     expected = [json.loads(line) for line in file.with_suffix(".jsonl").read_text("utf-8").splitlines()]
     assert go_on(streams, tmp_path, kind) == expected != []
 

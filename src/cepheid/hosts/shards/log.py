@@ -177,6 +177,11 @@ def counts_of(matcher: LiveMatcher) -> dict[str, int]:
     return matcher.counts | {OPENED: matcher.open}
 
 
+def open_of_each(matcher: ShardMatcher) -> tuple[int, ...]:
+    """As `Head.open_of_each`."""
+    return tuple(one.open for one in matcher.each) if len(matcher.each) > 1 else ()
+
+
 def snapshot_of(matcher: ShardMatcher, made_for: dict[str, object]) -> bytes:
     """A snapshot as `restored` takes it. It also says what must be known of the matcher that writes the log after it:
     its limits, and whether it drains.

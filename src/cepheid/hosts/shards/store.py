@@ -39,6 +39,10 @@ class Head(NamedTuple):
     timer: int | None
     over: bool = True
     """Whether the watermark is past `passed`, not within it. On Spark it always is."""
+    open_of_each: tuple[int, ...] = ()
+    """The number of open partial matches of each pattern, if several have the shard, as they may on Spark. Empty: there
+    is one pattern, or a version wrote the head that stored only the sum.
+    """
 
     @property
     def reached(self) -> Reached:

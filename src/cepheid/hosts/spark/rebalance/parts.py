@@ -15,13 +15,14 @@ from cepheid.errors import SnapshotError
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.processor import HEAD as HEAD_COLUMNS
+from cepheid.hosts.spark.stream.processor import head_of, stored_head
 from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, shard_column, state_of
 from cepheid.requests.request import ERROR
 
 PART, VALUE, DIGEST = "part", "value", "digest"
 HEAD, SNAPSHOT, ENTRY, LEDGER, KEY, PIECE = range(6)
 """What a row is: a head, a snapshot, an entry of a log, a ledger; a key (its name is the value, and `entries` says the
-shard that it will belong to); or a part of the snapshot of a shard that is to be, with the counts of its head.
+shard that it will belong to); or a part of the snapshot of a shard that is to be, with its head.
 """
 
 ROW = StructType(
@@ -38,6 +39,16 @@ ROW = StructType(
 key. A worker that fails returns a row with the reason.
 """
 _HEAD = tuple(HEAD_COLUMNS.names)
+
+
+def head_in(row: Mapping[str, Any]) -> Head:
+    """The head in the columns of this row."""
+    return head_of([row[name] for name in _HEAD])
+
+
+def columns_of(head: Head) -> dict[str, Any]:
+    """The columns of a row that have the head."""
+    return dict(zip(_HEAD, stored_head(head), strict=True))
 
 
 class StoredShard(NamedTuple):
@@ -57,7 +68,7 @@ class StoredShard(NamedTuple):
     @property
     def rows(self) -> Iterator[dict[str, Any]]:
         """Its parts as rows."""
-        yield {SHARD: self.number, PART: HEAD, **dict(zip(_HEAD, self.head, strict=False))}
+        yield {SHARD: self.number, PART: HEAD, **columns_of(self.head)}
         yield {SHARD: self.number, PART: SNAPSHOT, VALUE: self.first}
         for number, entry in enumerate(self.entries, 1):
             values = {"passed": entry.passed, VALUE: entry.events, DIGEST: entry.digest}
@@ -77,7 +88,7 @@ def shard_of(rows: Iterable[Mapping[str, Any]]) -> StoredShard:
         raise SnapshotError(f"shard {number} has {len(heads)} heads and {len(snapshots)} snapshots, not one of each")
     logged = sorted((row for row in each if row[PART] == ENTRY), key=lambda row: row["entries"])
     entries = tuple(Entry(row["passed"], row[VALUE], row[DIGEST]) for row in logged)
-    return StoredShard(number, Head(*(heads[0][name] for name in _HEAD)), snapshots[0][VALUE], entries)
+    return StoredShard(number, head_in(heads[0]), snapshots[0][VALUE], entries)
 
 
 def by_shard(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[dict[str, Any]]]]:

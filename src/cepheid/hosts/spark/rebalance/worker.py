@@ -19,9 +19,20 @@ from cepheid.events.batch import KEY_PREFIX
 from cepheid.events.identity import key_names
 from cepheid.events.key_columns import key_columns
 from cepheid.hosts.shards.arrow_stream import events_of
-from cepheid.hosts.shards.log import first_head, restored_as_written, snapshot_of
+from cepheid.hosts.shards.log import first_head, open_of_each, restored_as_written, snapshot_of
 from cepheid.hosts.shards.store import FORMAT, Head, check_format
-from cepheid.hosts.spark.rebalance.parts import KEY, PART, PIECE, ROW, VALUE, StoredShard, by_shard, shard_of
+from cepheid.hosts.spark.rebalance.parts import (
+    KEY,
+    PART,
+    PIECE,
+    ROW,
+    VALUE,
+    StoredShard,
+    by_shard,
+    columns_of,
+    head_in,
+    shard_of,
+)
 from cepheid.hosts.spark.stream.advance import timer_of
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_runner
@@ -159,10 +170,20 @@ def _pieces(shard: StoredShard, targets: Mapping[int, set[bytes]], division: Div
             piece.keep_only(names)
         open_ += piece.open
         if not piece.is_idle:
-            counts = {"open": piece.open, "timer": timer_of(piece), "passed": division.now}
-            yield {SHARD: target, PART: PIECE, VALUE: snapshot_of(piece, made_for), **counts}
+            yield {
+                SHARD: target,
+                PART: PIECE,
+                VALUE: snapshot_of(piece, made_for),
+                **columns_of(_head(piece, division.now)),
+            }
     if open_ != matcher.open and len(targets) > 1:
         raise SnapshotError(f"of {matcher.open:,} open partial matches of shard {shard.number} only {open_:,} are left")
+
+
+def _head(matcher: ShardMatcher, now: int) -> Head:
+    """The head of a snapshot, whose size does not matter."""
+    head = first_head(0, Reached(now), matcher.open, timer_of(matcher))
+    return head._replace(open_of_each=open_of_each(matcher))
 
 
 def _restored(shard: StoredShard, division: Division, made_for: str) -> ShardMatcher:
@@ -181,10 +202,11 @@ def join(batches: Iterator[pa.RecordBatch], given: tuple[bytes]) -> Iterator[pa.
 
 
 def _joined(number: int, rows: Sequence[Mapping[str, Any]], runner: ShardRunner[ShardMatcher]) -> StoredShard:
-    snapshot = runner.joined([row[VALUE] for row in rows])
-    timer = min((row["timer"] for row in rows if row["timer"] is not None), default=None)
-    head = first_head(len(snapshot), Reached(rows[0]["passed"]), sum(row["open"] for row in rows), timer)
-    return StoredShard(number, head, snapshot, ())
+    snapshot, heads = runner.joined([row[VALUE] for row in rows]), [*map(head_in, rows)]
+    timer = min((head.timer for head in heads if head.timer is not None), default=None)
+    head = first_head(len(snapshot), heads[0].reached, sum(head.open for head in heads), timer)
+    each = zip(*(head.open_of_each for head in heads), strict=True)
+    return StoredShard(number, head._replace(open_of_each=tuple(map(sum, each))), snapshot, ())
 
 
 def _batch(rows: Iterator[dict[str, Any]]) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from cepheid.hosts.shards.arrow_stream import events_of, joined, to_passing_stream
-from cepheid.hosts.shards.log import ReadyMatcher, counts_of, first_head, next_head, snapshot_of
+from cepheid.hosts.shards.log import ReadyMatcher, counts_of, first_head, next_head, open_of_each, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.packing import nullable
 from cepheid.kernel.arrays import FOREVER, NO_TIME
@@ -152,12 +152,12 @@ def _state_after(
     matcher = ready.matcher
     if matcher.is_idle:
         return None, None
-    reached, timer = Reached(matcher.now), timer_of(matcher)
+    reached, timer, snapshot = Reached(matcher.now), timer_of(matcher), None
     following = next_head(head if ready.continues_log else None, entry, reached, matcher.open, timer)
-    if following is not None:
-        return following, None
-    snapshot = snapshot_of(matcher, dict(made_for))
-    return first_head(len(snapshot), reached, matcher.open, timer, long=_LONG_LOG), snapshot
+    if following is None:
+        snapshot = snapshot_of(matcher, dict(made_for))
+        following = first_head(len(snapshot), reached, matcher.open, timer, long=_LONG_LOG)
+    return following._replace(open_of_each=open_of_each(matcher)), snapshot
 
 
 def _pass_time(matcher: ShardMatcher, watermark: int) -> pa.Table:

@@ -23,6 +23,7 @@ from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.listing import DIGEST, ENTRY, HEAD, NUMBER, PART, PASSED, SNAPSHOT, VALUE, WRITTEN
 from cepheid.hosts.spark.stream.packing import unpacked_pattern
 from cepheid.hosts.spark.stream.places import Places
+from cepheid.hosts.spark.stream.processor import stored_open_of_each
 from cepheid.hosts.spark.stream.shard import OF_QUERY, SESSION_ZONE, Matching
 from cepheid.hosts.spark.stream.source import matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import (
@@ -120,17 +121,19 @@ def matching_of(stored: Sequence[CheckpointedPattern], request: Request) -> Matc
 def open_by_shard(checkpoint: str, batch: int) -> dict[str, dict[int, int] | None]:
     """How many partial matches of each pattern were open after a micro-batch, by the number of the shard within it.
     Shards without state are missing. A pattern that has had no events is missing, too: for example one of a second
-    tier, before its first match. None: not known, because the pattern has its shards together with others.
+    tier, before its first match. None: not known, because patterns have a shard together which was last called by a
+    version that stored only their sum.
     """
     found = checkpointed_patterns(checkpoint)
     return {label: _open_by_shard(stored._replace(batch=batch)) for label, stored in found.items()}
 
 
 def _open_by_shard(stored: CheckpointedPattern) -> dict[int, int] | None:
-    if stored.placement.together:
-        return None
-    heads = own_heads(active_session(), stored).select(shard_column(), "value.open").collect()
-    return {stored.placement.shard_of(number)[1]: open_ for number, open_ in heads}
+    heads = own_heads(active_session(), stored).select(shard_column(), "value.open", "value.state").collect()
+    if not stored.placement.together:
+        return {stored.placement.shard_of(number)[1]: open_ for number, open_, _ in heads}
+    each = {stored.placement.shard_of(number)[1]: stored_open_of_each(state) for number, _, state in heads}
+    return {shard: open_[stored.number] for shard, open_ in each.items()} if all(each.values()) else None
 
 
 def _now(spark: SparkSession, stored: CheckpointedPattern) -> int:

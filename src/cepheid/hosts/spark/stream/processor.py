@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -54,13 +55,34 @@ HEAD = StructType(
         StructField("timer", LongType()),
     ]
 )
-"""The columns of a shard's head, as Spark stores it."""
+"""The columns of a shard's head, as Spark stores it. The state of a checkpoint takes no further column, so
+`Head.open_of_each` is stored after the name, in `state`.
+"""
+_NAME_BYTES = 16
 _SNAPSHOT = StructType([StructField("snapshot", BinaryType())])
 _LEDGER = StructType([StructField("ledger", BinaryType())])
 _NUMBER = StructType([StructField("number", IntegerType())])
 _ENTRY = StructType(
     [StructField("passed", LongType()), StructField("events", BinaryType()), StructField("digest", BinaryType())]
 )
+
+
+def stored_head(head: Head) -> tuple[Any, ...]:
+    """The values of HEAD."""
+    each = head.open_of_each
+    return (head.format, head.state + struct.pack(f"<{len(each)}q", *each), *head[2 : len(HEAD)])
+
+
+def head_of(stored: Sequence[Any]) -> Head:
+    """The head with these values of HEAD."""
+    format_, state, *others = stored
+    head = Head(format_, bytes(state[:_NAME_BYTES]), *others)
+    return head._replace(open_of_each=stored_open_of_each(state))
+
+
+def stored_open_of_each(state: bytes) -> tuple[int, ...]:
+    """`Head.open_of_each`, from the column `state`."""
+    return tuple(number for (number,) in struct.iter_unpack("<q", state[_NAME_BYTES:]))
 
 
 class SparkStore:
@@ -74,7 +96,7 @@ class SparkStore:
 
     def head(self) -> Head | None:
         stored = self._head.get()
-        return None if stored is None else Head(stored[0], bytes(stored[1]), *stored[2:])
+        return None if stored is None else head_of(stored)
 
     def snapshot(self) -> bytes:
         stored = self._snapshot.get()
@@ -92,12 +114,12 @@ class SparkStore:
         return Entry(passed, bytes(events), bytes(digest))
 
     def write(self, head: Head, snapshot: bytes, before: Head | None) -> None:
-        self._head.update(head[: len(HEAD)])
+        self._head.update(stored_head(head))
         self._snapshot.update((snapshot,))
         self._forget(before)
 
     def append(self, head: Head, entry: Entry | None) -> None:
-        self._head.update(head[: len(HEAD)])
+        self._head.update(stored_head(head))
         if entry is not None:
             self._log.updateValue((head.entries,), entry[: len(_ENTRY)])
 

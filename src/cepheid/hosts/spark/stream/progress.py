@@ -61,9 +61,7 @@ class PatternProgress(EventCounts):
     opened: int = 0
     """How many more partial matches are open than before; negative if there are fewer."""
     open_partial_matches: int | None = None
-    """None: not known, because the query has continued from a checkpoint that was not given, or in which several
-    patterns of intervals have the same shards.
-    """
+    """None: not known, because the query has continued from a checkpoint that was not given."""
     matching: timedelta = timedelta(0)
     """The time in matchers, added up over all shards, which work in parallel."""
     state: timedelta = timedelta(0)

@@ -186,7 +186,8 @@ def keep_change(source: str, number: int, latest: int, events: bytes | Blob) -> 
 
 
 def head_to_json(head: Head) -> list[Any]:
-    return [head.format, head.state.hex(), *head[2:]]
+    """All but `open_of_each`: a deployment has one pattern."""
+    return [head.format, head.state.hex(), *head[2:-1]]
 
 
 def head_of(value: list[Any]) -> Head:
