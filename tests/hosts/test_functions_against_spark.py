@@ -5,6 +5,7 @@ failures, row by row.
 from __future__ import annotations
 
 from datetime import date, datetime, time
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +29,27 @@ if TYPE_CHECKING:
 SAO_PAULO = "America/Sao_Paulo"
 """Its clock was set from 0:00 to 1:00 on 4 November 2018."""
 
+_NUMBERS = tuple(f"CAST({name} AS INT)" for name in "xyz")
+_TEXTS = tuple(f"CAST({number} AS STRING)" for number in _NUMBERS)
+_DAYS = tuple(f"date_add(DATE'2024-01-01', {number})" for number in _NUMBERS)
+IN_ORDER = {
+    "{} = {}; {} + {}; {} / {}; {} % {}; {} div {}; {} & {}; {} BETWEEN {} AND {}; {} IN ({}, {})": _NUMBERS,
+    "pow({}, {}); pmod({}, {}); nanvl({}, {}); shiftleft({}, {}); make_date({}, {}, {}); nullif({}, {})": _NUMBERS,
+    "coalesce({}, {}, {}); coalesce({0}, {2}) + coalesce({1}, {2}); nvl2({}, {}, {}); greatest({}, {})": _NUMBERS,
+    "try_divide({}, {}); try_mod({}, {}); array_contains(array({}), {}); array_position(array({}), {})": _NUMBERS,
+    "get(array({}), {}); try_element_at(array({}), {}); timestampadd(HOUR, {}, TIMESTAMP'2024-01-01')": _NUMBERS,
+    "trim(BOTH {} FROM {}); trim(LEADING {} FROM {}); trim(TRAILING {} FROM {}); startswith({}, {})": _TEXTS,
+    "concat_ws({}, {}, {}); replace({}, {}, {}); translate({}, {}, {}); locate({}, {})": _TEXTS,
+    "position({} IN {}); instr({}, {}); contains({}, {}); endswith({}, {})": _TEXTS,
+    "locate({}, {}, {}); position({}, {}, {})": (*_TEXTS[:2], _NUMBERS[2]),
+    "substring({}, {}, {}); left({}, {}); repeat({}, {}); lpad({}, {}, '0'); rpad({}, {})": (_TEXTS[0], *_NUMBERS[1:]),
+    "{} - {}; datediff({}, {}); timestampdiff(DAY, {}, {})": _DAYS,
+    "{} + {}; date_sub({}, {}); add_months({}, {})": (_DAYS[0], *_NUMBERS[1:]),
+}
+"""Forms of calls of functions with several arguments, each of which can fail or be NULL, and the arguments. Without
+`concat`: where Spark interprets it, as it does to find the rows that fail, it evaluates all arguments.
+"""
+
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
@@ -39,6 +61,17 @@ def table() -> pa.Table:
 def test_every_entry_is_as_on_spark(spark: SparkSession, table: pa.Table) -> None:
     """Each function, operator and cast gives Spark's value and type, and fails where Spark fails."""
     assert differences(in_session(spark, "UTC"), table, EXPRESSIONS) == []
+
+
+@pytest.mark.spark
+def test_arguments_are_evaluated_in_the_order_of_spark(spark: SparkSession) -> None:
+    """An argument that fails does so where Spark comes to it. For most functions that is not after a NULL. `locate`
+    evaluates its position first, and gives 0 if that is NULL.
+    """
+    rows = [dict(zip("xyz", values, strict=True)) for values in product(("2", "x", None), repeat=3)]
+    table = pa.Table.from_pylist(rows, pa.schema([(name, pa.string()) for name in "xyz"]))
+    calls = [form.format(*arguments) for forms, arguments in IN_ORDER.items() for form in forms.split("; ")]
+    assert differences(in_session(spark, "UTC"), table, calls) == []
 
 
 @pytest.mark.spark

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from cepheid.errors import PatternError
 from cepheid.families.family import RETRACTIONS, Explanation, Family, LateBy, ServiceOptions
@@ -247,15 +247,17 @@ class Intervals(Family):
 
     def service(self, plan: IntervalPlan, options: ServiceOptions, zone: str) -> ServiceMatcher:
         from cepheid.families.compatibility import resolution_of
+        from cepheid.matchers.intervals.event_rows import EventRows
         from cepheid.matchers.intervals.open_service import OpenIntervalServiceMatcher
         from cepheid.matchers.intervals.service import IntervalServiceMatcher
 
         if plan.schema.event_id is not None:
+            assert isinstance(options.rows, EventRows), "the rows are read by what rows_reader gives"
             return OpenIntervalServiceMatcher(
                 plan,
                 options.lateness,
                 End(options.late_by),
-                rows=cast("EventRows", options.rows),
+                rows=options.rows,
                 open_for=options.open_for,
                 changes=options.changes,
                 frequencies=options.frequencies,

@@ -49,6 +49,11 @@ def merged(columns: Sequence[Sequence[C]], last: Sequence[str] = ("event",)) -> 
     return [*found.values(), *end]
 
 
+def nullable(rows: pa.Schema) -> pa.Schema:
+    """The same columns, each allowed to be NULL."""
+    return pa.schema([field.with_nullable(nullable=True) for field in rows])
+
+
 def filled(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the columns of the schema; a missing column is NULL."""
     there = dict(zip(rows.schema.names, rows.columns, strict=True))

@@ -292,6 +292,9 @@ def _coalesce(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
         raise WrongArguments(f"{call.function} takes 2 values, got {len(args)}")
     alike = _alike(call, args, zone)
     text = f"coalesce({', '.join(arg.text for arg in alike)})"
+    if any(arg.raises for arg in alike[1:]):  # DuckDB computes what is written twice first, but for what is in a CASE
+        *earlier, last = (arg.text for arg in alike)
+        text = f"CASE {' '.join(f'WHEN {one} IS NOT NULL THEN {one}' for one in earlier)} ELSE {last} END"
     return Fragment(text, alike[0].type, raises=any(arg.raises for arg in alike))
 
 

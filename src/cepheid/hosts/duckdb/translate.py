@@ -233,7 +233,10 @@ def _constants_fit(function: Function, args: Sequence[Fragment]) -> bool:
 def _filled(function: Function, args: Sequence[Fragment]) -> Fragment:
     kinds = dict(zip(function.takes, (arg.type for arg in args), strict=True))
     type_ = kinds[function.gives] if function.gives in _KINDS else _SPELLED[function.gives]
-    return guarded(args, function.sql.format(*(arg.text for arg in args)), type_, fails=function.fails)
+    text = function.sql.format(*(arg.text for arg in args))
+    if function.is_in_order:
+        return Fragment(f"({text})", type_, raises=function.fails or any(arg.raises for arg in args))
+    return guarded(args, text, type_, fails=function.fails)
 
 
 def is_known(type_: pa.DataType) -> bool:

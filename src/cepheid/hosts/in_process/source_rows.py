@@ -13,7 +13,7 @@ from cepheid.events.batch import NUMBER
 from cepheid.hosts.in_process.prepare import whole, wide
 from cepheid.hosts.in_process.tables import as_plain
 from cepheid.matchers.working_set import widest
-from cepheid.output.common import MOST_BYTES
+from cepheid.output.common import MOST_BYTES, nullable
 from cepheid.plan.reserved import ROW_NUMBER
 from cepheid.requests.request import Request
 
@@ -64,7 +64,7 @@ def with_unmatched(rows: pa.Table, events: pa.Table, closing: pa.Array | None = 
     if closing is not None:
         has_row[closing.to_numpy()] = True
     numbers = np.flatnonzero(~has_row)
-    schema = pa.schema([field.with_nullable(nullable=True) for field in rows.schema])
+    schema = nullable(rows.schema)
     own = events.take(pa.array(numbers))
     plain = as_plain(own, pa.schema([field for field in schema if field.name in own.column_names]))
     columns = {name: plain.column(name) for name in plain.column_names} | {ROW_NUMBER: pa.array(numbers)}

@@ -55,7 +55,8 @@ def _place(function: str, args: Sequence[Fragment]) -> str:
 def _get(call: Call, args: Sequence[Fragment], _: str) -> Fragment:
     """Counts from 0; NULL outside the array."""
     index = _place(call.function, args)
-    text = f"CASE WHEN {index} >= 0 THEN list_extract({args[0].text}, {index} + 1) END"
+    array = args[0].text
+    text = f"CASE WHEN {array} IS NULL THEN NULL WHEN {index} >= 0 THEN list_extract({array}, {index} + 1) END"
     return guarded(args, text, args[0].type.value_type)
 
 
@@ -135,9 +136,9 @@ def _with_value(call: Call, args: Sequence[Fragment], zone: str) -> tuple[Fragme
 def _contains(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     """NULL if the value is not found and the array has a NULL."""
     array, value = _with_value(call, args, zone)
-    body = f"CASE WHEN list_contains(v, {value.text}) THEN TRUE WHEN list_count(v) = len(v) THEN FALSE END"
-    text = f"CASE WHEN {value.text} IS NOT NULL THEN {bound(array.text, body)} END"
-    return guarded((array, value), text, pa.bool_())
+    unknown = f"WHEN {value.text} IS NULL THEN NULL"
+    body = f"CASE {unknown} WHEN list_contains(v, {value.text}) THEN TRUE WHEN list_count(v) = len(v) THEN FALSE END"
+    return guarded((array, value), bound(array.text, body), pa.bool_())
 
 
 def _position(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:

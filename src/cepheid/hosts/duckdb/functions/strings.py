@@ -102,7 +102,7 @@ def _trim_from(_: Call, args: Sequence[Fragment], zone: str) -> Fragment:
     removed = widened(characters[0], pa.string(), zone) if characters else Fragment("' '", pa.string())
     if text is None or removed is None:
         raise WrongArguments("trim takes STRINGs")
-    return guarded((removed, text), f"{function}({text.text}, {removed.text})", pa.string())
+    return guarded((text, removed), f"{function}({text.text}, {removed.text})", pa.string())
 
 
 def _initcap(call: Call, args: Sequence[Fragment], zone: str) -> Fragment:

@@ -32,7 +32,8 @@ _NOT_NEGATIVE = "CASE WHEN {%d} < 0 THEN 0 ELSE {%d} END"
 _BYTES = ("STRING", "BINARY")
 _PART = "substring({0}, CASE WHEN {1} = 0 THEN 1 ELSE {1} END, CASE WHEN {2} < 0 THEN 0 ELSE {2} END)"
 _LOCATED = (
-    "CASE WHEN {2} IS NULL THEN 0 WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {2} < 1 THEN 0 WHEN {0} = '' THEN 1 "
+    "CASE WHEN {2} IS NULL THEN 0 WHEN {0} IS NULL THEN NULL WHEN {1} IS NULL THEN NULL "
+    "WHEN {2} < 1 THEN 0 WHEN {0} = '' THEN 1 "
     "WHEN instr(substring({1}, {2}), {0}) = 0 THEN 0 "
     "ELSE CAST(instr(substring({1}, {2}), {0}) + {2} - 1 AS INTEGER) END"
 )
@@ -91,8 +92,15 @@ TEXTS: tuple[Function, ...] = (
     Function("repeat", ("STRING", "INT"), "STRING", "repeat({0}, {1})"),
     Function("space", ("INT",), "STRING", "repeat(' ', {0})"),
     Function("translate", ("STRING", "STRING", "STRING"), "STRING", "translate({0}, {1}, {2})"),
-    Function("locate", ("STRING", "STRING", "START"), "INT", _LOCATED, "From the position on, which counts from 1."),
-    Function("position", ("STRING", "STRING", "START"), "INT", _LOCATED),
+    Function(
+        "locate",
+        ("STRING", "STRING", "START"),
+        "INT",
+        _LOCATED,
+        "From the position on, which counts from 1.",
+        is_in_order=True,
+    ),
+    Function("position", ("STRING", "STRING", "START"), "INT", _LOCATED, is_in_order=True),
     Function("position_from", ("STRING", "STRING"), "INT", "CAST(instr({1}, {0}) AS INTEGER)"),
     Function("substring_from", ("STRING", "INT", "INT"), "STRING", _PART),
     Function("substring_from", ("STRING", "INT"), "STRING", _REST),

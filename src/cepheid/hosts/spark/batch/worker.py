@@ -22,7 +22,7 @@ from cepheid.hosts.meanwhile import PatientMatcher
 from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.matchers.counts import MATCHER_COUNTS
 from cepheid.matchers.protocols import FiniteMatcher
-from cepheid.output.common import filled, merged
+from cepheid.output.common import filled, merged, nullable
 from cepheid.output.times import given_rows, given_schema
 from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.request import COUNTS, ERROR
@@ -139,4 +139,4 @@ def output_schema(rows: pa.Schema) -> pa.Schema:
     """`rows` with the columns of the worker's messages. Any column may be NULL: in a message all others are."""
     counts = pa.struct([pa.field(name, pa.int64()) for name in MATCHER_COUNTS])
     messages = [pa.field(ERROR, pa.string()), pa.field(COUNTS, counts)]
-    return pa.schema([*messages, *(field.with_nullable(nullable=True) for field in rows)])
+    return pa.schema([*messages, *nullable(rows)])

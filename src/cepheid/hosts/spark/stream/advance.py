@@ -15,10 +15,10 @@ import pyarrow as pa
 from cepheid.hosts.shards.arrow_stream import events_of, joined, to_passing_stream
 from cepheid.hosts.shards.log import ReadyMatcher, counts_of, first_head, next_head, open_of_each, snapshot_of
 from cepheid.hosts.shards.store import Entry, Head
-from cepheid.hosts.spark.stream.packing import nullable
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.matchers.protocols import LiveMatcher, ShardMatcher
 from cepheid.matchers.watermark import Reached
+from cepheid.output.common import nullable
 from cepheid.output.times import given_rows
 
 _OF_ORIGINALS = ("late", "ties")

@@ -38,6 +38,7 @@ from cepheid.hosts.spark.stream.stored_state import (
 from cepheid.kernel.arrays import NO_TIME
 from cepheid.lang.documents import AnyPattern
 from cepheid.matchers.snapshot import differences
+from cepheid.output.common import nullable
 from cepheid.output.times import given_schema
 from cepheid.plan.limits import Limits
 from cepheid.requests.request import ERROR, Request
@@ -162,5 +163,5 @@ def _part(state: DataFrame, part: int, fields: dict[str, str]) -> DataFrame:
 
 def _row_type(rows: pa.Schema) -> StructType:
     """The type of the workers' rows."""
-    fields = [pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)]
-    return from_arrow_schema(pa.schema(fields), prefer_timestamp_ntz=True)
+    fields = pa.schema([pa.field(ERROR, pa.string()), *nullable(rows)])
+    return from_arrow_schema(fields, prefer_timestamp_ntz=True)

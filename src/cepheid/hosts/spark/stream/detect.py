@@ -34,13 +34,14 @@ from cepheid.hosts.spark.shipping import mapped, packed
 from cepheid.hosts.spark.stream.arriving import arriving
 from cepheid.hosts.spark.stream.copies.copying import Copying
 from cepheid.hosts.spark.stream.ledger import EVENTS, SHARD
-from cepheid.hosts.spark.stream.packing import COUNT, FIGURES, nullable
+from cepheid.hosts.spark.stream.packing import COUNT, FIGURES
 from cepheid.hosts.spark.stream.places import Places
 from cepheid.hosts.spark.stream.processor import CALL, PATTERN, ROWS, SHARD_ROWS, ShardProcessor
 from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, OF_READ, PACKED, READ, REPORTS, SHARDS
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, stored_patterns
 from cepheid.lang.duration import microseconds
+from cepheid.output.common import nullable
 from cepheid.plan.problems import refusal
 from cepheid.requests.request import ERROR, Request
 

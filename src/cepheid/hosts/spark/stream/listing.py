@@ -14,6 +14,7 @@ from cepheid.hosts.shards.log import restored
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import SHARD
 from cepheid.hosts.spark.stream.packing import unpacked_pattern
+from cepheid.output.common import nullable
 from cepheid.output.times import given_rows, given_schema
 from cepheid.requests.request import ERROR
 
@@ -59,7 +60,7 @@ def list_open(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iter
     look = Look(*given)
     runner = unpacked_pattern(look.runner)
     rows, made_for = given_schema(runner.plan, runner.open_schema), json.loads(look.made_for)
-    schema = pa.schema([pa.field(ERROR, pa.string()), *(field.with_nullable(nullable=True) for field in rows)])
+    schema = pa.schema([pa.field(ERROR, pa.string()), *nullable(rows)])
     parts = (row for batch in batches for row in batch.to_pylist())
     try:
         for number, stored in groupby(parts, key=lambda row: row[SHARD]):

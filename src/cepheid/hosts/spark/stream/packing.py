@@ -164,11 +164,6 @@ def unpacked_pattern(packed: bytes) -> PatternRunner:
     return cast("PatternRunner", unpacked_runner(packed))
 
 
-def nullable(rows: pa.Schema) -> pa.Schema:
-    """The same columns, each allowed to be NULL, as Spark expects."""
-    return pa.schema([field.with_nullable(nullable=True) for field in rows])
-
-
 def unpack(batches: Iterator[pa.RecordBatch], given: tuple[Any, ...]) -> Iterator[pa.RecordBatch]:
     """The rows that the shards returned, one value for each call with the pattern's number, in the columns of the given
     schema. `given` also has the versions of the patterns, by number, if there is a column for them.
