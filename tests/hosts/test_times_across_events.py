@@ -80,6 +80,8 @@ def test_a_parameter_may_be_such_a_text() -> None:
         ("a.text < at", r": text of the event with n = 2, .*text = 'x'$"),
         ("a.text + INTERVAL 1 DAY > text", r": text of the event with n = 2, .*text = 'x'$"),
         ("d - a.text > INTERVAL 1 DAY", r": text of the event with n = 2, .*text = 'x'$"),
+        ("month(a.text) > n", r": text of the event with n = 2, .*text = 'x'$"),
+        ("hour(CAST(a.text AS TIMESTAMP)) > n + 100", r": text of the event with n = 2, .*text = 'x'$"),
         ("a.at < text", r"at the event with n = 2, .*text = 'x': text$"),
         ("at > concat(a.kind, a.text)", "at the event with n = 1, .*: kind, text of an event in the match$"),
         ("at > a.text AND at > a.kind", r"at the event with n = 1, [^()]*text = '2026-01-01 14:00:00'$"),
@@ -94,7 +96,11 @@ def test_a_text_of_the_data_that_is_no_time_fails(condition: str, end: str) -> N
 
 @pytest.mark.parametrize(
     "read",
-    ["text < a.text + INTERVAL 1 DAY", "d - a.text > INTERVAL 1 DAY", "a.d - a.text > a.length", "a.text + 1 > n"],
+    [
+        *("text < a.text + INTERVAL 1 DAY", "d - a.text > INTERVAL 1 DAY", "a.d - a.text > a.length", "a.text + 1 > n"),
+        *("month(a.text) > n", "hour(a.text) > n", "second(a.text) > n", "last_day(a.text) > d"),
+        *("weekday(CAST(a.text AS DATE)) = n", "day(a.text + INTERVAL 1 DAY) > n"),
+    ],
 )
 def test_a_text_that_no_condition_reads_fails_nowhere(read: str) -> None:
     """It is cast for all events, and fails only where the condition comes to it."""

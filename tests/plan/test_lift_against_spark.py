@@ -201,6 +201,13 @@ CONDITIONS = [
         "n > one.n and t > '2024-03-01' - interval 1 hour",
     ),
     *(
+        "month(cast(one.t as string)) > n",
+        "hour(cast(one.u as string)) > n or minute(cast(one.t as string)) = n",
+        "last_day(cast(one.d as string)) >= d and dayofmonth(cast(one.d as string)) > n",
+        "weekofyear(cast(one.t as string)) + dayofyear(cast(one.d as string)) + dayofweek(cast(t as string)) > n",
+        "quarter(cast(one.t as string)) + weekday(cast(one.u as string)) + second(cast(one.t as string)) > n",
+        "one.s = '7' and year(concat('202', one.s)) > 2026 and day(concat('202', one.s)) + one.n > n",
+        "case when one.n > 4 then month(concat('202', one.s, '-05-01')) = n else n > one.n end",
         "one.n + '1' > n",
         "n > '0' or one.n <= '3'",
         "n between one.n and '3'",

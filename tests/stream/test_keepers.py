@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from itertools import chain
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,6 +36,7 @@ from tests.stream.test_shard import FOLLOWED, Stream
 
 from cepheid import ConditionError, Pattern, detect
 from cepheid.hosts.shards.log import MatcherCache
+from cepheid.hosts.shards.store import Head
 from cepheid.hosts.spark.stream.advance import Call
 from cepheid.hosts.spark.stream.keepers import Keepers
 from cepheid.hosts.spark.stream.shard import Shard, done_for_another
@@ -89,6 +94,35 @@ def test_any_worker_is_called(data: st.DataObject, batches: list[list[Row]]) -> 
     assert counted(pa.concat_tables(emitted)) == counted(expected)
 
 
+@share(20)
+@given(data=st.data(), batches=deliveries())
+def test_keepers_that_are_given_up(data: st.DataObject, batches: list[list[Row]]) -> None:
+    """A keeper that was asked does the call although another worker no longer waits for it, and has restored the shard:
+    the matches are those of all events, whoever is called then.
+    """
+    stream = Executor(PAIR, PAIR_SCHEMA, FOLLOWED, timedelta(seconds=4), outputs=("matches", "timeouts"))
+    stream.small_log = data.draw(st.sampled_from([0, 3000, stream.small_log]))
+    gives_up, poll = False, Connection.poll
+
+    def polled(self: Connection, timeout: float | None = 0.0) -> bool:
+        if gives_up:
+            raise TimeoutError
+        return poll(self, timeout)
+
+    with TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "poll", polled)
+        workers, found = [Worker(Path(name) / "workers") for _ in range(3)], list[pa.Table]()
+        for batch in [*batches, [(-1, "end", 100.0, "z")]]:
+            gives_up, stream.worker = data.draw(st.booleans()), data.draw(st.sampled_from(workers))
+            found.append(stream.batch(pair_events(*batch)))
+        stream.watermark = 1 + microseconds(at(100)) // 1000
+        found.append(stream.batch(PAIR_SCHEMA.empty_table()))
+    rows = sorted(chain.from_iterable(batches))
+    expected = detect(pair_events(*rows), PAIR, as_of=at(100), outputs=stream.outputs, **FOLLOWED)
+    emitted = [part for part in found if part.num_rows] or [expected.slice(0, 0)]
+    assert counted(pa.concat_tables(emitted)) == counted(expected)
+
+
 def test_a_worker_that_has_ended(folder: Path) -> None:
     """Another one restores its shards, and then keeps them."""
     with subprocess.Popen([sys.executable, "-c", _KEEPS, str(folder)], stdout=subprocess.PIPE) as ended:
@@ -108,11 +142,42 @@ def test_a_worker_that_has_ended(folder: Path) -> None:
     assert name not in folder.iterdir()
 
 
+@pytest.mark.parametrize("size", [0, 1 << 22])
+@pytest.mark.parametrize("at_work", [False, True])
+def test_a_worker_that_is_stopped(size: int, at_work: bool, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
+    """It is not waited for, whether it has begun the call or not, and is asked again once it goes on."""
+    monkeypatch.setattr("cepheid.hosts.spark.stream.keepers._PATIENCE", 0.1)
+    head, (one, another) = Head(1, b"", 0, 0, 0, 0, 0, None), (Worker(folder), Worker(folder))
+    call = Call([bytes(size)], 0, "", of_matches=False, is_standby=False)
+    with subprocess.Popen([sys.executable, "-c", _KEEPS, str(folder)], stdout=subprocess.PIPE) as kept:
+        assert kept.stdout is not None
+        assert kept.stdout.readline() == b"open\n"
+        assert one.keepers.ask(("query", 0), head, call) == "kept: 0"
+        with ThreadPoolExecutor() as threads:
+            if at_work:
+                asked = threads.submit(one.keepers.ask, ("query", 0), head, call._replace(watermark=-1))
+                assert kept.stdout.readline() == b"at work\n"
+            kept.send_signal(signal.SIGSTOP)
+            assert not at_work or asked.result(20) is None
+        assert one.keepers.ask(("query", 0), head, call) is None
+        assert another.keepers.ask(("query", 0), head, call) is None
+        kept.send_signal(signal.SIGCONT)
+        waits = time.monotonic() + 20
+        while one.keepers.ask(("query", 0), head, call) != "kept: 0":
+            assert time.monotonic() < waits
+        kept.kill()
+
+
 _KEEPS = """
 import sys, time
 from pathlib import Path
 from cepheid.hosts.spark.stream.keepers import Keepers
-Keepers(lambda place, head, call: f"kept: {call.watermark}", lambda: Path(sys.argv[1])).open()
+def do(place, head, call):
+    if call.watermark < 0:
+        print("at work", flush=True)
+        time.sleep(3)
+    return f"kept: {call.watermark}"
+Keepers(do, lambda: Path(sys.argv[1])).open()
 print("open", flush=True)
 time.sleep(60)
 """

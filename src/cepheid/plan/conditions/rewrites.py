@@ -23,7 +23,7 @@ from cepheid.plan.conditions.placed import problem_at
 from cepheid.plan.conditions.resolve import Apply, Constant, Folded, Node
 from cepheid.plan.conditions.result_types import ARITHMETIC, DIFFERENCES, text_is_moved, type_of_call
 from cepheid.plan.conditions.script_functions import OPERATORS
-from cepheid.plan.conditions.types import is_time, sql_name
+from cepheid.plan.conditions.types import is_string, is_time, sql_name
 from cepheid.plan.conditions.value_casts import (
     cast_node,
     is_cast_implicitly,
@@ -34,6 +34,12 @@ from cepheid.plan.conditions.value_casts import (
 )
 
 _MOVABLE = ("+", "-", "cast")
+_OF_TIMES: dict[str, pa.DataType] = {
+    **dict.fromkeys(("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "weekday"), pa.date32()),
+    **dict.fromkeys(("dayofyear", "weekofyear", "last_day"), pa.date32()),
+    **dict.fromkeys(("hour", "minute", "second"), TIMESTAMP),
+}
+"""Functions of one time, which give NULL for NULL alone, and what a text is cast to first."""
 
 
 @dataclass
@@ -102,10 +108,11 @@ class Rewrites(NodeTypes):
         return node
 
     def tried(self, node: Node) -> tuple[Node, Node] | None:
-        """The value that casts and moves are applied to, one after the other, and the node with casts that give NULL
-        where they would fail. None: the node has none of these casts, or consists of other operations.
+        """The value that casts, moves and functions of times are applied to, one after the other, and the node with
+        casts that give NULL where they would fail. None: the node has none of these casts, or consists of other
+        operations.
         """
-        if not isinstance(node, Apply) or node.call.function not in _MOVABLE:
+        if not isinstance(node, Apply) or node.call.function not in (*_MOVABLE, *_OF_TIMES):
             return None
         operands = [arg for arg in node.args if not is_constant(arg)]
         if len(operands) != 1:
@@ -118,7 +125,9 @@ class Rewrites(NodeTypes):
         if node.call.function == "cast" and isinstance(node.args[1], Constant):
             return value, try_cast_node(inner, node.args[1].literal)
         place = node.args.index(operand)
-        if text_is_moved(node.call.function, *types):
+        if (target := _OF_TIMES.get(node.call.function)) is not None:
+            inner = try_cast_node(inner, type_literal(target, node.call.span)) if is_string(types[place]) else inner
+        elif text_is_moved(node.call.function, *types):
             time = try_cast_node(inner, type_literal(TIMESTAMP, node.call.span))
             return value, cast_node(applied(node, place, time), pa.string())
         return None if inner is operand else (value, applied(node, place, inner))

@@ -6,7 +6,9 @@ for each shard, and first replays what the others have processed. That takes as 
 Spark's state takes as long again.
 
 Workers talk through Linux sockets without files, which only processes of the same user may use. Elsewhere, and if no
-worker has the matcher, it is restored from the state.
+worker has the matcher, it is restored from the state. So it is if the keeper's process is stopped. A keeper that goes
+on later finishes the call for no one: only the worker that Spark has called stores and returns anything, and the
+keeper's matcher is used again only if it has reached the state that is stored then.
 """
 
 from __future__ import annotations
@@ -35,6 +37,11 @@ Do = Callable[[Place, Head, Call], Answer | None]
 _PAUSE = 0.1
 """Seconds before a worker that could not be asked, as too many files are open, can be asked again."""
 
+_PATIENCE = 1.0
+"""Seconds between two looks at whether a keeper that has not answered is stopped. An answer may take any time."""
+_STUCK = 10
+"""Seconds after which a message that was sent only in part is given up: the keeper was stopped meanwhile."""
+
 _HAS_SOCKETS_WITHOUT_FILES = hasattr(socket, "SO_PEERCRED")
 
 
@@ -54,7 +61,7 @@ class Keepers(Generic[Call, Answer]):
         """Lets the other workers ask this one from now on. Where that is not possible, no one asks."""
         if self._name or not _HAS_SOCKETS_WITHOUT_FILES:
             return
-        self._name = f"cepheid-{uuid4().hex}"
+        self._name = f"cepheid-{os.getpid()}-{uuid4().hex}"
         with suppress(OSError), ExitStack() as opened:
             self._folder().mkdir(exist_ok=True)
             door = opened.enter_context(socket.socket(socket.AF_UNIX))
@@ -77,10 +84,13 @@ class Keepers(Generic[Call, Answer]):
         return None
 
     def _answer_of(self, name: str, asked: tuple[Place, Head, Call]) -> Answer | None:
+        _check_runs(name)
         connection = self._connections.pop(name, None) or self._connected(name)
         with ExitStack() as failed:
             failed.enter_context(connection)  # an answer that was not read would be taken for the next one
             connection.send(asked)
+            while not connection.poll(_PATIENCE):
+                _check_runs(name)
             answer: Answer | None = connection.recv()
             failed.pop_all()
         self._connections[name] = connection
@@ -96,6 +106,8 @@ class Keepers(Generic[Call, Answer]):
 
     def _connected(self, name: str) -> Connection:
         with socket.socket(socket.AF_UNIX) as other:
+            for limit in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+                other.setsockopt(socket.SOL_SOCKET, limit, struct.pack("ll", _STUCK, 0))
             try:
                 other.connect(_address(name))
             except ConnectionRefusedError:  # that worker has ended
@@ -115,6 +127,19 @@ class Keepers(Generic[Call, Answer]):
         with connection, suppress(OSError, EOFError):
             while True:
                 connection.send(self._do(*connection.recv()))
+
+
+def _check_runs(name: str) -> None:
+    """
+    Raises:
+        TimeoutError: the worker's process is stopped, as by SIGSTOP.
+    """
+    try:
+        about = Path(f"/proc/{name.split('-')[1]}/stat").read_text("utf-8", "replace")
+    except OSError:  # it has ended, or cannot be seen
+        return
+    if about.rpartition(") ")[2].startswith("T"):
+        raise TimeoutError(f"{name} is stopped")
 
 
 def _address(name: str) -> str:
