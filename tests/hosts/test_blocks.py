@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from cepheid.errors import EventError
 from cepheid.events.batch import DEFERRED
+from cepheid.events.narrow import narrowed, widened
 from cepheid.hosts.spark.batch.blocks import order as blocks_order
 from cepheid.hosts.spark.batch.blocks.form import PARTS_OF_BLOCKS, TARGET, in_parts, whole_blocks
-from cepheid.hosts.spark.batch.blocks.narrow import narrowed, widened
 from cepheid.hosts.spark.batch.blocks.order import ordered_batches
 from cepheid.hosts.spark.batch.blocks.pack import Packing, pack
 from cepheid.kernel.order_of_columns import order_of_columns
@@ -175,6 +175,32 @@ def test_numbers_come_back_from_narrow_columns(data: st.DataObject, type_: pa.Da
 def test_texts_come_back_from_narrow_columns(values: list[str | None], as_bytes: bool) -> None:  # noqa: FBT001 - drawn
     texts = pa.record_batch({"c0": pa.array(values, pa.string()).cast(pa.binary() if as_bytes else pa.string())})
     assert widened(narrowed(texts, 1)) == texts
+
+
+def test_equal_columns_are_stored_once() -> None:
+    """Times of different zones, too, but not doubles: 0.0 and -0.0 are equal."""
+    at = pa.array([3, None, 5], pa.int64())
+    given_events = pa.record_batch(
+        {
+            "at": at.view(pa.timestamp("us", "UTC")),
+            "local": at.view(pa.timestamp("us")),
+            "key": at,
+            "other": pa.array([3, 4, 5], pa.int64()),
+            "text": ["a", "b", "c"],
+            "again": ["a", "b", "c"],
+            "bytes": pa.array([b"a", b"b", b"c"]),
+            "zero": [0.0, 0.0, 0.0],
+            "minus": [-0.0, 0.0, 0.0],
+        }
+    )
+    assert [*narrow_types(given_events)] == ["at", "other", "text", "bytes", "zero", "minus"]
+    back = widened(narrowed(given_events, 1))
+    assert back == given_events
+    assert np.signbit(back.column("minus")[0].as_py())
+
+
+def test_other_events_are_not_widened() -> None:
+    assert widened(events(5)) == events(5)
 
 
 def test_texts_stay_as_they_are_if_their_numbers_save_little() -> None:

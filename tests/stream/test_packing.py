@@ -11,9 +11,10 @@ import pytest
 
 from cepheid import Pattern
 from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema
+from cepheid.events.narrow import narrowed
 from cepheid.events.time import TIME_TYPE
 from cepheid.hosts.duckdb.engine import DuckDbEngine
-from cepheid.hosts.shards.arrow_stream import events_of, joined, to_stream
+from cepheid.hosts.shards.arrow_stream import events_of, joined, to_narrow_stream, to_stream
 from cepheid.hosts.spark.stream.ledger import ledger_shard, pattern_of_ledger
 from cepheid.hosts.spark.stream.packing import pack, unpack
 from cepheid.hosts.spark.stream.placement import Placement
@@ -149,11 +150,20 @@ def test_values_are_joined_and_rows_unpacked() -> None:
 
 @pytest.mark.parametrize("lengths", [(3,), (3, 4), (3000, 0, 5000), (0, 0)])
 def test_streams_are_joined(lengths: Sequence[int]) -> None:
-    """They become one stream with all rows, whether they are compressed or not."""
+    """They become one stream with all rows, whether they are compressed or not. Those with other columns stay as they
+    are, one after the other.
+    """
     schema = pa.schema({"x": pa.int64(), "text": pa.string()})
-    parts = [pa.record_batch([[*range(length)], ["a"] * length], schema=schema) for length in lengths]
+    parts = [
+        pa.record_batch([[*range(length)], [f"of {number}"] * length], schema=schema)
+        for number, length in enumerate(lengths)
+    ]
     one = joined([*map(to_stream, parts)])
     assert pa.ipc.open_stream(one).read_all() == pa.Table.from_batches(parts)
     events = events_of([one])
     assert events is not None
     assert len(events) == sum(lengths)
+    narrow = [to_narrow_stream(narrowed(part, 1)) for part in parts]
+    mixed = events_of([joined([*map(to_stream, parts), *narrow, *narrow])])
+    assert mixed is not None
+    assert pa.Table.from_batches([mixed.data]) == pa.Table.from_batches(3 * parts).combine_chunks()

@@ -6,7 +6,7 @@ A shard's events travel as one value, an Arrow stream: Spark's Python state inte
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from cepheid.errors import EventError, SnapshotError
 from cepheid.events.batch import END, TIME, Batch
+from cepheid.events.narrow import narrowed
 from cepheid.events.order import check_times
-from cepheid.hosts.shards.arrow_stream import UNPACKED, to_stream
+from cepheid.hosts.shards.arrow_stream import UNPACKED, to_narrow_stream, to_stream
 from cepheid.hosts.spark.batch.worker import compiled_plans
 from cepheid.hosts.spark.coalesce import coalesced
 from cepheid.hosts.spark.stream.copies.copying import Copies, Copying
@@ -68,6 +69,9 @@ class Packing(NamedTuple):
 
 FIGURES, COUNT = "_figures", "_count"
 """The columns in which tasks report figures of packing, as text, and the number of events that they have read."""
+
+_WORTH_NARROWING = 1 << 12
+"""The least bytes of a value, on average. What narrow events say of their columns takes about one kilobyte."""
 
 _CLEARED: set[str] = set()
 """The plans for which this worker has called the ended shards."""
@@ -197,14 +201,21 @@ def _shards(
             batch, shards = copies.routed(number, batch, shards, packing.placement.shards)
         narrow = np.min_scalar_type(packing.placement.shards + packing.placement.standbys)
         rows = np.argsort(shards.astype(narrow), kind="stable")  # narrow types are sorted by radix
-        batch = batch.take(pa.array(rows))
         called, starts = np.unique(shards[rows], return_index=True)
-        bounds = pairwise([*starts.tolist(), len(rows)])
-        values = [to_stream(batch.slice(*ends).data) for ends in bounds]
+        values = _values(batch.data, pa.array(rows), [*pairwise([*starts.tolist(), len(rows)])])
         packed = _packed(packing.placement.numbers(number)[called].tolist(), values)
         figures.nanoseconds += perf_counter_ns() - began
         yield packed
         began = perf_counter_ns()
+
+
+def _values(events: pa.RecordBatch, rows: pa.Array, bounds: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The events in the order of the row numbers, as a value for each of the bounds: start and stop."""
+    write: Callable[[pa.RecordBatch], bytes] = to_stream
+    if events.nbytes > _WORTH_NARROWING * len(bounds):
+        events, write = narrowed(events, len(bounds)), to_narrow_stream
+    ordered = events.take(rows)
+    return [write(ordered.slice(start, stop - start)) for start, stop in bounds]
 
 
 def _batch(events: pa.RecordBatch, packing: Packing) -> Batch:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from cepheid.errors import EventError, with_noun
-from cepheid.hosts.spark.batch.blocks.narrow import widened
+from cepheid.events.narrow import widened
 from cepheid.requests.request import ERROR
 
 TARGET = "target"

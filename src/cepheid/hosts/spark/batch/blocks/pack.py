@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from cepheid.events.narrow import narrowed
 from cepheid.hosts.spark.batch.blocks.form import TARGET, in_parts
-from cepheid.hosts.spark.batch.blocks.narrow import narrowed
 from cepheid.hosts.spark.coalesce import ROWS, coalesced
 
 _ROWS_A_BLOCK = 1 << 12

@@ -1,11 +1,15 @@
-"""Events in few bytes for Spark's shuffle, which copies and compresses whatever goes through it several times.
+"""Events in few bytes, for the way through Spark's shuffle and state, which copy whatever goes through them several
+times.
 
-Integers and times are distances from the least value of their column, in as few bits as these need, and texts that
-repeat are numbers of distinct ones. A schema's metadata say how to get the events back.
+Integers and times are distances from the least value of their column, in as few bits as these need, texts that repeat
+are numbers of distinct ones, and a column that equals an earlier one is left out. A schema's metadata say how to get
+the events back. Logs of shards store events in this form.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -15,39 +19,63 @@ import pyarrow.compute as pc
 
 from cepheid.events.identity import filled
 
-_GIVEN, _LEAST = b"given", b"least"
+_GIVEN, _PLACES, _LEAST = b"given", b"places", b"least"
 _UNSIGNED = (np.uint8, np.uint16, np.uint32)
 _SAMPLE = 1 << 10
-"""A column of texts is encoded only if at most half of so many of its first values are distinct."""
 
 
 def narrowed(events: pa.RecordBatch, parts: int) -> pa.RecordBatch:
     """The same events in fewer bytes. `widened` gives them back, also from rows of the result. The caller cuts the
     result into `parts`, and each part repeats all distinct texts.
     """
-    columns, fields = [], []
+    stored: list[pa.Array] = []
+    columns, fields, places = [], [], []
     for field, column in zip(events.schema, events.columns, strict=True):
-        narrow, least = _narrowed(column, parts)
-        columns.append(narrow)
-        fields.append(pa.field(field.name, narrow.type, metadata=None if least is None else {_LEAST: str(least)}))
-    given = {_GIVEN: events.schema.serialize().to_pybytes()}
-    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, given))
+        values = _comparable(column)
+        place = next((number for number, other in enumerate(stored) if _are_same(values, other)), len(stored))
+        places.append(str(place))
+        if place == len(stored):
+            narrow, least = _narrowed(column, parts)
+            stored.append(values)
+            columns.append(narrow)
+            fields.append(pa.field(field.name, narrow.type, metadata=None if least is None else {_LEAST: str(least)}))
+    metadata = {_GIVEN: events.schema.serialize().to_pybytes(), _PLACES: " ".join(places)}
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, metadata))
 
 
 def widened(events: pa.RecordBatch) -> pa.RecordBatch:
-    """The events that `narrowed` was given."""
-    schema = pa.ipc.read_schema(pa.py_buffer(events.schema.metadata[_GIVEN]))
-    narrow = zip(events.schema, events.columns, schema, strict=True)
-    columns = [_widened(column, field.metadata, given.type) for field, column, given in narrow]
+    """The events that `narrowed` was given. Others are returned as they are."""
+    metadata = events.schema.metadata
+    if metadata is None or _GIVEN not in metadata:
+        return events
+    schema = _schema(metadata[_GIVEN])
+    stored = [*zip(events.columns, events.schema, strict=True)]
+    places = zip(map(int, metadata[_PLACES].split()), schema, strict=True)
+    columns = [_widened(stored[place][0], stored[place][1].metadata, given.type) for place, given in places]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@lru_cache(maxsize=64)
+def _schema(stored: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(stored))
+
+
+def _comparable(column: pa.Array) -> pa.Array | None:
+    """The column as values of which equal ones are the same. None for others: -0.0 equals 0.0."""
+    if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        return column
+    whole = _whole_numbers(column.type)
+    return None if whole is None else column.view(whole)
+
+
+def _are_same(one: pa.Array | None, other: pa.Array | None) -> bool:
+    return one is not None and other is not None and one.type == other.type and one.equals(other)
 
 
 def _narrowed(column: pa.Array, parts: int) -> tuple[pa.Array, int | None]:
     """The column, and its least value if it holds the distances from it."""
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-        sample = column.slice(0, _SAMPLE)
-        repeats = 2 * pc.count_distinct(sample, mode="all").as_py() <= len(sample)
-        return (_encoded(column, parts) if repeats else column), None
+        return (_encoded(column, parts) if _repeats(column, parts) else column), None
     if (whole := _whole_numbers(column.type)) is None or column.null_count == len(column):
         return column, None
     numbers = column.view(whole)
@@ -58,6 +86,15 @@ def _narrowed(column: pa.Array, parts: int) -> tuple[pa.Array, int | None]:
     above = np.empty(len(column), fitting[0])
     np.subtract(filled(numbers, least).to_numpy(), least, out=above, casting="unsafe")
     return _with_nulls_of(column, above), least
+
+
+def _repeats(texts: pa.Array, parts: int) -> bool:
+    """Whether the first values have no more distinct ones than random ones of as few distinct texts as make numbers
+    worth it.
+    """
+    sample = texts.slice(0, _SAMPLE)
+    most = max(1.0, len(texts) / (2 * parts))
+    return bool(pc.count_distinct(sample, mode="all").as_py() <= most * (1 - exp(-len(sample) / most)))
 
 
 def _encoded(texts: pa.Array, parts: int) -> pa.Array:
@@ -72,7 +109,8 @@ def _encoded(texts: pa.Array, parts: int) -> pa.Array:
 
 def _widened(column: pa.Array, metadata: dict[bytes, bytes] | None, given: pa.DataType) -> pa.Array:
     if metadata is None or _LEAST not in metadata:
-        return column if column.type == given else column.dictionary_decode()
+        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        return plain if plain.type == given else plain.view(given)
     whole = _whole_numbers(given)
     assert whole is not None, given
     numbers = np.add(filled(column, 0).to_numpy(), int(metadata[_LEAST]), dtype=whole.to_pandas_dtype())
