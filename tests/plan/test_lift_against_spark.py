@@ -206,7 +206,7 @@ CONDITIONS = [
         "last_day(cast(one.d as string)) >= d and dayofmonth(cast(one.d as string)) > n",
         "weekofyear(cast(one.t as string)) + dayofyear(cast(one.d as string)) + dayofweek(cast(t as string)) > n",
         "quarter(cast(one.t as string)) + weekday(cast(one.u as string)) + second(cast(one.t as string)) > n",
-        "one.s = '7' and year(concat('202', one.s)) > 2026 and day(concat('202', one.s)) + one.n > n",
+        "one.s = '7' and year(concat('202', one.s)) > 2026 and n > one.n",
         "case when one.n > 4 then month(concat('202', one.s, '-05-01')) = n else n > one.n end",
         "one.n + '1' > n",
         "n > '0' or one.n <= '3'",
