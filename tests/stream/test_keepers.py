@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -149,7 +150,9 @@ def test_a_worker_that_is_stopped(size: int, at_work: bool, folder: Path, monkey
     monkeypatch.setattr("cepheid.hosts.spark.stream.keepers._PATIENCE", 0.1)
     head, (one, another) = Head(1, b"", 0, 0, 0, 0, 0, None), (Worker(folder), Worker(folder))
     call = Call([bytes(size)], 0, "", of_matches=False, is_standby=False)
-    with subprocess.Popen([sys.executable, "-c", _KEEPS, str(folder)], stdout=subprocess.PIPE) as kept:
+    keeps = [sys.executable, "-c", _KEEPS, str(folder)]
+    with subprocess.Popen(keeps, stdout=subprocess.PIPE) as kept, ExitStack() as last:
+        last.callback(kept.kill)
         assert kept.stdout is not None
         assert kept.stdout.readline() == b"open\n"
         assert one.keepers.ask(("query", 0), head, call) == "kept: 0"
@@ -158,14 +161,14 @@ def test_a_worker_that_is_stopped(size: int, at_work: bool, folder: Path, monkey
                 asked = threads.submit(one.keepers.ask, ("query", 0), head, call._replace(watermark=-1))
                 assert kept.stdout.readline() == b"at work\n"
             kept.send_signal(signal.SIGSTOP)
-            assert not at_work or asked.result(20) is None
+            os.waitpid(kept.pid, os.WUNTRACED)  # until it is stopped
+            assert not at_work or asked.result(60) is None
         assert one.keepers.ask(("query", 0), head, call) is None
         assert another.keepers.ask(("query", 0), head, call) is None
         kept.send_signal(signal.SIGCONT)
-        waits = time.monotonic() + 20
+        waits = time.monotonic() + 60
         while one.keepers.ask(("query", 0), head, call) != "kept: 0":
             assert time.monotonic() < waits
-        kept.kill()
 
 
 _KEEPS = """
@@ -175,7 +178,7 @@ from cepheid.hosts.spark.stream.keepers import Keepers
 def do(place, head, call):
     if call.watermark < 0:
         print("at work", flush=True)
-        time.sleep(3)
+        time.sleep(60)
     return f"kept: {call.watermark}"
 Keepers(do, lambda: Path(sys.argv[1])).open()
 print("open", flush=True)
