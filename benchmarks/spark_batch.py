@@ -75,7 +75,7 @@ def main() -> None:
         wide = widened(make_events(rows // 10, KEYS[0], ordered=False)), KEYS[0]
         for number, (events, keys) in enumerate([*narrow, wide]):
             path = Path(folder) / f"{number}.parquet"
-            pq.write_table(events, path, row_group_size=1 << 20)
+            pq.write_table(events, path, row_group_size=len(events) // 16)
             measure(session.read.parquet(str(path)), len(events), keys)
     session.stop()
 

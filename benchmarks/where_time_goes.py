@@ -35,7 +35,12 @@ PARTS = {
         "events/order.py",
         "take (cepheid/hosts/in_process/",
     ),
-    "blocks": ("hosts/spark/batch/blocks/",),
+    "blocks": (
+        "hosts/spark/batch/blocks/",
+        "hosts/spark/stream/packing.py",
+        "hosts/shards/arrow_stream.py",
+        "events/narrow.py",
+    ),
     "ids": ("output/ids.py", "events/identity.py", "kernel/siphash.py", "kernel/hexadecimal.py"),
     "rows": ("cepheid/output/",),
     "match": ("cepheid/kernel/", "cepheid/matchers/", "cepheid/hosts/spark/stream/", "cepheid/hosts/shards/"),

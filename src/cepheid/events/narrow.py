@@ -109,8 +109,9 @@ def _encoded(texts: pa.Array, parts: int) -> pa.Array:
 
 def _widened(column: pa.Array, metadata: dict[bytes, bytes] | None, given: pa.DataType) -> pa.Array:
     if metadata is None or _LEAST not in metadata:
-        plain = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-        return plain if plain.type == given else plain.view(given)
+        if column.type == given:
+            return column
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column.view(given)
     whole = _whole_numbers(given)
     assert whole is not None, given
     numbers = np.add(filled(column, 0).to_numpy(), int(metadata[_LEAST]), dtype=whole.to_pandas_dtype())
