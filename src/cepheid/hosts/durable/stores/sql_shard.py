@@ -94,7 +94,8 @@ class SqlShard:
             self._delete(table)
 
     def _save(self, head: Head) -> None:
-        self.unsaved_head = (self._deployment, *head, *self._places)
+        # All but `open_of_each`: a deployment has one pattern.
+        self.unsaved_head = (self._deployment, *head[:-1], *self._places)
 
     def _delete(self, table: str, condition: str = "TRUE") -> None:
         self._database.execute(f"DELETE FROM {table} WHERE deployment = {self._deployment:d} AND {condition}")
