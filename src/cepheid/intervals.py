@@ -168,7 +168,8 @@ class IntervalMatcher:
         return self._host.process(arrow_table(events))
 
     def switch(self, consistency: str | Consistency, *, pattern: str | None = None) -> pa.Table:
-        """Changes when matches are emitted; returns the rows that result. Of several patterns, `pattern` names one.
+        """Changes when matches are emitted; returns the rows of those that the new consistency lets be emitted at
+        once. Of several patterns, `pattern` names one.
 
         Raises:
             PatternError: no match would be certain before `finish`, or no pattern has this name.

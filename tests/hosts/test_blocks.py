@@ -178,7 +178,7 @@ def test_texts_come_back_from_narrow_columns(values: list[str | None], as_bytes:
 
 
 def test_equal_columns_are_stored_once() -> None:
-    """Times of different zones, too, but not doubles: 0.0 and -0.0 are equal."""
+    """Times of different zones, too, but not doubles: 0.0 and -0.0 are equal. A column of NULLs takes no bytes."""
     at = pa.array([3, None, 5], pa.int64())
     given_events = pa.record_batch(
         {
@@ -191,9 +191,11 @@ def test_equal_columns_are_stored_once() -> None:
             "bytes": pa.array([b"a", b"b", b"c"]),
             "zero": [0.0, 0.0, 0.0],
             "minus": [-0.0, 0.0, 0.0],
+            "nothing": pa.nulls(3, pa.float64()),
+            "dictionary": pa.array(["a", "b", "a"]).dictionary_encode(),
         }
     )
-    assert [*narrow_types(given_events)] == ["at", "other", "text", "bytes", "zero", "minus"]
+    assert [*narrow_types(given_events)] == ["at", "other", "text", "bytes", "zero", "minus", "nothing", "dictionary"]
     back = widened(narrowed(given_events, 1))
     assert back == given_events
     assert np.signbit(back.column("minus")[0].as_py())
@@ -208,6 +210,9 @@ def test_texts_stay_as_they_are_if_their_numbers_save_little() -> None:
     given_events = pa.record_batch({"c0": [f"text {number % 500}" for number in range(3_000)]})
     assert pa.types.is_dictionary(narrow_types(given_events)["c0"])
     assert narrow_types(given_events, parts=200) == {"c0": pa.string()}
+    many = pa.record_batch({"c0": [f"text {number}" for number in np.random.default_rng(1).integers(0, 3_000, 20_000)]})
+    assert pa.types.is_dictionary(narrow_types(many)["c0"])
+    assert narrow_types(many, parts=4) == {"c0": pa.string()}
     assert widened(narrowed(given_events, 200)) == given_events
 
 

@@ -84,7 +84,7 @@ def log_of(
 
     for position, row in enumerate(rows):
         if position in switches:
-            note(matcher.change(switches[position]), "switch", position)
+            note(matcher.switch(switches[position]), "switch", position)
         if position in cuts and restoring:
             data = matcher.stored({"made_for": {"of": "test"}, "kept": {}}, {}, {})
             matcher, _ = restored(fresh(), data, {"of": "test"}, batch.data.schema)

@@ -138,7 +138,7 @@ def check_calls(data: st.DataObject, rows: pa.Table, options: dict[str, Any]) ->
                 made, own = together.advance_time(time), {name: one.advance_time(time) for name, one in alone.items()}
             case "switch":
                 name = data.draw(st.sampled_from([*chosen]))
-                consistency = data.draw(st.sampled_from(["conservative", "realtime"]))
+                consistency = data.draw(st.sampled_from(["conservative", "earliest", "realtime"]))
                 try:
                     own = {name: alone[name].switch(consistency)}
                 except PatternError:

@@ -74,6 +74,19 @@ def packed(
     return found
 
 
+def test_large_values_are_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes out is the same."""
+    rows = [(f"key {number}", number, number % 2, number % 3) for number in range(100)]
+    wide = packed(shipped(*rows))
+    monkeypatch.setattr("cepheid.hosts.spark.stream.packing._WORTH_NARROWING", 1)
+    assert [keys for _, keys, _ in wide[1:]] == [
+        [key for key, _, bits, at in rows if bits and at == n] for n in range(3)
+    ]
+    with monkeypatch.context() as patched:
+        patched.setattr("cepheid.hosts.spark.stream.packing.to_stream", None)
+        assert packed(shipped(*rows)) == wide
+
+
 def test_events_by_shard() -> None:
     """One value per shard, with the matcher's columns whatever the session; the ledger is called in addition."""
     batches = shipped(("a", 1, 0, 3), ("b", 2, 1, 0)), shipped(("c", 3, 2, 3), ("d", 4, 1, 3))

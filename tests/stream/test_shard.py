@@ -24,12 +24,13 @@ from tests.live.test_any_delivery import counted, table
 from tests.searching import share
 
 from cepheid import CepheidWarning, LimitExceeded, Limits, Pattern, SnapshotError, detect
+from cepheid.events.narrow import narrowed
 from cepheid.families.family import LateBy
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import lifted, timed
 from cepheid.hosts.shards import log as stream_state
-from cepheid.hosts.shards.arrow_stream import to_stream
+from cepheid.hosts.shards.arrow_stream import to_narrow_stream, to_stream
 from cepheid.hosts.shards.log import MatcherCache
 from cepheid.hosts.shards.store import Entry, Head
 from cepheid.hosts.spark.stream.ledger import packed_asked
@@ -74,6 +75,11 @@ class MemoryStore:
     def clear(self, before: Head) -> None:
         assert len(self.entries) == before.entries
         self.stored_head, self.first, self.entries = None, b"", []
+
+
+def as_packed(events: pa.RecordBatch) -> bytes:
+    """The events as a shard gets them: narrow, or, if their number is odd, as few events and earlier versions are."""
+    return to_stream(events) if len(events) % 2 else to_narrow_stream(narrowed(events, 1))
 
 
 @dataclass
@@ -129,12 +135,12 @@ class Stream:
         """The events of each shard that has any."""
         shards = [sum(map(ord, name)) % self.shards for name in rows.column(self.options["key"]).to_pylist()]
         each = {shard: [place == shard for place in shards] for shard in sorted({*shards})}
-        return {shard: to_stream(self._lifted(rows.filter(pa.array(mine)))) for shard, mine in each.items()}
+        return {shard: as_packed(self._lifted(rows.filter(pa.array(mine)))) for shard, mine in each.items()}
 
     def processed_by(self, worker: MatcherCache, watermark: datetime, rows: pa.Table) -> list[pa.Table]:
         """The rows that this worker emits for these events, of any key, at this watermark."""
         self.cache, self.watermark = worker, microseconds(watermark) // 1000
-        return self._call(0, [to_stream(self._lifted(rows))])
+        return self._call(0, [as_packed(self._lifted(rows))])
 
     def called(self, shard: int) -> Shard:
         return Shard(self.states[shard], self.cache, ("query", shard))
@@ -456,12 +462,12 @@ def test_a_ledger_of_another_version() -> None:
     """Another format and a damaged ledger are reported."""
     matching = Stream(PAIR, PAIR_SCHEMA, {"key": "k", "time": "at"}, timedelta(0)).matching
     ledger = json.loads(check_ledger(matching, None))
-    assert ledger["format"] == 1
+    assert ledger["format"] == 2
     with pytest.raises(SnapshotError) as caught:
-        check_ledger(matching, json.dumps(ledger | {"format": 2}).encode())
+        check_ledger(matching, json.dumps(ledger | {"format": 3}).encode())
     assert str(caught.value) == (
-        "the checkpoint has format 2, and this version reads 1. Use the version of Cepheid that wrote it, or "
-        "give the query a new checkpoint"
+        "the checkpoint has format 3, and this version reads formats up to 2. "
+        "Use the version of Cepheid that wrote it, or give the query a new checkpoint"
     )
     for damaged in (b"", b"{}", b"3"):
         with pytest.raises(SnapshotError, match=r"the checkpoint's ledger lacks parts, or has .*\. Restore the"):
@@ -506,8 +512,8 @@ def test_a_damaged_state() -> None:
         (replace(shard, entries=[]), f"{unfit}log is damaged: it has 0 entries, and 1 were written. Restore "),
         (replace(shard, entries=[entry, entry]), f"{unfit}log is damaged: it has 2 entries, and 1 were written"),
         (
-            replace(shard, stored_head=shard.stored_head._replace(format=2)),
-            "the checkpoint has format 2, and this version reads 1. Use the version of Cepheid that wrote it",
+            replace(shard, stored_head=shard.stored_head._replace(format=3)),
+            "the checkpoint has format 3, and this version reads formats up to 2. Use the version of Cepheid",
         ),
     ):
         stream.states[0] = damaged

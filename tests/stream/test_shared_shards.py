@@ -19,13 +19,12 @@ from tests.intervals.events import EVENTS, NAMES, interval_pattern, table
 from tests.intervals.strategies import patterns, tables
 from tests.intervals.test_several_live import long_id, rows_of
 from tests.searching import share
-from tests.stream.test_shard import Stream
+from tests.stream.test_shard import Stream, as_packed
 
 from cepheid.errors import EventError, LimitExceeded, PatternError, SchemaError, SnapshotError
 from cepheid.hosts.duckdb.engine import DuckDbEngine
 from cepheid.hosts.in_process.detect import plans_in_process
 from cepheid.hosts.in_process.prepare import lifted, timed
-from cepheid.hosts.shards.arrow_stream import to_stream
 from cepheid.hosts.shards.log import MatcherCache
 from cepheid.hosts.spark.stream.shard import Matching
 from cepheid.intervals import IntervalPattern
@@ -95,7 +94,7 @@ class ShardsOf(Stream):
 
     def call(self, rows: pa.Table | None) -> list[pa.Table]:
         """What the only shard makes of these rows; None: its timer fires."""
-        return self._call(0, [] if rows is None else [to_stream(self._lifted(rows))])
+        return self._call(0, [] if rows is None else [as_packed(self._lifted(rows))])
 
     def _lifted(self, rows: pa.Table) -> pa.RecordBatch:
         batch = self._several.lifted(rows)

@@ -1,9 +1,9 @@
 """Events in few bytes, for the way through Spark's shuffle and state, which copy whatever goes through them several
 times.
 
-Integers and times are distances from the least value of their column, in as few bits as these need, texts that repeat
-are numbers of distinct ones, and a column that equals an earlier one is left out. A schema's metadata say how to get
-the events back. Logs of shards store events in this form.
+Integers and times are distances from the least value of their column, in one, two or four bytes if these are enough,
+texts that repeat are numbers of distinct ones, and a column that equals an earlier one, or is all NULL, takes no bytes.
+A schema's metadata say how to get the events back. On Spark, logs of shards store events in this form.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ import pyarrow.compute as pc
 
 from cepheid.events.identity import filled
 
-_GIVEN, _PLACES, _LEAST = b"given", b"places", b"least"
+_GIVEN, _PLACES, _LEAST = b"cepheid.given", b"cepheid.places", b"cepheid.least"
 _UNSIGNED = (np.uint8, np.uint16, np.uint32)
 _SAMPLE = 1 << 10
+"""So many texts show whether many more repeat."""
 
 
 def narrowed(events: pa.RecordBatch, parts: int) -> pa.RecordBatch:
     """The same events in fewer bytes. `widened` gives them back, also from rows of the result. The caller cuts the
     result into `parts`, and each part repeats all distinct texts.
     """
-    stored: list[pa.Array] = []
+    seen: list[pa.Array | None] = []
     columns, fields, places = [], [], []
     for field, column in zip(events.schema, events.columns, strict=True):
         values = _comparable(column)
-        place = next((number for number, other in enumerate(stored) if _are_same(values, other)), len(stored))
+        place = next((number for number, other in enumerate(seen) if _are_same(values, other)), len(seen))
         places.append(str(place))
-        if place == len(stored):
+        if place == len(seen):
             narrow, least = _narrowed(column, parts)
-            stored.append(values)
+            seen.append(values)
             columns.append(narrow)
             fields.append(pa.field(field.name, narrow.type, metadata=None if least is None else {_LEAST: str(least)}))
     metadata = {_GIVEN: events.schema.serialize().to_pybytes(), _PLACES: " ".join(places)}
@@ -61,7 +62,7 @@ def _schema(stored: bytes) -> pa.Schema:
 
 
 def _comparable(column: pa.Array) -> pa.Array | None:
-    """The column as values of which equal ones are the same. None for others: -0.0 equals 0.0."""
+    """The column in a form in which equal values have equal bytes. None if it has none, as doubles: -0.0 equals 0.0."""
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
         return column
     whole = _whole_numbers(column.type)
@@ -74,9 +75,11 @@ def _are_same(one: pa.Array | None, other: pa.Array | None) -> bool:
 
 def _narrowed(column: pa.Array, parts: int) -> tuple[pa.Array, int | None]:
     """The column, and its least value if it holds the distances from it."""
+    if column.null_count == len(column):
+        return pa.nulls(len(column)), None
     if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
         return (_encoded(column, parts) if _repeats(column, parts) else column), None
-    if (whole := _whole_numbers(column.type)) is None or column.null_count == len(column):
+    if (whole := _whole_numbers(column.type)) is None:
         return column, None
     numbers = column.view(whole)
     least, most = (bound.as_py() for bound in pc.min_max(numbers).values())
@@ -89,8 +92,8 @@ def _narrowed(column: pa.Array, parts: int) -> tuple[pa.Array, int | None]:
 
 
 def _repeats(texts: pa.Array, parts: int) -> bool:
-    """Whether the first values have no more distinct ones than random ones of as few distinct texts as make numbers
-    worth it.
+    """Whether numbers may save bytes: a sample has no more distinct texts than it would have on average if half as many
+    as a part has texts were distinct.
     """
     sample = texts.slice(0, _SAMPLE)
     most = max(1.0, len(texts) / (2 * parts))
@@ -111,6 +114,8 @@ def _widened(column: pa.Array, metadata: dict[bytes, bytes] | None, given: pa.Da
     if metadata is None or _LEAST not in metadata:
         if column.type == given:
             return column
+        if pa.types.is_null(column.type):
+            return pa.nulls(len(column), given)
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column.view(given)
     whole = _whole_numbers(given)
     assert whole is not None, given

@@ -74,7 +74,7 @@ def emission_log(
     for position, arrival in enumerate(arrivals):
         if switches and position in switches:
             consistency = switches[position]
-            yield from _inserted("switch", position, _certain(now, horizon, consistency), out)
+            yield from inserted("switch", position, _emittable(now, horizon, consistency), out)
         lateness_time = arrival.start if lateness is End.START else arrival.end
         if lateness_time < horizon:
             yield LogEntry("arrive", position, "late", position)
@@ -87,15 +87,15 @@ def emission_log(
         for match in [match for match in out if match not in now]:
             del out[match]
             yield LogEntry("arrive", position, "-", match)
-        yield from _inserted("arrive", position, _certain(now, horizon, consistency), out)
+        yield from inserted("arrive", position, _emittable(now, horizon, consistency), out)
     now = matches(accepted, NEVER)
     for match in [match for match in out if match not in now]:
         del out[match]
         yield LogEntry("eos", len(arrivals), "-", match)
-    yield from _inserted("eos", len(arrivals), now, out)
+    yield from inserted("eos", len(arrivals), now, out)
 
 
-def _certain(matches: Mapping[M, Life], horizon: float, consistency: Consistency) -> list[M]:
+def _emittable(matches: Mapping[M, Life], horizon: float, consistency: Consistency) -> list[M]:
     return [match for match, life in matches.items() if may_be_emitted(life, horizon, consistency)]
 
 
@@ -112,7 +112,8 @@ def may_be_emitted(life: Life, horizon: float, consistency: Consistency) -> bool
             return max(life.end, life.forbidden_until) < horizon
 
 
-def _inserted(when: str, position: int, matches: Iterable[M], out: dict[M, None]) -> Iterator[LogEntry]:
+def inserted(when: str, position: int, matches: Iterable[M], out: dict[M, None]) -> Iterator[LogEntry]:
+    """The entries of those of the matches that are not out yet. They are out from then on."""
     for match in matches:
         if match not in out:
             out[match] = None

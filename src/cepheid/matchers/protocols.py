@@ -419,7 +419,7 @@ class ServiceMatcher(Protocol):
         """Ends the input and returns the remaining rows."""
 
     def switch(self, consistency: Consistency) -> pa.Table:
-        """Changes the consistency; returns the rows that result.
+        """Changes the consistency; returns the rows of the matches that the new one lets be emitted at once.
 
         Raises:
             SchemaError: the matcher was made without one.

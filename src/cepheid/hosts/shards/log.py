@@ -151,7 +151,7 @@ def _is_full(before: Head, entry: Entry) -> bool:
 
 def head_after(before: Head, entry: Entry | None, reached: Reached, open_: int, timer: int | None) -> Head:
     """The head after the entry, if there is one, is appended to the log."""
-    after = before._replace(passed=reached.time, over=reached.over, open=open_, timer=timer)
+    after = before._replace(format=FORMAT, passed=reached.time, over=reached.over, open=open_, timer=timer)
     if entry is None:
         return after
     state, log_bytes = state_name_after(before.state, entry), before.log_bytes + len(entry.events)

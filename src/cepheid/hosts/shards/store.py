@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 from cepheid.errors import SnapshotError
 from cepheid.matchers.watermark import Reached
 
-FORMAT = 1
-"""The format of head and log, and of a stream's ledger: increased when older versions can no longer read it. Snapshots
-have their own.
+FORMAT = 2
+"""The format of head and log, and of a stream's ledger: increased when older versions can no longer read it. Format 1
+is read, too: its logs have no narrow events, and one stream in an entry. Snapshots have their own.
 """
 
 PUT_BACK = "Restore the checkpoint from a copy, or give the query a new one"
@@ -113,14 +113,17 @@ class Store(ShardState, Protocol):
     def clear(self, before: Head) -> None: ...
 
 
-def check_format(written: int) -> None:
-    """
+def check_format(written: int, known: int = FORMAT) -> None:
+    """`known` is the highest format that this version reads.
+
     Raises:
         SnapshotError: another version wrote it, in a format that this one does not read.
     """
-    if written != FORMAT:
+    if not 1 <= written <= known:
         advice = "Use the version of Cepheid that wrote it, or give the query a new checkpoint"
-        raise SnapshotError(f"the checkpoint has format {written}, and this version reads {FORMAT}. {advice}")
+        raise SnapshotError(
+            f"the checkpoint has format {written}, and this version reads formats up to {known}. {advice}"
+        )
 
 
 def _digest(reached: Reached, events: bytes) -> bytes:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Life, LogEntry, may_be_emitted
+from cepheid.kernel.consistency_reference import ALWAYS, NEVER, Life, LogEntry, inserted, may_be_emitted
 from cepheid.kernel.intervals.reference import Interval, Match, life, matches
 from cepheid.lang.consistency import Consistency, End
 from cepheid.plan.intervals.ends import reads_end
@@ -134,7 +134,7 @@ def open_log(
     for position, row in enumerate(rows):
         if switches and position in switches:
             consistency = switches[position]
-            yield from _inserted("switch", position, emitted(), out)
+            yield from inserted("switch", position, emitted(), out)
         event = events[row.event]
         former = next((number for number in known.opened | known.closed if first[number] == row.first), None)
         closes = row.has_end and former in known.opened
@@ -158,12 +158,12 @@ def open_log(
             yield LogEntry("arrive", position, "-", match)
         if former is not None:
             yield from (LogEntry("arrive", position, "=", match) for match in out if row.first in match)
-        yield from _inserted("arrive", position, emitted(), out)
+        yield from inserted("arrive", position, emitted(), out)
     now = of_first_rows(_without(known, set(known.opened)).certain(NEVER))
     for match in [match for match in out if match not in now]:
         del out[match]
         yield LogEntry("eos", len(rows), "-", match)
-    yield from _inserted("eos", len(rows), now, out)
+    yield from inserted("eos", len(rows), now, out)
 
 
 def _lateness_time(row: Row, known: _Accepted, former: int | None, lateness: End) -> float:
@@ -227,12 +227,3 @@ def _with_row(known: _Accepted, row: Row) -> _Accepted:
 
 def _without(known: _Accepted, numbers: set[int]) -> _Accepted:
     return _Accepted(known.plan, known.events, known.opened - numbers, known.closed - numbers, known.lateness)
-
-
-def _inserted(
-    when: str, position: int, found: Sequence[Match] | Mapping[Match, Life], out: dict[Match, None]
-) -> Iterator[LogEntry]:
-    for match in found:
-        if match not in out:
-            out[match] = None
-            yield LogEntry(when, position, "+", match)

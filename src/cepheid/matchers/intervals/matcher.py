@@ -109,7 +109,7 @@ class LiveIntervalMatcher:
         return pa.concat_tables(rows)
 
     def switch(self, consistency: Consistency) -> pa.Table:
-        """Changes the consistency; returns the resulting rows: in real time, matches that hold and were not emitted."""
+        """Changes the consistency; returns the rows of the matches that the new one lets be emitted at once."""
         return self._rows(self.kernel.switch(consistency))
 
     def advance_time(self, time: int) -> pa.Table:

@@ -124,8 +124,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         self._matching.clock = FOREVER
         return rows
 
-    def change(self, consistency: Consistency) -> pa.Table:
-        """Changes the consistency, and emits what it lets be emitted."""
+    def switch(self, consistency: Consistency) -> pa.Table:
         self._matching.change(consistency)
         self._matching.emit_ready()
         return self._emitted_rows()

@@ -148,7 +148,7 @@ class OpenRowsMatcher(LiveIntervals):
 
     def renewed(self) -> pa.Table | None:
         consistency = self.pattern.plan.pattern.consistency
-        return None if self.live.consistency is consistency else self._counted(self.live.change(consistency))
+        return None if self.live.consistency is consistency else self._counted(self.live.switch(consistency))
 
     @property
     def due(self) -> int:

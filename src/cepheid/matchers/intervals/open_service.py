@@ -99,7 +99,7 @@ class OpenIntervalServiceMatcher:
 
     def switch(self, consistency: Consistency) -> pa.Table:
         self._check_certain(consistency)
-        return self._counted(self._matcher.change(consistency))
+        return self._counted(self._matcher.switch(consistency))
 
     def partial_matches(self, most: int) -> pa.Table:  # noqa: ARG002
         raise PatternError(WHY_UNLISTED)

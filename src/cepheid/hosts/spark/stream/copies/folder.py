@@ -131,7 +131,7 @@ def _read(file: Path) -> dict[str, Any]:
         written = int(document["format"])
     except (ValueError, KeyError, TypeError) as error:
         raise SnapshotError(f"the file {file} is damaged. Restore the checkpoint from a copy") from error
-    check_format(written)
+    check_format(written, FORMAT)
     return document
 
 
