@@ -130,7 +130,7 @@ def test_a_damaged_state() -> None:
         (replace(shard, entries=[]), "the log is damaged: it has 0 entries, and 1 were written"),
         (
             replace(shard, stored_head=shard.stored_head._replace(format=9)),
-            "the checkpoint has format 9, and this version reads 1",
+            "the checkpoint has format 9, and this version reads formats up to 2",
         ),
     ):
         (row,) = listed(stream, {0: damaged})
