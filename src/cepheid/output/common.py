@@ -49,6 +49,13 @@ def merged(columns: Sequence[Sequence[C]], last: Sequence[str] = ("event",)) -> 
     return [*found.values(), *end]
 
 
+def net_matches(rows: pa.Table) -> int:
+    """The insertions among the rows without the retractions."""
+    kinds = rows.column("kind")
+    inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
+    return int(inserted - taken_back)
+
+
 def nullable(rows: pa.Schema) -> pa.Schema:
     """The same columns, each allowed to be NULL."""
     return pa.schema([field.with_nullable(nullable=True) for field in rows])

@@ -18,7 +18,7 @@ from cepheid.matchers.protocols import PatternRunner, ShardMatcher
 from cepheid.matchers.runners import LiveDefaults, advance
 from cepheid.matchers.snapshot import Snapshot
 from cepheid.matchers.watermark import Reached
-from cepheid.output.common import INSERTION, LATE, RETRACTION
+from cepheid.output.common import LATE, net_matches
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import Limits
 
@@ -114,9 +114,7 @@ class LiveIntervals(LiveDefaults, ABC):
 
     def _counted(self, rows: pa.Table) -> pa.Table:
         """The rows, after the matches among them are counted."""
-        kinds = rows.column("kind")
-        inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
-        self._matches += inserted - taken_back
+        self._matches += net_matches(rows)
         return rows
 
     def _asked(self, rows: pa.Table) -> pa.Table:

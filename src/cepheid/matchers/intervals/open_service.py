@@ -19,7 +19,7 @@ from cepheid.matchers.intervals.open_matcher import LiveOpenMatcher
 from cepheid.matchers.intervals.service import made_for
 from cepheid.matchers.shared.events import Share
 from cepheid.matchers.snapshot import fitting, opened, stored_numbers
-from cepheid.output.common import INSERTION, RETRACTION
+from cepheid.output.common import net_matches
 from cepheid.plan.intervals.ends import unknown_negations
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan
@@ -137,6 +137,5 @@ class OpenIntervalServiceMatcher:
             raise PatternError(problems)
 
     def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind").to_pylist()
-        self._matches += kinds.count(INSERTION) - kinds.count(RETRACTION)
+        self._matches += net_matches(rows)
         return rows

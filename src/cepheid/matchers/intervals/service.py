@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cepheid.compile.intervals.compiled import compile_intervals
 from cepheid.errors import PatternError, SchemaError
@@ -25,7 +24,7 @@ from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.shared.events import Share
 from cepheid.matchers.shared.order_of_ends import columns_as_alone, in_order_of_content
 from cepheid.matchers.snapshot import fitting, restored, stored_number
-from cepheid.output.common import INSERTION, RETRACTION
+from cepheid.output.common import net_matches
 from cepheid.plan.intervals.growth import interval_growth, never_certain
 from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.lifted import Measure
@@ -124,9 +123,7 @@ class IntervalServiceMatcher:
             raise PatternError(problems)
 
     def _counted(self, rows: pa.Table) -> pa.Table:
-        kinds = rows.column("kind")
-        inserted, taken_back = (pc.sum(pc.equal(kinds, kind)).as_py() or 0 for kind in (INSERTION, RETRACTION))
-        self._matches += inserted - taken_back
+        self._matches += net_matches(rows)
         return rows
 
 
