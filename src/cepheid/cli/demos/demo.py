@@ -135,8 +135,7 @@ def _print_carriers(console: Console, carriers: list[CarrierCount]) -> None:
 
 
 def _print_near(console: Console, near: NearChains) -> None:
-    would = "one of these changes would do. Some are in more than one line"
-    title = f"{near.flights:,} late flights nearly began a chain: {would}"
+    title = f"{near.flights:,} late flights nearly began a chain: one change would do, and some have a choice"
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("change")
     for heading in ("flights", "by at most 15 min"):
