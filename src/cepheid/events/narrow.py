@@ -22,7 +22,7 @@ from cepheid.events.identity import filled
 _GIVEN, _PLACES, _LEAST = b"cepheid.given", b"cepheid.places", b"cepheid.least"
 _UNSIGNED = (np.uint8, np.uint16, np.uint32)
 _SAMPLE = 1 << 10
-"""So many texts show whether many more repeat."""
+"""The number of texts that show whether a column's texts repeat."""
 
 
 def narrowed(events: pa.RecordBatch, parts: int) -> pa.RecordBatch:
@@ -92,8 +92,8 @@ def _narrowed(column: pa.Array, parts: int) -> tuple[pa.Array, int | None]:
 
 
 def _repeats(texts: pa.Array, parts: int) -> bool:
-    """Whether numbers may save bytes: a sample has no more distinct texts than it would have on average if half as many
-    as a part has texts were distinct.
+    """Whether numbers may save bytes. They do if at most half as many texts are distinct as a part has. Then a sample
+    has on average at most so many distinct ones.
     """
     sample = texts.slice(0, _SAMPLE)
     most = max(1.0, len(texts) / (2 * parts))
