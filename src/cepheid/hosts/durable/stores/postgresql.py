@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -156,6 +157,9 @@ class PostgresDatabase:
         load(path, self._url)
 
     def close(self) -> None:
+        """Gives the lock back at once: a busy server may notice only after seconds that the connection has ended."""
+        with suppress(psycopg.Error):  # the connection may be lost, or in a transaction that has failed
+            self._connection.execute("SELECT pg_advisory_unlock_all()")
         self._connection.close()
 
 
