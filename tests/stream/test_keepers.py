@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -72,6 +72,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "workers"
 
 
+def check_found(found: Sequence[pa.Table], batches: Sequence[Sequence[Row]], outputs: Sequence[str]) -> None:
+    """A stream has found what `detect` finds in all its events."""
+    rows = sorted(chain.from_iterable(batches))
+    expected = detect(pair_events(*rows), PAIR, as_of=at(100), outputs=outputs, **FOLLOWED)
+    emitted = [part for part in found if part.num_rows] or [expected.slice(0, 0)]
+    assert counted(pa.concat_tables(emitted)) == counted(expected)
+
+
 @share(20)
 @given(data=st.data(), batches=deliveries())
 def test_any_worker_is_called(data: st.DataObject, batches: list[list[Row]]) -> None:
@@ -89,10 +97,7 @@ def test_any_worker_is_called(data: st.DataObject, batches: list[list[Row]]) -> 
             assert sum(len(worker.cache) for worker in workers) == len(stream.states)
         stream.watermark = 1 + microseconds(at(100)) // 1000
         found.append(stream.batch(PAIR_SCHEMA.empty_table()))
-    rows = sorted(chain.from_iterable(batches))
-    expected = detect(pair_events(*rows), PAIR, as_of=at(100), outputs=stream.outputs, **FOLLOWED)
-    emitted = [part for part in found if part.num_rows] or [expected.slice(0, 0)]
-    assert counted(pa.concat_tables(emitted)) == counted(expected)
+    check_found(found, batches, stream.outputs)
 
 
 @share(20)
@@ -118,10 +123,7 @@ def test_keepers_that_are_given_up(data: st.DataObject, batches: list[list[Row]]
             found.append(stream.batch(pair_events(*batch)))
         stream.watermark = 1 + microseconds(at(100)) // 1000
         found.append(stream.batch(PAIR_SCHEMA.empty_table()))
-    rows = sorted(chain.from_iterable(batches))
-    expected = detect(pair_events(*rows), PAIR, as_of=at(100), outputs=stream.outputs, **FOLLOWED)
-    emitted = [part for part in found if part.num_rows] or [expected.slice(0, 0)]
-    assert counted(pa.concat_tables(emitted)) == counted(expected)
+    check_found(found, batches, stream.outputs)
 
 
 def test_a_worker_that_has_ended(folder: Path) -> None:

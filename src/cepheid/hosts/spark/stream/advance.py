@@ -136,7 +136,7 @@ def _made(matcher: LiveMatcher, rows: bytes | None, before: Mapping[str, int], *
 
 
 def _given(matcher: LiveMatcher, rows: pa.Table, zone: str) -> bytes | None:
-    """The rows of the matcher's pattern, in the form that users get, as an Arrow stream; None if there are none."""
+    """The rows of the matcher's pattern as users get them, in an Arrow stream; None if there are no rows."""
     return _as_value(given_rows(matcher.pattern.plan, matcher.net(rows), zone))
 
 
