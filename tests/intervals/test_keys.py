@@ -25,6 +25,7 @@ from cepheid.kernel.intervals.kernel import IntervalKernel
 from cepheid.kernel.intervals.reference import Interval, Match, by_acceptance
 from cepheid.lang.consistency import Consistency, End
 from cepheid.lang.intervals.pattern import IntervalPattern, interval_pattern
+from cepheid.matchers.intervals import joiner
 from cepheid.matchers.intervals import matcher as live_intervals
 from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.plan.intervals.build import build_interval_plan
@@ -158,7 +159,7 @@ def test_lists_fit_however_small_the_first_room_is(consistency: str, monkeypatch
     as_it_is = IntervalKernel.run
     monkeypatch.setattr(IntervalKernel, "run", run)
     monkeypatch.setattr(interval_kernel, "_ROOM", 2)
-    monkeypatch.setattr(live_intervals, "LEAST_HELD", 6)
+    monkeypatch.setattr(joiner, "LEAST_HELD", 6)
     monkeypatch.setattr(live_intervals, "_PIECE", 7)
     assert sorted(_emitted(pattern, events)) == sorted(expected)
     assert max(full) > 0.5
@@ -166,7 +167,7 @@ def test_lists_fit_however_small_the_first_room_is(consistency: str, monkeypatch
 
 def test_numbers_of_closed_keys_are_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a burst of keys, memory and time depend only on the remaining keys."""
-    monkeypatch.setattr(live_intervals, "LEAST_HELD", 64)
+    monkeypatch.setattr(joiner, "LEAST_HELD", 64)
     pattern = "EVENT PAL(A a, (!D d gap), B b) RELATE a before b WITHIN 10 seconds"
     burst = [("A", 0, i % 3, f"e{i}", f"b{i}") for i in range(5000)]
     after = [_event(i) for i in range(2000, 14000)]

@@ -14,7 +14,8 @@ from cepheid.events.batch import END, TIME, Batch
 from cepheid.events.time import TIME_TYPE
 from cepheid.lang.consistency import Consistency, End
 from cepheid.matchers.counts import Found
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher, RowMaker
+from cepheid.matchers.intervals.joiner import RowMaker
+from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
 from cepheid.matchers.intervals.rates import rates_in
 from cepheid.matchers.parts import GatheredPart, GatheredRows
 from cepheid.matchers.pattern_events import OwnEvents, events_of_each

@@ -13,7 +13,7 @@ from cepheid.errors import PatternError
 from cepheid.events.batch import Batch
 from cepheid.kernel.arrays import FOREVER, NO_TIME
 from cepheid.kernel.intervals.layout import BEGINNING
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.matchers.intervals.joiner import IntervalJoiner
 from cepheid.matchers.protocols import PatternRunner, ShardMatcher
 from cepheid.matchers.runners import LiveDefaults, advance
 from cepheid.matchers.snapshot import Snapshot
@@ -30,7 +30,7 @@ class LiveIntervals(LiveDefaults, ABC):
 
     pattern: PatternRunner
 
-    def __init__(self, plan: IntervalPlan, live: LiveIntervalMatcher) -> None:
+    def __init__(self, plan: IntervalPlan, live: IntervalJoiner) -> None:
         self.plan, self.live = plan, live
         self._with_late = "late" in plan.live_outputs
         self._matches = 0

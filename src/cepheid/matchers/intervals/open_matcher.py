@@ -27,7 +27,7 @@ from cepheid.kernel.failures import JointConditionFailed
 from cepheid.kernel.intervals.layout import BEGINNING, LATE, OPEN_END, EmittedIntervals
 from cepheid.kernel.scripts.python_values import script_values
 from cepheid.lang.consistency import Consistency, End
-from cepheid.matchers.intervals.matcher import LiveIntervalMatcher
+from cepheid.matchers.intervals.joiner import IntervalJoiner
 from cepheid.matchers.intervals.rows import RowKind, Step
 from cepheid.matchers.intervals.uncertain.certain import times_of
 from cepheid.matchers.intervals.uncertain.changeable import Needs
@@ -43,7 +43,7 @@ from cepheid.plan.intervals.plan import IntervalPlan
 from cepheid.plan.limits import MOST
 
 
-class LiveOpenMatcher(LiveIntervalMatcher):
+class LiveOpenMatcher(IntervalJoiner):
     """Finds one interval pattern in events that rows open and close."""
 
     def __init__(
@@ -117,6 +117,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
 
     def end(self, steps: Sequence[Step]) -> pa.Table:
         """Ends the input; `steps` are the events that are still open, which are dropped."""
+        self._needs = None
         for step in steps:
             self._matching.drop(step.name)
         self._matching.end()
@@ -167,9 +168,18 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         event = self._matching.events.get(name)
         if event is None:
             return False
+        return self._needs_now.has(event) or self._matching.uses(name)
+
+    @property
+    def needs_none(self) -> bool:
+        """Whether no event is needed: none may change, no match is open, and no later one can have any of them."""
+        return self._matching.is_over and not any(map(self._needs_now.has, self._matching.events.all))
+
+    @property
+    def _needs_now(self) -> Needs:
         if self._needs is None:
             self._needs = Needs(self.plan, self._lateness, self._matching.changeable)
-        return self._needs.has(event) or self._matching.uses(name)
+        return self._needs
 
     @property
     def opened(self) -> dict[bytes, int]:
@@ -246,7 +256,7 @@ class LiveOpenMatcher(LiveIntervalMatcher):
         if not len(self.working_set):
             return
         used = self._matching.forget()
-        self._keep(Needs(self.plan, self._lateness, self._matching.changeable).positions(used))
+        self._keep(self._needs_now.positions(used))
 
     def _keep(self, positions: Int32s) -> None:
         super()._keep(positions)

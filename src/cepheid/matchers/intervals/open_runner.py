@@ -161,10 +161,8 @@ class OpenRowsMatcher(LiveIntervals):
 
     @property
     def is_idle(self) -> bool:
-        if self._rows.has_open or self.live.over >= self.live.clock:
-            return False
-        self.live.forget()
-        return not self.live.held
+        is_past = self.live.over < self.live.clock
+        return is_past and not self._rows.has_open and self.live.needs_none
 
     @property
     def counts(self) -> dict[str, int]:

@@ -74,6 +74,8 @@ class IntervalsRunner(Planned):
 class IntervalRowsMatcher(LiveIntervals):
     """A LiveMatcher whose clock is at the watermark, the first time that is not late."""
 
+    live: LiveIntervalMatcher
+
     def __init__(self, pattern: IntervalsRunner, live: LiveIntervalMatcher) -> None:
         super().__init__(pattern.plan, live)
         self.pattern: IntervalsRunner = pattern

@@ -249,12 +249,20 @@ class OpenMatching:
             self.matches.remove(match)
 
     def forget(self) -> set[int]:
-        """Forgets the matches that no row in time can change. Returns the positions of the events of all others."""
+        """Forgets the matches of which nothing is to be emitted any more. Returns the positions of the events of all
+        others.
+        """
         changeable = self.changeable
         for match in [*self.matches.all.values()]:
             if _is_over(match, changeable):
                 self.matches.remove(match)
         return {position for match in self.matches.all.values() for position in match.positions}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is to be emitted of any match any more."""
+        changeable = self.changeable
+        return all(_is_over(match, changeable) for match in self.matches.all.values())
 
     def keep(self, place: Mapping[int, int], key_at: Callable[[int], int]) -> None:
         """As HeldEvents.keep."""
