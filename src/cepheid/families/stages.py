@@ -158,8 +158,10 @@ class Stages(Family):
         return sorted(kind.__name__ for kind in kinds if not is_compiled(kind))
 
     def compile_kernel(self, name: str) -> None:
+        from cepheid.kernel import siphash
         from cepheid.kernel.stages.warm_up import KINDS, warm_up
 
+        siphash.warm_up()  # first, so that no one waits for it once the kernel is compiled
         warm_up(KINDS[name])  # type: ignore[arg-type]  # classes can be hashed
 
     def plain(self, compiled: CompiledPlans, until: int | None) -> FiniteMatcher:

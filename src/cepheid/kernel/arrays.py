@@ -11,6 +11,8 @@ from cepheid.compile.arrays import Ints, Records
 
 Int32s: TypeAlias = npt.NDArray[np.int32]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Bytes: TypeAlias = npt.NDArray[np.uint8]
+Words: TypeAlias = npt.NDArray[np.uint64]
 T = TypeVar("T", bound=np.generic)
 
 NO_TIME = np.iinfo(np.int64).min

@@ -8,9 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from cepheid.kernel.arrays import Int32s
+from cepheid.kernel.arrays import Int32s, Words
 from cepheid.kernel.jit import compiling_alone, inlined, kernel
-from cepheid.kernel.siphash import Words
 
 _AT_ONCE = 1 << 14
 """There is room for so many keys more, however many events have few keys."""

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from cepheid.events.identity import canonical_columns, in_parts, joined, values_and_bounds
-from cepheid.kernel.siphash import Rows, Words, siphash_rows
+from cepheid.kernel.arrays import Words
+from cepheid.kernel.siphash import Rows, siphash_rows
 
 _NO_BYTES, _NO_BOUNDS = np.empty(0, np.uint8), np.empty(0, np.int64)
 

@@ -1,8 +1,9 @@
 """SipHash-2-4 with 128-bit results, compiled: a fast keyed hash of bytes (Aumasson and Bernstein, "SipHash: a fast
 short-input PRF", 2012; the form with 128 bits is that of the reference implementation, github.com/veorq/SipHash).
 
-`siphash_reference` is the same function in plain Python. Ids of rows are made with it (`output.ids`) and become keys of
-databases, so no result may ever change.
+`siphash_reference` is the same function in plain Python. To compile this one takes some seconds; until it is in the
+disk cache, NumPy hashes (`siphash_arrays`). Ids of rows are made with it (`output.ids`) and become keys of databases,
+so no result may ever change.
 """
 
 from __future__ import annotations
@@ -14,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
-from cepheid.kernel.arrays import Int32s, T
-from cepheid.kernel.jit import compiling_alone, inlined, kernel
+from cepheid.kernel.arrays import Bytes, Int32s, T, Words
+from cepheid.kernel.jit import compiling_alone, inlined, kernel, note_of
+from cepheid.kernel.siphash_arrays import siphash_arrays
 
 Word = np.uint64
-Words = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
 State: TypeAlias = tuple[Word, Word, Word, Word]
 
 KEY_SIZE = 16
@@ -62,14 +62,31 @@ def siphash(data: Bytes, bounds: Ints, key: bytes) -> Words:
 
 
 def siphash_rows(rows: Rows, key: bytes, found: Words) -> None:
-    """Writes to `found`, (n, 2), the hash of each row's bytes, as `siphash` gives it. The bytes are not written
-    anywhere. The key has 16 bytes.
-    """
+    """Writes to `found`, (n, 2), the hash of each row's bytes, as `siphash` gives it. The key has 16 bytes."""
     assert len(key) == KEY_SIZE, key
-    states = np.empty(6 * _TOGETHER, np.uint64)
+    if is_compiled():
+        _rows_compiled(rows, key, found)
+    else:
+        bounds = rows.bounds if len(rows.bounds) else np.zeros(len(found) + 1, np.int64)
+        found[:] = siphash_arrays(_heads(rows, len(found)), rows.data, bounds, key)
+
+
+def _rows_compiled(rows: Rows, key: bytes, found: Words) -> None:
+    """The rows' bytes are not written anywhere."""
     flags, words, widths, data, bounds = rows
     constant = Rows(_constant(flags), _constant(words), _constant(widths), _constant(data), _constant(bounds))
+    states = np.empty(6 * _TOGETHER, np.uint64)
     _hash_rows(constant, np.frombuffer(key, np.uint64), states, found)
+
+
+def _heads(rows: Rows, count: int) -> Bytes:
+    """(n, bytes) what the rows have in the same places."""
+    columns, place = [np.empty((count, 0), np.uint8)], 0
+    for flags, width in zip(rows.flags, rows.widths.tolist(), strict=True):
+        words = np.ascontiguousarray(rows.words[place : place + width].T)
+        columns += [flags[:, None], words.view(np.uint8)]
+        place += width
+    return np.concatenate(columns, axis=1)
 
 
 class Records(NamedTuple):
@@ -88,9 +105,18 @@ class Records(NamedTuple):
 def siphash_records(hashes: Words, records: Records, key: bytes) -> Words:
     """(n, 2) the hash of each group of records; `hashes` has those of events, two words each. The key has 16 bytes.
 
-    The result is that of `siphash` of the records' bytes, which are not written anywhere.
+    The result is that of `siphash` of the records' bytes.
     """
     assert len(key) == KEY_SIZE, key
+    if is_compiled():
+        return _records_compiled(hashes, records, key)
+    words = _words_of(hashes, records)
+    none = np.empty((len(records.bounds) - 1, 0), np.uint8)
+    return siphash_arrays(none, words.view(np.uint8).ravel(), 8 * words.shape[1] * records.bounds, key)
+
+
+def _records_compiled(hashes: Words, records: Records, key: bytes) -> Words:
+    """The records' bytes are not written anywhere."""
     event, stage, marks, bounds = records
     count = len(bounds) - 1
     found, states = np.empty((count, 2), np.uint64), np.empty(5 * _TOGETHER, np.uint64)
@@ -101,14 +127,33 @@ def siphash_records(hashes: Words, records: Records, key: bytes) -> Words:
     return found
 
 
+def _words_of(hashes: Words, records: Records) -> Words:
+    """(r, words) the words of each record."""
+    event, stage, marks, _ = records
+    with_none = np.concatenate([hashes, np.zeros((1, 2), np.uint64)])  # what event -1 takes
+    stages = [stage.astype(np.int64).view(np.uint64)[:, None]] if len(stage) else []
+    return np.concatenate([with_none[event], *stages, marks.view(np.uint64)], axis=1)
+
+
 @cache
 def warm_up() -> None:
     """Loads the functions, and compiles those that are not in the disk cache. One process compiles at a time."""
+    none, bounds, key = np.zeros(0, np.int64), np.zeros(1, np.int64), bytes(KEY_SIZE)
+    rows = Rows(
+        none.astype(np.uint8).reshape(0, 0), none.view(np.uint64).reshape(0, 0), none, none.astype(np.uint8), bounds
+    )
+    records = Records(none.astype(np.int32), none.astype(np.int32), none.reshape(0, 1), bounds)
     with compiling_alone():
-        siphash(np.zeros(0, np.uint8), np.zeros(1, np.int64), bytes(KEY_SIZE))
-        nothing, marks = np.zeros(0, np.int32), np.zeros((0, 1), np.int64)
-        records = Records(nothing, nothing, marks, np.zeros(1, np.int64))
-        siphash_records(np.zeros((0, 2), np.uint64), records, bytes(KEY_SIZE))
+        _rows_compiled(rows, key, np.empty((0, 2), np.uint64))
+        _records_compiled(np.empty((0, 2), np.uint64), records, key)
+    if (note := note_of(__name__)) is not None:
+        note.touch()
+
+
+def is_compiled() -> bool:
+    """Whether the functions are in the disk cache. True without a cache: then each process compiles its own."""
+    note = note_of(__name__)
+    return note is None or note.exists()
 
 
 def _constant(array: npt.NDArray[T]) -> npt.NDArray[T]:

@@ -11,9 +11,7 @@ _WORD = (1 << 64) - 1
 
 def siphash_reference(message: bytes, key: bytes) -> bytes:
     """The 16 bytes of the message's hash; the key has 16 bytes."""
-    low, high = (int.from_bytes(key[i : i + 8], "little") for i in (0, 8))
-    state = [low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D, low ^ 0x6C7967656E657261, high ^ 0x7465646279746573]
-    state[1] ^= 0xEE
+    state = start(key)
     for word in _words(message):
         state[3] ^= word
         _rounds(state, 2)
@@ -25,6 +23,14 @@ def siphash_reference(message: bytes, key: bytes) -> bytes:
     _rounds(state, 4)
     second = state[0] ^ state[1] ^ state[2] ^ state[3]
     return first.to_bytes(8, "little") + second.to_bytes(8, "little")
+
+
+def start(key: bytes) -> list[int]:
+    """The state before the first word."""
+    low, high = (int.from_bytes(key[i : i + 8], "little") for i in (0, 8))
+    state = [low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D, low ^ 0x6C7967656E657261, high ^ 0x7465646279746573]
+    state[1] ^= 0xEE  # of 128 bits
+    return state
 
 
 def _words(message: bytes) -> Iterator[int]:

@@ -13,10 +13,10 @@ import pyarrow as pa
 from cepheid.errors import SnapshotError
 from cepheid.events.batch import Batch
 from cepheid.events.identity import key_names, values_and_bounds
-from cepheid.kernel.arrays import Int32s
+from cepheid.kernel.arrays import Int32s, Words
 from cepheid.kernel.key_table import KeyTable
 from cepheid.kernel.row_hashes import row_hashes
-from cepheid.kernel.siphash import KEY_SIZE, Words, siphash
+from cepheid.kernel.siphash import KEY_SIZE, siphash
 
 Names: TypeAlias = npt.NDArray[np.object_]
 """Names of keys: canonical bytes."""

@@ -38,10 +38,10 @@ from cepheid.events.identity import (
     joined,
     raw_bytes,
 )
-from cepheid.kernel.arrays import Int32s
+from cepheid.kernel.arrays import Int32s, Words
 from cepheid.kernel.hexadecimal import hexadecimal
 from cepheid.kernel.row_hashes import row_hashes
-from cepheid.kernel.siphash import Records, Words, siphash_records
+from cepheid.kernel.siphash import Records, siphash_records
 
 Hashes: TypeAlias = npt.NDArray[np.uint8]
 """(n, 16) one hash per row."""
