@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from hypothesis import given, note
 from hypothesis import strategies as st
-from tests.kernel.running import Eager, FailingIsFalse, FailingIsTrue, Row, Visit, run_compiled, run_reference
+from tests.kernel.running import (
+    Eager,
+    FailingIsFalse,
+    FailingIsTrue,
+    Found,
+    Row,
+    Visit,
+    branches_are_counted_twice,
+    run_compiled,
+    run_reference,
+)
 from tests.kernel.strategies import event_rows, plans
 
 from cepheid.lang.calendar import parse_calendar
@@ -68,5 +78,8 @@ def _assert_equal(plan: Plan, keys: list[list[Row]], batches: list[list[Visit]],
         assert [run_reference(plan, keys, until, kind) for kind in (FailingIsFalse, FailingIsTrue)] == [got, got]
     elif got == "failed" and expected != "failed":  # the condition decided nothing, but may be evaluated
         assert run_reference(plan, keys, until, Eager) == "failed"
-    else:
-        assert got == expected
+    elif got != expected:  # only the count of partial matches with the same events may differ
+        assert isinstance(got, Found)
+        assert isinstance(expected, Found)
+        assert replace(got, negated=expected.negated) == expected
+        assert branches_are_counted_twice(plan, keys)
