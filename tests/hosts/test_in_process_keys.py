@@ -123,13 +123,14 @@ def test_zeros_and_nans_are_one_key(type_: pa.DataType, same: list[Any]) -> None
     ],
 )
 def test_types_that_cannot_be_keys(column: pa.Array) -> None:
-    """A type that Spark lacks cannot be a key, and the message says so."""
+    """A type that Spark lacks cannot be a key, and the message says so, with what else is wrong."""
     table = pa.table({"k": column, "at": pa.array([T], pa.timestamp("us", "UTC")), "x": [1]})
     with pytest.raises(SchemaError) as caught:
-        detect(table, PAIR, key="k", time="at", columns=["x"])
-    assert str(caught.value) == (
-        f"key: 'k' is of type {column.type}, which cannot be a key in process. Cast it, for example to a string"
-    )
+        detect(table, PAIR, key="k", time="at", columns=["y"])
+    assert str(caught.value).splitlines() == [
+        f"key: 'k' is of type {column.type}, which cannot be a key in process. Cast it, for example to a string",
+        "columns: no column named 'y'. Known here: k, at, x",
+    ]
     assert len(detect(table, Pattern.begin("one").where("x = 1"), time="at")) == 1
 
 

@@ -47,13 +47,32 @@ def test_null_keys_and_times_fail(events: DataFrame) -> None:
         detect(events.where("k IS NOT NULL"), PAIR, key="k", time="t").count()
 
 
-@pytest.mark.parametrize("key", ["parse_json(k)", "struct(array(parse_json(k)) AS v)"])
-def test_keys_that_spark_does_not_divide_by(events: DataFrame, key: str) -> None:
-    """They are refused before anything runs."""
-    with pytest.raises(
-        SchemaError, match=r"^key: 'k' is of type .*VARIANT.*; a key cannot be or hold a MAP or a VARIANT"
-    ):
+@pytest.mark.parametrize(
+    ("key", "what"),
+    [
+        ("parse_json(k)", "a VARIANT"),
+        ("struct(parse_json(k) AS v)", "a VARIANT"),
+        ("map(k, k)", "a MAP or an ARRAY"),
+        ("struct(array(parse_json(k)) AS v)", "a MAP or an ARRAY"),
+    ],
+)
+def test_keys_that_spark_does_not_divide_by(events: DataFrame, key: str, what: str) -> None:
+    """They are refused before anything runs, each with one message."""
+    message = f"a key cannot be or hold {what}. Cast it, for example to STRING"
+    with pytest.raises(SchemaError, match=rf"^key: 'k' is of type [^\n]*; {message}$"):
         detect(events.selectExpr(f"{key} AS k", "t", "n"), PAIR, key="k", time="t")
+
+
+def test_all_faults_at_once(spark: SparkSession, events: DataFrame) -> None:
+    """What only Spark refuses is reported together with what a plan refuses, in a batch as on a stream."""
+    columns = ["INTERVAL 3 MONTH AS m", "array(1) AS k", "1 AS n", "now() AS t"]
+    stream = spark.readStream.format("rate").load().selectExpr(*columns)
+    for frame, lateness in ((events.selectExpr(*columns), None), (stream, "1 minute")):
+        with pytest.raises(PatternError) as caught:
+            detect(frame, Pattern.begin("a").where("nosuch = 1"), key=["m", "k"], time="t", lateness=lateness)
+        said = [problem.message for problem in caught.value.problems]
+        assert [one.split(" is ")[0] for one in said] == ["key: 'm'", "columns: 'm'", "key: 'k'", *said[3:]]
+        assert said[3:] == ["no column named 'nosuch'"]
 
 
 def test_null_keys_and_times_are_dropped_and_counted(events: DataFrame) -> None:
@@ -143,7 +162,7 @@ def test_what_is_not_deterministic_is_refused(spark: SparkSession, events: DataF
 
 def test_types_that_do_not_reach_a_worker(spark: SparkSession) -> None:
     """Such a column is an error only as a key or in the output; Spark itself can use it in conditions."""
-    events = spark.sql("SELECT 1 AS k, now() AS t, parse_json('{\"a\": 5}') AS v, INTERVAL 3 MONTH AS m")
+    events = spark.sql("SELECT 1 AS k, now() AS t, 1 AS n, parse_json('{\"a\": 5}') AS v, INTERVAL 3 MONTH AS m")
     with pytest.raises(SchemaError) as caught:
         detect(events, PAIR, key="m", time="t", columns=["k", "m"])
     assert str(caught.value).splitlines() == [

@@ -224,7 +224,10 @@ def test_schema(plan: BuildPlan) -> None:
     assert str(error.value).splitlines() == [
         "key: no column named 'kk'. Did you mean 'k'?",
         "columns: no column named 'z'. Known here: k, t, q",
-        "key: 'k' is of type MAP<STRING, INT>; a key cannot be or hold a MAP or an ARRAY",
+        (
+            "key: 'k' is of type MAP<STRING, INT>; a key cannot be or hold a MAP or an ARRAY. Cast it, for example to "
+            "STRING"
+        ),
         "time: 't' is of type BIGINT; event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it",
         "sequence: 'q' is of type STRUCT<x: TINYINT>, whose values have no order",
     ]

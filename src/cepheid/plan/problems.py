@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -13,12 +14,28 @@ from cepheid.plan.lifted import OutputName
 from cepheid.plan.pattern_request import PlanOptions
 from cepheid.plan.reserved import CAUSE, INTERNAL, KIND, OF_EVENTS, OF_MATCHES, ROW_NUMBER
 
+AS_TEXT = "Cast it, for example to STRING"
+"""What to do with a column that has no suitable type."""
+
 
 def refusal(problems: Sequence[Problem], faults: Sequence[str]) -> PatternError | SchemaError:
     """The error that lists the faults of the schema, then all problems of patterns and measures."""
     if problems:
         return PatternError([*map(Problem, faults), *dict.fromkeys(problems)])
     return SchemaError("\n".join(faults))
+
+
+@contextmanager
+def beside(faults: Sequence[str]) -> Iterator[None]:
+    """Raises the faults together with those that the block raises, and also if it raises none."""
+    try:
+        yield
+    except PatternError as error:
+        raise refusal(error.problems, faults) from None
+    except SchemaError as error:
+        raise SchemaError("\n".join([*faults, str(error)])) from None
+    if faults:
+        raise SchemaError("\n".join(faults))
 
 
 def schema_faults(schema: Schema, options: PlanOptions) -> list[str]:
@@ -72,7 +89,7 @@ def _faults_of_names(schema: Schema, chosen: Sequence[str]) -> list[str]:
 def _unfit(what: str, name: str, type_: pa.DataType) -> str | None:
     """Why the column's type is not suitable for its purpose."""
     if what == "key" and not _is_hashable(type_):
-        return f"key: {name!r} is of type {sql_name(type_)}; a key cannot be or hold a MAP or an ARRAY"
+        return f"key: {name!r} is of type {sql_name(type_)}; a key cannot be or hold a MAP or an ARRAY. {AS_TEXT}"
     if what == "time" and not is_time(type_):
         return f"time: {name!r} is of type {sql_name(type_)}; event time is a TIMESTAMP, TIMESTAMP_NTZ or DATE: cast it"
     if what == "sequence" and not is_orderable(type_):

@@ -60,6 +60,7 @@ from cepheid.output.events import own_columns
 from cepheid.output.times import given_rows, repeated_hours
 from cepheid.plan.lifted import Lifted, Measure
 from cepheid.plan.plan_set import LiftedFor, PatternPlan, PlanSet, Words, relevant_to_any
+from cepheid.plan.problems import beside
 from cepheid.plan.taxonomy import unseen_types
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.arguments import cores
@@ -257,29 +258,34 @@ def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine)
     events, request = in_order_of_arrival(pa.Table.from_batches([], columns), request)
     plain = plain_schema(with_sequence(events, request.sequence, engine).schema)
     check_columns(plain, request)
-    plans = planned(request, plain, engine)
+    with beside(_faults(plain, request)):
+        plans = planned(request, plain, engine)
     if faults := column_faults(plain, used_columns(plans)):
         raise SchemaError("\n".join(faults))
     return plans
 
 
 def check_columns(columns: pa.Schema, request: Request) -> None:
-    """Raises SchemaError if names are ambiguous, or a column that is asked for is none in Arrow or, for a key, cannot
-    be one in process.
+    """Raises SchemaError if names are ambiguous, or a column that is asked for is none in Arrow. Then no plan can be
+    made.
     """
     chosen = columns.names if request.columns is None else request.columns
     named = {*request.key, request.time, request.end, *request.sequence, *chosen}
-    faults = repeated_names(columns.names) + column_faults(columns, named)
-    if request.changes is not None:
-        faults += faults_of_changes(request.changes, request.event_id, columns)
+    if faults := repeated_names(columns.names) + column_faults(columns, named):
+        raise SchemaError("\n".join(faults))
+
+
+def _faults(columns: pa.Schema, request: Request) -> list[str]:
+    """The faults of columns that the plan does not know: of the changes, and of keys that cannot be one in process."""
+    changes = request.changes
+    faults = [] if changes is None else [*faults_of_changes(changes, request.event_id, columns)]
     for name in request.key:
         at = columns.get_all_field_indices(name)
         if at and not _can_be_key(type_ := columns.field(at[0]).type):
             faults.append(
                 f"key: {name!r} is of type {type_}, which cannot be a key in process. Cast it, for example to a string"
             )
-    if faults:
-        raise SchemaError("\n".join(faults))
+    return faults
 
 
 def _can_be_key(type_: pa.DataType) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, StructType, VariantType
 
 from cepheid.errors import SchemaError, warn
 from cepheid.events.batch import KEY_PREFIX, MASK, TIME, Schema, mask_column
@@ -51,6 +51,7 @@ from cepheid.lang.parameters import string_literal
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.lifted import Measure
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
+from cepheid.plan.problems import AS_TEXT, beside
 from cepheid.plan.used_columns import used_columns
 from cepheid.requests.arrival import refuse_arrival
 from cepheid.requests.request import COUNTS, ERROR, Request, last_instant, planned, repeated_names
@@ -167,14 +168,17 @@ def plans_on_spark(events: DataFrame, request: Request, *, in_one_row: bool) -> 
     """
     refuse_arrival(arrival=request.arrival)
     events = with_sequence(events, request.sequence)
-    check_columns(events, request)
-    return planned(request, arrow_schema(events.schema), SparkEngine(events, computes_rows_alone=not in_one_row))
+    if ambiguous := repeated_names(events.columns) or [*_alike(events, events.columns)]:
+        raise SchemaError("\n".join(ambiguous))
+    with beside(_column_faults(events, request)):
+        return planned(request, arrow_schema(events.schema), SparkEngine(events, computes_rows_alone=not in_one_row))
 
 
-def check_columns(events: DataFrame, request: Request) -> None:
-    """Raises SchemaError if names are ambiguous or a column cannot be sent to a worker."""
-    names = events.columns
-    faults = repeated_names(names) or [*_alike(events, names)]
+def _column_faults(events: DataFrame, request: Request) -> list[str]:
+    """The faults that the events' columns have on Spark alone: there is no order, or a column cannot be sent to a
+    worker.
+    """
+    names, faults = events.columns, list[str]()
     if request.time is None and not (request.sequence or request.in_row_order):
         faults.append("neither time nor sequence: a DataFrame has no order of its own. Name a column that orders it")
     if request.in_row_order:
@@ -191,13 +195,14 @@ def check_columns(events: DataFrame, request: Request) -> None:
         for what, name in used
         if name in types and not is_carried(types[name])
     ]
-    for name in request.key:
-        faults += _unhashed("key", name, types, "a key cannot be or hold a MAP or a VARIANT")
+    faults += [
+        f"key: {name!r} is of type {sql_name(types[name])}; a key cannot be or hold a VARIANT. {AS_TEXT}"
+        for name in request.key
+        if name in types and _holds_variant(types[name])
+    ]
     if request.event_id is not None and not events.isStreaming:  # in a stream, a worker compares ids, and not Spark
-        what = "an id cannot be or hold a MAP or a VARIANT in a batch on Spark"
-        faults += _unhashed("event_id", request.event_id, types, what)
-    if faults:
-        raise SchemaError("\n".join(faults))
+        faults += _id_faults(request.event_id, types)
+    return faults
 
 
 def _alike(events: DataFrame, names: Sequence[str]) -> Iterator[str]:
@@ -210,10 +215,20 @@ def _alike(events: DataFrame, names: Sequence[str]) -> Iterator[str]:
             yield f"Spark does not distinguish the columns {other!r} and {name!r} of the events: rename one"
 
 
-def _unhashed(role: str, name: str, types: Mapping[str, DataType], what: str) -> Iterator[str]:
-    """The problem with a column that a worker can receive, but that Spark cannot divide events by."""
+def _holds_variant(type_: DataType) -> bool:
+    """Whether the type is a VARIANT, which is a struct to a plan, or a struct with one. The plan refuses keys that are
+    or hold a MAP or an ARRAY.
+    """
+    if isinstance(type_, StructType):
+        return any(_holds_variant(field.dataType) for field in type_)
+    return isinstance(type_, VariantType)
+
+
+def _id_faults(name: str, types: Mapping[str, DataType]) -> Iterator[str]:
+    """The problem with an id that a worker can receive, but that Spark cannot divide events by."""
     if name in types and is_carried(types[name]) and not has_hash(types[name]):
-        yield f"{role}: {name!r} is of type {sql_name(types[name])}; {what}. {_advice(role)}"
+        what = "an id cannot be or hold a MAP or a VARIANT in a batch on Spark"
+        yield f"event_id: {name!r} is of type {sql_name(types[name])}; {what}. {AS_TEXT}"
 
 
 def _advice(what: str) -> str:
@@ -223,7 +238,7 @@ def _advice(what: str) -> str:
         case "functions see all columns":
             return "Drop it from the events, or cast it"
         case _:
-            return "Cast it, for example to STRING"
+            return AS_TEXT
 
 
 def counted(events: DataFrame, request: Request, times: Sequence[Times], read: Observation | None) -> DataFrame:

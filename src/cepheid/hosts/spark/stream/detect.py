@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from cepheid.errors import PatternError, SchemaError, warn
+from cepheid.errors import SchemaError, warn
 from cepheid.families.family import RETRACTIONS, LateBy
 from cepheid.hosts.spark.batch.detect import output_columns
 from cepheid.hosts.spark.engine import expression, quoted
@@ -42,7 +42,7 @@ from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, stored_
 from cepheid.lang.duration import microseconds
 from cepheid.lang.parameters import string_literal
 from cepheid.output.common import nullable
-from cepheid.plan.problems import refusal
+from cepheid.plan.problems import beside
 from cepheid.requests.request import ERROR, Request
 
 _WATERMARK = "_watermark"
@@ -124,15 +124,8 @@ def _checked_source(
     faults = [*of_tiers, *_time_faults(events, request, time, earlier), *_faults(events, request)]
     if of_tiers:
         raise SchemaError("\n".join(faults))
-    try:
-        source = source_of(events, request, late_by, session_zone(events), places)
-    except PatternError as error:
-        raise refusal(error.problems, faults) from None
-    except SchemaError as error:
-        raise SchemaError("\n".join([*faults, str(error)])) from None
-    if faults:
-        raise SchemaError("\n".join(faults))
-    return source
+    with beside(faults):
+        return source_of(events, request, late_by, session_zone(events), places)
 
 
 def _late_by(events: DataFrame, request: Request, earlier: Earlier) -> LateBy:
