@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from tests.hosts.tiered_patterns import FIRST, tied_events, tied_pattern
 
@@ -173,6 +174,18 @@ def test_time_slices(events: DataFrame, zone: str, recwarn: pytest.WarningsRecor
         assert found == rows(detect(table, SLICED, report=theirs, **asked))
     assert ours.counts == theirs.counts
     assert len(found) > 100
+
+
+def test_slices_of_late_years(spark: SparkSession) -> None:
+    """Local times after 2038, whose seconds since 1970 do not fit 32 bits, are divided by time, too."""
+    late = pc.add(EVENTS["at"].cast(pa.timestamp("us")), pa.scalar(timedelta(days=10_000)))
+    table = EVENTS.set_column(EVENTS.schema.get_field_index("at"), "at", late)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CepheidWarning)
+        expected = rows(detect(table, SLICED, time="at", time_zone="UTC"))
+    instants = spark.createDataFrame(table)
+    frame = instants.withColumn("at", instants["at"].cast("timestamp_ntz"))
+    assert rows(detect(frame, SLICED, time="at", time_zone="UTC")) == expected
 
 
 def test_a_pattern_that_cannot_be_divided_is_one_task(events: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:

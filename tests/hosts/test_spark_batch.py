@@ -16,9 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cepheid import CepheidWarning, Pattern, Report, SchemaError, Skip, detect
+from cepheid import CepheidWarning, EventError, Pattern, Report, SchemaError, Skip, detect
 from cepheid.lang.stages.conditions import Condition
 from cepheid.lang.stages.pattern import Stage
+from cepheid.streams import event_failures
 from kernel.strategies import patterns
 
 if TYPE_CHECKING:
@@ -401,11 +402,28 @@ def test_without_key_it_says_so(session: SparkSession) -> None:
         assert rows(found) == rows(detect(table(60), UP, time="t"))
 
 
-def test_odd_column_names(session: SparkSession) -> None:
-    """Names with dots, quotes and Cepheid's own prefixes are allowed."""
-    events = table(60).rename_columns(["a.k", "t`t", "n", "_mask", "c0"])
-    expected, found = both(session, events, UP, key="a.k", time="t`t")
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a.k", "t`t", "n", "_mask", "c0"),
+        ("la clé 'k'", "${spark.app.name}`t`", "n", "SELECT", "\\x ${user} -- "),
+    ],
+)
+def test_odd_names(session: SparkSession, names: tuple[str, ...]) -> None:
+    """Columns and measures may have names with dots, quotes, what Spark reads as variables, and Cepheid's own prefixes.
+    Messages show the names.
+    """
+    key, time, *_, last = names
+    events = table(60).rename_columns(names)
+    expected, found = both(session, events, UP, key=key, time=time)
     assert found == expected
+    measures = {last: f"low.`{last}`", f"m.{time}": "count(rise)"}
+    expected, found = both(session, events, UP, key=key, time=time, nulls="drop", measures=measures)
+    assert found == expected
+    lacking = session.createDataFrame(events.set_column(0, key, pa.nulls(60, pa.string())))
+    with pytest.raises(EventError) as caught, event_failures():
+        detect(lacking, UP, key=key, time=time).count()
+    assert str(caught.value).startswith(f"an event has no key: {key!r} is NULL. ")
 
 
 def test_a_match_can_be_joined_and_used_twice(session: SparkSession) -> None:

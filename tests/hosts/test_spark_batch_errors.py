@@ -121,6 +121,24 @@ def test_a_condition_that_fails(events: DataFrame) -> None:
         detect(events, Pattern.begin("a"), key="k", time="t").collect()
 
 
+def test_the_one_that_fails_among_several(events: DataFrame) -> None:
+    """Of several conditions, or measures of several patterns, the message names the one that fails, on whatever line of
+    it that is.
+    """
+    clean, failing = events.dropna(), "k IS NOT NULL AND\n  100 / (n - 2) > 0"
+    pattern = Pattern.begin("a").where("n = 1 -- first").next("b").where(failing).next("c").where("n / 7 > 0")
+    both = {"it's one": Pattern.begin("a"), "other": Pattern.begin("a")}
+    measures = {"it's one": {"m": "a.n / 7"}, "other": {"m": "a.n +\n 200 / (a.n - 2)"}}
+    measured = detect(clean, both, key="k", time="t", measures=measures)
+    for rows, place in (
+        (detect(clean, pattern, key="k", time="t"), f"in {failing!r} (stage 'b', where)"),
+        (measured, "in 'a.n +\\n 200 / (a.n - 2)' (measure 'm')"),
+    ):
+        with pytest.raises(ConditionError) as told, event_failures():
+            rows.collect()
+        assert str(told.value).endswith(place)
+
+
 def test_problems_of_patterns(events: DataFrame) -> None:
     """Spark's reasons are short, and all problems are reported together."""
     pattern = Pattern.begin("a").where("nosuch(n) > 1").next("b").where("n + true > 1")

@@ -146,8 +146,8 @@ def test_values_on_spark(spark: SparkSession) -> None:
     for text, values in CONDITIONS:
         (bit,) = build_plan(Pattern.begin("one").where(text).with_parameters(**values), schema, engine).bits
         bits.append(bit)
-    columns = [expression(bit.sql).alias(f"c{number}") for number, bit in enumerate(bits)]
-    on_spark = spark.createDataFrame(EVENTS).coalesce(1).select(*columns).toArrow()
+    columns = [f"{expression(bit.sql)} AS c{number}" for number, bit in enumerate(bits)]
+    on_spark = spark.createDataFrame(EVENTS).coalesce(1).selectExpr(*columns).toArrow()
     for bit, here, there in zip(bits, engine.evaluate(EVENTS, values=bits).values, on_spark.columns, strict=True):
         assert here.to_pylist() == there.to_pylist(), bit.sql
         assert any(here.to_pylist()), bit.sql

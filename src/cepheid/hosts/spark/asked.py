@@ -12,18 +12,18 @@ from functools import lru_cache
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import BooleanType
 
-from cepheid.hosts.spark.engine import expression
+from cepheid.hosts.spark.engine import quoted
 from cepheid.knowledge.question import Question
-from cepheid.plan.semantics.names_sql import quoted
 
 
 def with_questions(events: DataFrame, questions: Sequence[Question]) -> DataFrame:
     """The events with the columns of answers. This starts no job."""
     for one in questions:
-        events = events.withColumn(one.name, _asked(one)(*(expression(quoted(name)) for name in one.columns)))
+        events = events.withColumn(one.name, _asked(one)(*(F.expr(quoted(name)) for name in one.columns)))
     return events
 
 

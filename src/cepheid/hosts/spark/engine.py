@@ -18,7 +18,9 @@ from cepheid.errors import Problem
 from cepheid.hosts.spark.lists import with_short_lists
 from cepheid.hosts.spark.places import remember
 from cepheid.hosts.spark.shipping import IN_UTC
+from cepheid.lang.parameters import string_literal
 from cepheid.plan.engine import Question
+from cepheid.plan.semantics import names_sql
 
 _BINARY_ORDER = "UTF8_BINARY"
 
@@ -114,11 +116,11 @@ def _types(frame: DataFrame, texts: Sequence[str]) -> Iterator[pa.DataType]:
     """The types of the expressions. These also go into a join's condition: nothing else in Spark refuses aggregates,
     windows, generators and nondeterministic expressions before anything runs.
     """
-    condition = F.lit(True)  # noqa: FBT003
-    for text in texts:
-        condition = condition & expression(text).isNotNull()
+    condition = " AND ".join(f"{expression(text)} IS NOT NULL" for text in texts)
     nothing = frame.sparkSession.range(0).select()
-    checked = frame.join(nothing, condition).select(*(expression(text).alias(f"c{i}") for i, text in enumerate(texts)))
+    checked = frame.join(nothing, F.expr(condition)).selectExpr(
+        *(f"{expression(text)} AS c{i}" for i, text in enumerate(texts))
+    )
     return (_computed_type(field.dataType) for field in checked.schema)
 
 
@@ -127,12 +129,19 @@ def _computed_type(type_: DataType) -> pa.DataType:
     return arrow_type(DayTimeIntervalType() if isinstance(type_, DayTimeIntervalType) else type_)
 
 
-def expression(text: str, place: str = "") -> Column:
-    """The user's text as a column; it may end in a comment. `place` is what messages call it."""
+def expression(text: str, place: str = "") -> str:
+    """The user's text as a part of SQL; it may end in a comment. `place` is what messages call it."""
     sql = f"({text}\n)"
     if place:
         remember(sql, place)
-    return F.expr(sql)
+    return f"\n{sql}"
+
+
+def quoted(name: str) -> str:
+    """SQL: the column with exactly this name, points and quotes included."""
+    sql = names_sql.quoted(name)
+    # Before it parses, Spark substitutes variables for `${…}`, also in names.
+    return f"IDENTIFIER({string_literal(sql)})" if "${" in name else sql
 
 
 def _reason(error: PySparkException) -> str:

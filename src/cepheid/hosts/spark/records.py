@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import StringType, StructType
 
-from cepheid.hosts.spark.lift import named, raised
+from cepheid.hosts.spark.lift import named
 from cepheid.hosts.spark.stream.progress import MALFORMED
 from cepheid.requests.request import Nulls
 
@@ -65,4 +65,4 @@ def _well_formed(records: DataFrame, malformed: Column, place: Column, text: Col
         F.lit(": it has no value"),
     )
     message = F.concat(place, F.lit(" cannot be read as an event"), shown, F.lit(_ADVICE))
-    return counted.where(F.when(malformed, raised(message)).otherwise(F.lit(True)))  # noqa: FBT003
+    return counted.where(F.when(malformed, F.raise_error(message).cast("boolean")).otherwise(F.lit(True)))  # noqa: FBT003

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression
+from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, quoted
 from cepheid.plan.sequence import order_items
 
 
@@ -20,4 +20,6 @@ def with_sequence(events: DataFrame, sequence: Sequence[str]) -> DataFrame:
         return events
     items = order_items(sequence, arrow_schema(events.schema), SparkEngine(events))
     computed = {item.column: item.computed.sql for item in items if item.computed is not None}
-    return events.select("*", *(expression(sql).alias(name) for name, sql in computed.items())) if computed else events
+    if not computed:
+        return events
+    return events.selectExpr("*", *(f"{expression(sql)} AS {quoted(name)}" for name, sql in computed.items()))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from cepheid.hosts.spark.lift import named
+from cepheid.hosts.spark.engine import quoted
+from cepheid.lang.parameters import string_literal
 from cepheid.output.common import INCONSISTENT, INSERTION, LATE, MATCH, NO_MATCH, RETRACTION, TIMEOUT
 from cepheid.plan.lifted import OutputName
 from cepheid.plan.reserved import CAUSE, OF_EVENTS
@@ -20,7 +21,8 @@ _KINDS: dict[OutputName, tuple[str, ...]] = {
 
 def rows_of_output(rows: DataFrame, output: OutputName) -> DataFrame:
     """The output's rows, without the columns that are NULL in all of them."""
-    return rows.where(named("kind").isin(*_KINDS[output])).select(*map(named, _columns(output, rows.columns)))
+    kinds = ", ".join(map(string_literal, _KINDS[output]))
+    return rows.where(f"kind IN ({kinds})").selectExpr(*map(quoted, _columns(output, rows.columns)))
 
 
 def _columns(output: OutputName, given: list[str]) -> list[str]:

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import DataType, StructType, VariantType
 
@@ -34,20 +32,22 @@ from cepheid.hosts.spark.batch.unmatched import WORK as WORK_WITH_UNMATCHED
 from cepheid.hosts.spark.batch.unmatched import check_undivided, unread, with_unmatched
 from cepheid.hosts.spark.batch.unmatched_worker import rows_of_events
 from cepheid.hosts.spark.batch.worker import Task, output_schema, rows_of_all
-from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, sql_name
+from cepheid.hosts.spark.engine import SparkEngine, arrow_schema, expression, is_carried, quoted, sql_name
 from cepheid.hosts.spark.lift import (
     Lift,
     Times,
+    any_of,
     counts_read,
     in_direction,
     lifting,
-    named,
+    observed,
     raised,
     session_zone,
     usable,
 )
 from cepheid.hosts.spark.sequence import with_sequence
 from cepheid.hosts.spark.shipping import mapped, packed
+from cepheid.lang.parameters import string_literal
 from cepheid.matchers.counts import MATCHER_COUNTS, counts_of
 from cepheid.plan.lifted import Measure
 from cepheid.plan.plan_set import PatternPlan, PlanSet, Words, relevant_to_any
@@ -101,7 +101,7 @@ def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
             by_key = in_order(shipped, plans.schema, lift) if family.in_order else together(shipped, plans.schema, lift)
         from_workers = by_key.mapInArrow(mapped(work, tuple(task), spark_rows), spark_rows)
     columns = output_columns(plans, rows.names, family.last_columns, all_matched=not request.unmatched)
-    found = without_worker_messages(from_workers, None if counts is None else counts[1]).select(*columns)
+    found = without_worker_messages(from_workers, None if counts is None else counts[1]).selectExpr(*columns)
     others = _unread(events, request, ready) if request.unmatched else None
     return found if others is None else with_unmatched(found, others, plans)
 
@@ -153,7 +153,7 @@ def prepared_on_spark(events: DataFrame, request: Request, read: Observation | N
     by_id = None
     if request.event_id is not None:
         by_id = rows_by_id(events, request, times, until, used_columns(plans))
-        read_rows = by_id.rows if read is None else by_id.rows.observe(read, *_named_counts(by_id.counts()))
+        read_rows = by_id.rows if read is None else observed(by_id.rows, read, by_id.counts())
         usable_events = by_id.usable(read_rows)
     else:
         read_events = events if until is None else events.where(times[-1].until(until))
@@ -246,35 +246,29 @@ def counted(events: DataFrame, request: Request, times: Sequence[Times], read: O
     is a tenth of all processor time where little matches.
     """
     if read is not None:
-        counts = counts_read(request.key, times, request.nulls)
-        events = events.observe(read, *_named_counts(counts))
+        events = observed(events, read, counts_read(request.key, times, request.nulls))
     return usable(events, request.key, times, request.nulls)
-
-
-def _named_counts(counts: Mapping[str, Column]) -> Iterator[Column]:
-    return (count.alias(name) for name, count in counts.items())
 
 
 def with_any(events: DataFrame, lift: Lift, relevant: Words | None) -> DataFrame:
     """The events that have at least one of the bits; None: all events."""
     if relevant is None:
         return events
-    words = [lift[mask_column(word)].bitwiseAND(F.lit(bits)) != 0 for word, bits in enumerate(relevant)]
+    has_any = any_of(f"{lift[mask_column(word)]} & {bits}L != 0" for word, bits in enumerate(relevant))
     # Events that cannot matter must fail, too, where they are unusable. Where a column is constant, or divides files,
     # Spark would filter before it looks at them; it does not move what is not deterministic.
-    return events.where(F.when(F.monotonically_increasing_id() >= 0, reduce(Column.__or__, words)))
+    return events.where(f"CASE WHEN monotonically_increasing_id() >= 0 THEN {has_any} END")
 
 
 def with_sub_keys(events: DataFrame, lift: Lift) -> DataFrame:
     """The events that have all sub-keys. Others are in no match, as NULL equals nothing."""
     if not lift.sub_keys:
         return events
-    known = reduce(Column.__and__, [column.isNotNull() for column in lift.sub_keys])
+    known = " AND ".join(f"{column} IS NOT NULL" for column in lift.sub_keys)
     # Conditions that fail on an event must fail on these events, too. So Spark must not filter before it computes them:
     # that the mask is not -1 is always true, but Spark does not know it.
-    masks = [lift[name] for name in lift.layout if name.startswith(MASK)]
-    computed = reduce(Column.__and__, [mask != F.lit(-1) for mask in masks])
-    return events.where(F.when(computed, known))
+    computed = " AND ".join(f"{lift[name]} != -1" for name in lift.layout if name.startswith(MASK))
+    return events.where(f"CASE WHEN {computed} THEN {known} END")
 
 
 def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
@@ -283,8 +277,8 @@ def in_order(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     At run time Spark may join partitions (adaptive execution), but does not split them here: it splits partitions only
     for joins and REBALANCE.
     """
-    rank = [lift[TIME].asc(), *(in_direction(lift[column], column) for column, _ in schema.ranking)]
-    return together(shipped, schema, lift).sortWithinPartitions(*key_columns(schema, lift), *rank)
+    rank = [in_direction(lift[column], column) for column, _ in schema.ranking]
+    return together(shipped, schema, lift).sortWithinPartitions(*key_columns(schema, lift), lift[TIME], *rank)
 
 
 def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
@@ -295,7 +289,7 @@ def together(shipped: DataFrame, schema: Schema, lift: Lift) -> DataFrame:
     return counted_before_sort(shipped.repartition(*key) if key else shipped.repartition(1))
 
 
-def key_columns(schema: Schema, lift: Lift) -> list[Column]:
+def key_columns(schema: Schema, lift: Lift) -> list[str]:
     """The columns by which events are divided: the key and its sub-keys."""
     return [lift[f"{KEY_PREFIX}{i}"] for i in range(len(schema.key))] + lift.sub_keys
 
@@ -313,39 +307,38 @@ def without_worker_messages(rows: DataFrame, matcher_counts: Observation | None)
     It fails in a filter, because Spark omits a column that raises if a later select does not need it.
     """
     if matcher_counts is not None:
-        sums = [F.coalesce(F.sum(named(COUNTS)[name]), F.lit(0)).alias(name) for name in MATCHER_COUNTS]
-        rows = rows.observe(matcher_counts, *sums)
-    return rows.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(named(COUNTS).isNull()))
+        sums = {name: f"coalesce(sum({COUNTS}.{name}), 0)" for name in MATCHER_COUNTS}
+        rows = observed(rows, matcher_counts, sums)
+    return rows.where(f"CASE WHEN {ERROR} IS NOT NULL THEN {raised(ERROR)} ELSE {COUNTS} IS NULL END")
 
 
 def output_columns(
     plans: PlanSet[Any], names: Sequence[str], last: Sequence[str], *, all_matched: bool = True
-) -> Iterator[Column]:
-    """The output's columns, made from the matchers' rows: measures replace the columns that they are computed from.
-    Unless rows are `all_matched`, those without a pattern have no measures.
+) -> Iterator[str]:
+    """SQL of the output's columns, made from the matchers' rows: measures replace the columns that they are computed
+    from. Unless rows are `all_matched`, those without a pattern have no measures.
     """
     slots = {name for plan in plans.each for name in plan.slots}
-    yield from (named(name) for name in names if name not in slots and name not in last)
+    yield from (quoted(name) for name in names if name not in slots and name not in last)
     yield from measure_columns(plans.each, all_matched=all_matched)
-    yield from (named(name) for name in last if name in names)
+    yield from (quoted(name) for name in last if name in names)
 
 
-def measure_columns(plans: Sequence[PatternPlan], *, all_matched: bool = True) -> Iterator[Column]:
-    """The measures. With several patterns, or rows without a pattern, each pattern's measures are computed only for its
-    own rows: on the NULLs of other rows an expression might fail.
+def measure_columns(plans: Sequence[PatternPlan], *, all_matched: bool = True) -> Iterator[str]:
+    """SQL of the measures, with their names. With several patterns, or rows without a pattern, each pattern's measures
+    are computed only for its own rows: on the NULLs of other rows an expression might fail.
     """
     if len(plans) == 1 and all_matched:
-        yield from (_measured(measure).alias(measure.name) for measure in plans[0].measures or ())
+        yield from (f"{_measured(measure)} AS {quoted(measure.name)}" for measure in plans[0].measures or ())
         return
-    columns: dict[str, Column] = {}
+    columns: dict[str, str] = {}
     for plan in plans:
-        mine = named("pattern") == plan.pattern.name
+        mine = f"pattern = {string_literal(plan.pattern.name)}"
         for measure in plan.measures or ():
-            value = _measured(measure)
-            before = columns.get(measure.name)
-            columns[measure.name] = F.when(mine, value) if before is None else before.when(mine, value)
-    yield from (column.alias(name) for name, column in columns.items())
+            before = columns.get(measure.name, "CASE")
+            columns[measure.name] = f"{before} WHEN {mine} THEN {_measured(measure)}"
+    yield from (f"{column} END AS {quoted(name)}" for name, column in columns.items())
 
 
-def _measured(measure: Measure) -> Column:
+def _measured(measure: Measure) -> str:
     return expression(measure.sql, f"{measure.text!r} (measure {measure.name!r})")

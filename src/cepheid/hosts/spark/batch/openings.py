@@ -10,36 +10,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
 
 from cepheid.events.openings import ADVICE
-from cepheid.hosts.spark.engine import is_carried
+from cepheid.hosts.spark.engine import is_carried, quoted
 from cepheid.hosts.spark.lift import (
     Times,
+    any_of,
     counted_if,
+    is_null,
     missing,
-    named,
     raised,
     unusable_events,
     usable,
     with_sound_times,
 )
+from cepheid.lang.parameters import string_literal
 from cepheid.requests.request import Nulls, Request
 
-# Columns beside those of the rows.
-_PLACE = "_by_id.place"
+# Columns beside those of the rows, as SQL.
+_PLACE = "`_by_id.place`"
 """The row's place among those of its id, from 1."""
-_FIRST = "_by_id.first"
+_FIRST = "`_by_id.first`"
 """The place of the first row that begins an event of the id, and whether that row has its end, too."""
-_CLOSING = "_by_id.closing"
+_CLOSING = "`_by_id.closing`"
 """The place of the row that closes that event, and the end that it gives."""
-_TOO_EARLY = "_by_id.early"
+_TOO_EARLY = "`_by_id.early`"
 """The place of a row that would close the event before its start."""
-_PART = "_by_id.is"
+_PART = "`_by_id.is`"
 """What the row is: one of the following."""
 
 _EVENT, _CLOSES, _LATER = "event", "closes", "later"
@@ -67,52 +68,57 @@ class RowsById:
     may_be_open: bool
     """Whether events may be unclosed, because their ends may come after `until`."""
 
-    def counts(self) -> dict[str, Column]:
+    def counts(self) -> dict[str, str]:
         """The counts of the rows read, as aggregates, by name."""
-        of_events = {name: _is(_EVENT) & which for name, which in unusable_events(self.key, self.times).items()}
-        of_rows = {_UNCLOSED: F.lit(False)} | {name: _is(name) for name in self._faults()}  # noqa: FBT003
+        unusable = unusable_events(self.key, self.times)
+        of_events = {name: f"{_is(_EVENT)} AND {which}" for name, which in unusable.items()}
+        of_rows = {_UNCLOSED: "FALSE"} | {name: _is(name) for name in self._faults()}
         return {
-            "events": F.count(F.when(~_is(_LATER), 1)),
+            "events": f"count(CASE WHEN NOT {_is(_LATER)} THEN 1 END)",
             **counted_if(of_events | of_rows, is_counted=self.nulls == "drop"),
         }
 
     def usable(self, rows: DataFrame) -> DataFrame:
         """The events among these rows that can be used. Other rows are an error or are dropped, as `nulls` says."""
-        is_event = F.when(_is(_EVENT), F.lit(True))  # noqa: FBT003
-        for name, message in self._faults().items() if self.nulls == "error" else ():
-            is_event = is_event.when(_is(name), raised(message))
-        events = rows.where(is_event.otherwise(F.lit(False)))  # noqa: FBT003
-        return usable(events, self.key, self.times, self.nulls, subject=F.concat(F.lit("event "), self._id))
+        faults = self._faults().items() if self.nulls == "error" else ()
+        refused = " ".join(f"WHEN {_is(name)} THEN {raised(message)}" for name, message in faults)
+        events = rows.where(f"CASE WHEN {_is(_EVENT)} THEN TRUE {refused} ELSE FALSE END")
+        return usable(events, self.key, self.times, self.nulls, subject=f"concat('event ', {self._id})")
 
     def unread(self) -> DataFrame:
         """The rows with a start that go to no worker. Rows that close an event are part of it."""
-        is_unusable = _is(_EVENT) & reduce(Column.__or__, missing(self.key, self.times))
-        return self.rows.where((is_unusable | ~(_is(_EVENT) | _is(_CLOSES))) & ~self.times[0].missing)
+        is_unusable = f"{_is(_EVENT)} AND {any_of(missing(self.key, self.times))}"
+        is_in_none = f"NOT ({_is(_EVENT)} OR {_is(_CLOSES)})"
+        return self.rows.where(f"{any_of([is_unusable, is_in_none])} AND NOT {self.times[0].missing}")
 
-    def _faults(self) -> dict[str, Column]:
+    def _faults(self) -> dict[str, str]:
         """What rows should not be, and the message about a row that is."""
         too_early = self._message("a row closes event ", " before its start")
         faults = {
-            _NO_ID: F.lit(f"a row has no id: {self.column!r} is NULL. {ADVICE}"),
-            _REPEATED: F.when(~self.times[0].missing, self._message("a row has the id of event ", ", which is there"))
-            .when(_first("place").isNull(), self._message("a row closes event ", ", which no row opens"))
-            .when(named(_PLACE) < _first("place"), too_early)
-            .otherwise(self._message("a row closes event ", ", which has ended already")),
+            _NO_ID: string_literal(f"a row has no id: {self.column!r} is NULL. {ADVICE}"),
+            _REPEATED: (
+                f"CASE WHEN NOT {self.times[0].missing} THEN "
+                f"{self._message('a row has the id of event ', ', which is there')} "
+                f"WHEN {_FIRST}.place IS NULL THEN {self._message('a row closes event ', ', which no row opens')} "
+                f"WHEN {_PLACE} < {_FIRST}.place THEN {too_early} "
+                f"ELSE {self._message('a row closes event ', ', which has ended already')} END"
+            ),
         }
         if self.may_be_open:
             return faults
         unclosed = self._message("event ", " is opened and no row closes it")
-        return faults | {_UNCLOSED: F.when(named(_TOO_EARLY).isNotNull(), too_early).otherwise(unclosed)}
+        return faults | {_UNCLOSED: f"CASE WHEN {_TOO_EARLY} IS NOT NULL THEN {too_early} ELSE {unclosed} END"}
 
-    def _message(self, before: str, after: str) -> Column:
-        return F.concat(F.lit(before), self._id, F.lit(f"{after} ({self.column}). {ADVICE}"))
+    def _message(self, before: str, after: str) -> str:
+        return f"concat({string_literal(before)}, {self._id}, {string_literal(f'{after} ({self.column}). {ADVICE}')})"
 
     @property
-    def _id(self) -> Column:
+    def _id(self) -> str:
         """The id, as messages show it."""
-        text = named(self.column).cast("string")
+        text = f"CAST({quoted(self.column)} AS STRING)"
         is_text = isinstance(self.rows.schema[self.column].dataType, StringType)
-        return F.concat(F.lit("'"), text, F.lit("'")) if is_text else text
+        quote = string_literal("'")
+        return f"concat({quote}, {text}, {quote})" if is_text else text
 
 
 def rows_by_id(
@@ -123,56 +129,57 @@ def rows_by_id(
     """
     column, (start, end) = str(request.event_id), times
     ends = str(end.name)
-    counts = F.lit(True) if until is None else F.when(end.missing, start.until(until)).otherwise(end.until(until))  # noqa: FBT003
+    counts = "TRUE"
+    if until is not None:
+        counts = f"CASE WHEN {end.missing} THEN {start.until(until)} ELSE {end.until(until)} END"
+    has_no_time = f"({start.missing} AND {end.missing})"
     # Only these open and close events. Other rows of the id must not get the place of one that does.
-    takes_part = counts & named(column).isNotNull() & ~(start.missing & end.missing)
-    backwards = F.coalesce(end.instants < start.instants, F.lit(False))  # noqa: FBT003
-    of_id = Window.partitionBy(named(column))
+    takes_part = f"({counts} AND NOT {is_null(column)} AND NOT {has_no_time})"
+    backwards = f"coalesce({end.instants} < {start.instants}, FALSE)"
+    of_id = f"PARTITION BY {quoted(column)}"
     # At one instant, a row that opens the event comes before one that closes it: an event may take no time. Rows that
     # agree in their times are ordered by their content, so that the result does not depend on Spark's partitions.
-    own_time, content = F.coalesce(end.instants, start.instants), F.xxhash64(*_hashable(events, used))
-    order = of_id.orderBy(takes_part.desc(), own_time, end.missing.desc(), start.instants, content)
+    own_time, content = f"coalesce({end.instants}, {start.instants})", f"xxhash64({', '.join(_hashable(events, used))})"
+    order = f"{takes_part} DESC, {own_time}, {end.missing} DESC, {start.instants}, {content}"
     # The least of these structs is that of the first row, as the place comes first in them.
-    begins = F.struct(named(_PLACE).alias("place"), (~end.missing).alias("ended"))
-    closes = F.struct(named(_PLACE).alias("place"), named(ends).alias("end"))
-    is_closing = takes_part & ~end.missing & ~_first("ended") & (named(_PLACE) > _first("place"))
-    is_early = takes_part & start.missing & (named(_PLACE) < _first("place"))
+    begins = f"named_struct('place', {_PLACE}, 'ended', NOT {end.missing})"
+    closes = f"named_struct('place', {_PLACE}, 'ends', {quoted(ends)})"
+    is_beginning = f"{takes_part} AND NOT {start.missing} AND NOT {backwards}"
+    is_closing = f"{takes_part} AND NOT {end.missing} AND NOT {_FIRST}.ended AND {_PLACE} > {_FIRST}.place"
+    is_early = f"{takes_part} AND {start.missing} AND {_PLACE} < {_FIRST}.place"
     # Each of these reads the column before it. All windows have the same partitions, so that Spark shuffles once.
-    rows = with_sound_times(events, times).withColumn(_PLACE, F.row_number().over(order))
-    rows = rows.withColumn(_FIRST, F.min(F.when(takes_part & ~start.missing & ~backwards, begins)).over(of_id))
-    rows = rows.withColumns(
-        {
-            _CLOSING: F.min(F.when(is_closing, closes)).over(of_id),
-            _TOO_EARLY: F.min(F.when(is_early, named(_PLACE))).over(of_id),
-        }
+    rows = with_sound_times(events, times)
+    rows = rows.selectExpr("*", f"row_number() OVER ({of_id} ORDER BY {order}) AS {_PLACE}")
+    rows = rows.selectExpr("*", f"min(CASE WHEN {is_beginning} THEN {begins} END) OVER ({of_id}) AS {_FIRST}")
+    rows = rows.selectExpr(
+        "*",
+        f"min(CASE WHEN {is_closing} THEN {closes} END) OVER ({of_id}) AS {_CLOSING}",
+        f"min(CASE WHEN {is_early} THEN {_PLACE} END) OVER ({of_id}) AS {_TOO_EARLY}",
     )
-    is_first, is_closed = named(_PLACE) == _first("place"), named(_CLOSING).isNotNull()
+    is_first, is_closed = f"{_PLACE} = {_FIRST}.place", f"{_CLOSING} IS NOT NULL"
+    is_whole = f"{is_first} AND ({_FIRST}.ended OR {is_closed})"
     # An event that ends before its start is not usable, and counted as such; it opens nothing.
-    stands_alone = backwards & (_first("place").isNull() | (named(_PLACE) < _first("place")))
+    stands_alone = f"{backwards} AND ({_FIRST}.place IS NULL OR {_PLACE} < {_FIRST}.place)"
     part = (
-        F.when(~counts, _LATER)
-        .when(named(column).isNull(), _NO_ID)
-        .when((start.missing & end.missing) | (is_first & (_first("ended") | is_closed)) | stands_alone, _EVENT)
-        .when(is_first, _UNCLOSED)
-        .when(named(_PLACE) == named(_CLOSING)["place"], _CLOSES)
-        .otherwise(_REPEATED)
+        f"CASE WHEN NOT {counts} THEN '{_LATER}' "
+        f"WHEN {is_null(column)} THEN '{_NO_ID}' "
+        f"WHEN {any_of([has_no_time, is_whole, stands_alone])} THEN '{_EVENT}' "
+        f"WHEN {is_first} THEN '{_UNCLOSED}' "
+        f"WHEN {_PLACE} = {_CLOSING}.place THEN '{_CLOSES}' "
+        f"ELSE '{_REPEATED}' END"
     )
-    known_end = F.when(is_first & is_closed, named(_CLOSING)["end"]).otherwise(named(ends))
-    rows = rows.withColumns({_PART: part, ends: known_end})
+    known_end = f"CASE WHEN {is_first} AND {is_closed} THEN {_CLOSING}.ends ELSE {quoted(ends)} END"
+    rows = rows.selectExpr("*", f"{part} AS {_PART}").withColumn(ends, F.expr(known_end))
     return RowsById(rows, column, request.key, times, request.nulls, may_be_open=until is not None)
 
 
-def _first(field: str) -> Column:
-    return named(_FIRST)[field]
+def _is(part: str) -> str:
+    return f"{_PART} = '{part}'"
 
 
-def _is(part: str) -> Column:
-    return named(_PART) == part
-
-
-def _hashable(events: DataFrame, names: Sequence[str]) -> list[Column]:
+def _hashable(events: DataFrame, names: Sequence[str]) -> list[str]:
     """The columns that Spark can hash."""
-    return [named(name) for name in names if has_hash(events.schema[name].dataType)]
+    return [quoted(name) for name in names if has_hash(events.schema[name].dataType)]
 
 
 def has_hash(type_: DataType) -> bool:

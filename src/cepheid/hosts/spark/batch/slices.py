@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql import DataFrame
 
 from cepheid.errors import PatternError
 from cepheid.events.batch import SUB_KEY_PREFIX, TIME
@@ -54,21 +53,21 @@ def in_slices(shipped: DataFrame, times: Times, slices: TimeSlices, lift: Lift) 
     before = slices.before + (slices.window if slices.waits else 0)
     width = WINDOWS * max(1, before + slices.window)
     time = _microseconds(lift[TIME], times)
-    first, last = (_slice_of(time + F.lit(by), width) for by in (-slices.window, before))
-    return shipped.select("*", F.explode(F.sequence(first, last)).alias(_SLICE)), width
+    first, last = (_slice_of(f"({time} + {by})", width) for by in (-slices.window, before))
+    return shipped.selectExpr("*", f"explode(sequence({first}, {last})) AS {_SLICE}"), width
 
 
-def _slice_of(time: Column, width: int) -> Column:
+def _slice_of(time: str, width: int) -> str:
     """The number of the slice that a time (microseconds) is in, as a whole number: a DOUBLE would round."""
-    return F.call_function("div", time - F.pmod(time, F.lit(width)), F.lit(width))
+    return f"({time} - pmod({time}, {width})) DIV {width}"
 
 
-def _microseconds(time: Column, times: Times) -> Column:
+def _microseconds(time: str, times: Times) -> str:
     """The instants in microseconds since 1970, in UTC. TIMESTAMP_NTZ in UTC is read part by part: any cast would depend
     on the session's zone.
     """
     if times.zone is None:
-        return F.unix_micros(time)
-    seconds = F.unix_date(time.cast("date")) * F.lit(86_400) + F.hour(time) * F.lit(3600) + F.minute(time) * F.lit(60)
-    fraction = F.extract(F.lit("SECOND"), time) * F.lit(_SECOND)
-    return seconds.cast("long") * F.lit(_SECOND) + fraction.cast("long")
+        return f"unix_micros({time})"
+    seconds = f"unix_date(CAST({time} AS DATE)) * 86400L + hour({time}) * 3600 + minute({time}) * 60"
+    fraction = f"extract(SECOND FROM {time}) * {_SECOND}"
+    return f"({seconds}) * {_SECOND} + CAST({fraction} AS BIGINT)"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -14,7 +13,7 @@ from cepheid.events.direction import SEQUENCE_PREFIX
 from cepheid.hosts.spark.batch.tier_worker import TierTask, tier_output_schema
 from cepheid.hosts.spark.batch.worker import Task
 from cepheid.hosts.spark.engine import arrow_schema
-from cepheid.hosts.spark.lift import Lift, compared, in_direction, named
+from cepheid.hosts.spark.lift import Lift, compared, in_direction
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.matchers.shipped_events import EVENT, TAKEN_PREFIX, ShippedEvents
 from cepheid.plan.tiers import Link, Side, Tier
@@ -37,46 +36,46 @@ def from_tiers(events: DataFrame, tiers: Sequence[Tier], lift: Lift, task: Task)
     return rows
 
 
-def divided(rows: DataFrame, values: Sequence[Column], order: Mapping[str, Column]) -> DataFrame:
-    """The rows in partitions by these values, sorted by them and in this order, whose columns are given by their names
-    in a batch. A row that lacks a value may be in any partition, as all rows may without values; but rows of equal
-    order are in the same one.
+def divided(rows: DataFrame, values: Sequence[str], order: Mapping[str, str]) -> DataFrame:
+    """The rows in partitions by the columns of these names, sorted by them and in this order, which is SQL by the names
+    that its columns have in a batch. A row that lacks a value may be in any partition, as all rows may without values;
+    but rows of equal order are in the same one.
     """
-    known = reduce(Column.__and__, [value.isNotNull() for value in values], F.lit(bool(values)))
-    spread = [F.when(~known, column) for column in order.values()]
+    is_known = " AND ".join(f"{value} IS NOT NULL" for value in values) or "FALSE"
+    spread = [F.expr(f"CASE WHEN NOT ({is_known}) THEN {column} END") for column in order.values()]
     parts = counted_before_sort(rows.repartition(*values, *spread))
-    return parts.sortWithinPartitions(*values, *(in_direction(column, name) for name, column in order.items()))
+    return parts.sortWithinPartitions(*values, *(in_direction(F.expr(column), name) for name, column in order.items()))
 
 
 def counted_before_sort(rows: DataFrame) -> DataFrame:
     """The same rows. If no row is left to sort, Spark's adaptive execution replaces the sort and everything before it
     by an empty relation, and the counts of events read would be lost. It does not replace an observation.
     """
-    return rows.observe(Observation(), F.count(F.lit(1)).alias("shipped"))
+    return rows.observe(Observation(), F.expr("count(1) AS shipped"))
 
 
 def _divided_again(rows: DataFrame, tier: Tier, lift: Lift) -> DataFrame:
     """The rows of the tier before, with this tier's sub-keys as further columns."""
-    is_event = named(EVENT).isNotNull()
 
-    def part(column: str, stage: int) -> Column:
+    def part(column: str, stage: int) -> str:
         """The column of the row's event or, in a partial match, of the event that this stage has taken."""
-        shipped = lift.layout[column]
-        return F.when(is_event, named(EVENT)[shipped]).otherwise(named(f"{TAKEN_PREFIX}{stage}")[shipped])
+        return _of_event(f"{EVENT}.{lift[column]}", f"{TAKEN_PREFIX}{stage}.{lift[column]}")
 
-    def value(side: Side, event: Column) -> Column:
-        return compared(event[lift.layout[f"{VALUE_PREFIX}{side.column}"]], side)
+    def value(side: Side, event: str) -> str:
+        return compared(f"{event}.{lift[f'{VALUE_PREFIX}{side.column}']}", side)
 
-    def of_link(link: Link) -> Column:
-        earlier = value(link.earlier, named(f"{TAKEN_PREFIX}{link.stage}"))
-        return F.when(is_event, value(link.value, named(EVENT))).otherwise(earlier)
+    def of_link(link: Link) -> str:
+        return _of_event(value(link.value, EVENT), value(link.earlier, f"{TAKEN_PREFIX}{link.stage}"))
 
     names = [f"{SUB_KEY_PREFIX}{number}" for number in range(len(tier.links))]
-    links = (of_link(link).alias(name) for name, link in zip(names, tier.links, strict=True))
-    with_values = rows.select("*", *links)
-    return divided(
-        with_values, [named(name) for name in names], {name: part(name, tier.first - 1) for name in _order(lift)}
-    )
+    links = (f"{of_link(link)} AS {name}" for name, link in zip(names, tier.links, strict=True))
+    with_values = rows.selectExpr("*", *links)
+    return divided(with_values, names, {name: part(name, tier.first - 1) for name in _order(lift)})
+
+
+def _of_event(value: str, otherwise: str) -> str:
+    """The value, if the row is an event and no partial match."""
+    return f"CASE WHEN {EVENT} IS NOT NULL THEN {value} ELSE {otherwise} END"
 
 
 def _order(lift: Lift) -> list[str]:

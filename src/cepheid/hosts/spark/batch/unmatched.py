@@ -8,14 +8,13 @@ workers' rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 
 from cepheid.errors import SchemaError
-from cepheid.hosts.spark.lift import Times, missing, named
+from cepheid.hosts.spark.lift import Times, any_of, missing, named
 from cepheid.output.events import own_columns
 from cepheid.plan.plan_set import PlanSet
 from cepheid.requests.request import Request, last_instant
@@ -35,8 +34,8 @@ def unread(events: DataFrame, request: Request, times: Sequence[Times], zone: st
     """The events that go to no worker; None if all of them do."""
     is_unread = [] if request.nulls == "error" else missing(request.key, times)
     if (until := last_instant(request, zone)) is not None:
-        is_unread.append(~times[-1].until(until))
-    return events.where(reduce(Column.__or__, is_unread)) if is_unread else None
+        is_unread.append(f"NOT {times[-1].until(until)}")
+    return events.where(any_of(is_unread)) if is_unread else None
 
 
 def with_unmatched(rows: DataFrame, events: DataFrame, plans: PlanSet[Any]) -> DataFrame:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType, StructField, StructType
 
 from cepheid.errors import SchemaError
 from cepheid.hosts.in_process.of_matches.unnest import match_events_of
-from cepheid.hosts.spark.engine import arrow_schema, is_carried, sql_name
-from cepheid.hosts.spark.lift import named, raised
+from cepheid.hosts.spark.engine import arrow_schema, is_carried, quoted, sql_name
+from cepheid.hosts.spark.lift import checked
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.plan.reserved import POSITION, STAGE, STAGE_POSITION
 from cepheid.requests.request import ERROR
@@ -36,9 +35,8 @@ def match_events_on_spark(matches: DataFrame, time: str | None, sequence: Sequen
         raise SchemaError("\n".join(faults))
     columns = [StructField(name, types[name]) for name in nothing.column_names]
     rows = StructType([StructField(ERROR, StringType()), *columns])
-    found = matches.mapInArrow(mapped(WORK, (time, tuple(sequence)), rows), rows)
-    sound = found.where(F.when(named(ERROR).isNotNull(), raised(named(ERROR))).otherwise(F.lit(True)))  # noqa: FBT003
-    return sound.select(*map(named, nothing.column_names))
+    found = checked(matches.mapInArrow(mapped(WORK, (time, tuple(sequence)), rows), rows))
+    return found.selectExpr(*map(quoted, nothing.column_names))
 
 
 def _event_types(matches: StructType) -> dict[str, DataType]:

@@ -18,16 +18,15 @@ from io import StringIO
 from itertools import chain
 from uuid import uuid4
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from cepheid.errors import SchemaError, warn
 from cepheid.families.family import RETRACTIONS, LateBy
 from cepheid.hosts.spark.batch.detect import output_columns
-from cepheid.hosts.spark.engine import expression
-from cepheid.hosts.spark.lift import checked, compared, counts_read, named, session_zone, usable
+from cepheid.hosts.spark.engine import expression, quoted
+from cepheid.hosts.spark.lift import checked, compared, counts_read, observed, session_zone, usable
 from cepheid.hosts.spark.sent import sent
 from cepheid.hosts.spark.session import STATE_STORE
 from cepheid.hosts.spark.shipping import mapped, packed
@@ -41,6 +40,7 @@ from cepheid.hosts.spark.stream.progress import CALLS, FOUND, KEYED, OF_READ, PA
 from cepheid.hosts.spark.stream.source import StreamSource, matchings, source_of
 from cepheid.hosts.spark.stream.stored_state import CheckpointedPattern, stored_patterns
 from cepheid.lang.duration import microseconds
+from cepheid.lang.parameters import string_literal
 from cepheid.output.common import nullable
 from cepheid.plan.problems import beside
 from cepheid.requests.request import ERROR, Request
@@ -91,7 +91,7 @@ def detect_on_stream(events: DataFrame, request: Request, places: Places | None 
     made = matchings(source, of_matches=of_matches)
     processor = ShardProcessor(source.placement, sent(events.sparkSession, made.pickled), source.places.ended)
     values = _called(events_by_shard(source), processor, source)
-    found = _unpacked(values, source).select(*_columns(source))
+    found = _unpacked(values, source).selectExpr(*_columns(source))
     metadata = {_PATTERNS: [*earlier.patterns, *source.places.labels], _OUTPUTS: list(source.outputs)}
     return found.withMetadata("detected_at", metadata)
 
@@ -109,7 +109,7 @@ def _unpacked(values: DataFrame, source: StreamSource) -> DataFrame:
     return values.mapInArrow(mapped(_UNPACK, (rows, source.places.versions), type_), type_)
 
 
-def _columns(source: StreamSource) -> Iterator[Column]:
+def _columns(source: StreamSource) -> Iterator[str]:
     return output_columns(source.plans, source.rows.names, source.request.family.last_columns)
 
 
@@ -177,13 +177,12 @@ def events_by_shard(source: StreamSource) -> DataFrame:
         *(places.numbers, tuple(places.labels), places.ended, uuid4().hex, request.show_keys, _copying(source)),
     )
     found = checked(_watermarked(source).mapInArrow(mapped(_PACK, packing, _PACKED), _PACKED))
-    reports = F.collect_list(named(FIGURES)).alias(REPORTS)
-    keyed = F.lit(bool(request.key or source.divided_by)).alias(KEYED)
-    found = found.observe(f"{PACKED}.{places.labels[0]}", reports, keyed)
+    reports = {REPORTS: f"collect_list({FIGURES})", KEYED: str(bool(request.key or source.divided_by))}
+    found = observed(found, f"{PACKED}.{places.labels[0]}", reports)
     if request.nulls != "drop":
-        counts = {"events": F.coalesce(F.sum(COUNT), F.lit(0)), "null_keys": F.lit(0), "null_times": F.lit(0)}
-        found = _observed(found, source, counts)
-    return found.where(named(SHARD).isNotNull()).select(SHARD, EVENTS)
+        counts = {"events": f"coalesce(sum({COUNT}), 0)", "null_keys": "0", "null_times": "0"}
+        found = _with_counts(found, source, counts)
+    return found.where(f"{SHARD} IS NOT NULL").select(SHARD, EVENTS)
 
 
 def _copying(source: StreamSource) -> Copying | None:
@@ -313,29 +312,30 @@ def _watermarked(source: StreamSource) -> DataFrame:
     events, request, lift = source.events, source.request, source.lift
     if request.nulls == "drop":
         counts = counts_read(request.key, source.times, request.nulls, request.event_id)
-        counts["null_times"] += counts.pop("reversed", F.lit(0))
-        events = _observed(events, source, counts)
+        counts["null_times"] += f" + {counts.pop('reversed', '0')}"
+        events = _with_counts(events, source, counts)
     usable_events = usable(events, request.key, source.times, request.nulls, request.event_id)
-    more = [_shard(source).alias(SHARD)]
+    more = [f"{_shard(source)} AS {SHARD}"]
     column, times = source.watermarked
     time = lift.layout[column]
     if times.zone is not None or request.arrival or request.event_id is not None:
         time = _WATERMARK
         mark = times.watermarked
         if request.event_id is not None:  # each row moves the clock by its own time
-            mark = F.coalesce(*(one.watermarked for one in reversed(source.times)))
-        # A watermark reaches the microsecond before it. So this one is past the events of its own micro-batch.
-        more.append((mark + F.expr("INTERVAL 1 MILLISECOND") if request.arrival else mark).alias(time))
+            mark = f"coalesce({', '.join(one.watermarked for one in reversed(source.times))})"
+        if request.arrival:
+            # A watermark reaches the microsecond before it. So this one is past the events of its own micro-batch.
+            mark += " + INTERVAL 1 MILLISECOND"
+        more.append(f"{mark} AS {time}")
     lifted = lift.select(usable_events, *more)
     if request.lateness is None:
         return lifted
     return lifted.withWatermark(time, f"{-(-microseconds(request.lateness) // 1000)} milliseconds")
 
 
-def _observed(rows: DataFrame, source: StreamSource, counts: Mapping[str, Column]) -> DataFrame:
+def _with_counts(rows: DataFrame, source: StreamSource, counts: Mapping[str, str]) -> DataFrame:
     """The rows; the counts of the events read go to the query's metrics."""
-    name = f"{READ}.{source.places.labels[0]}"
-    return rows.observe(name, *(count.alias(part) for part, count in counts.items()))
+    return observed(rows, f"{READ}.{source.places.labels[0]}", counts)
 
 
 def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource) -> DataFrame:
@@ -344,20 +344,19 @@ def _called(by_shard: DataFrame, processor: ShardProcessor, source: StreamSource
     """
     shards = by_shard.groupBy(SHARD)
     given = shards.transformWithState(processor, SHARD_ROWS, outputMode="append", timeMode="eventTime")
-    count = F.lit(source.request.shards + source.request.standbys)
-    read = F.lit(source.places.labels[0]).alias(OF_READ)
+    number = source.request.shards + source.request.standbys
+    of_query = {SHARDS: str(number), OF_READ: string_literal(source.places.labels[0])}
     for place in source.places.each:
-        own = named(PATTERN) == place.number
-        calls = F.collect_list(F.when(own, named(CALL))).alias(CALLS)
-        given = given.observe(f"{FOUND}.{place.label}", calls, count.alias(SHARDS), read)
-    return checked(given).where(named(ROWS).isNotNull()).select(ROWS, PATTERN)
+        calls = f"collect_list(CASE WHEN {PATTERN} = {place.number} THEN {CALL} END)"
+        given = observed(given, f"{FOUND}.{place.label}", {CALLS: calls, **of_query})
+    return checked(given).where(f"{ROWS} IS NOT NULL").select(ROWS, PATTERN)
 
 
-def _shard(source: StreamSource) -> Column:
+def _shard(source: StreamSource) -> str:
     """The shard of an event. Those that differ in a value by which events are divided do not affect each other."""
-    values = [named(name) for name in source.request.key]
+    values = [*map(quoted, source.request.key)]
     values += [compared(expression(source.plans.values[side.column].sql), side) for side in source.divided_by]
     if not values:
         warn("no key: all events are one sequence, which a single Spark task processes")
-        return F.lit(0)
-    return F.pmod(F.hash(*values), F.lit(source.request.shards))
+        return "0"
+    return f"pmod(hash({', '.join(values)}), {source.request.shards})"

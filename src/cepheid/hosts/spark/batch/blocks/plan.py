@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
+from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from cepheid.hosts.spark.batch.blocks.form import PARTS_OF_BLOCKS, TARGET
 from cepheid.hosts.spark.batch.blocks.pack import Packing
 from cepheid.hosts.spark.batch.tiers import counted_before_sort
-from cepheid.hosts.spark.lift import checked, named
+from cepheid.hosts.spark.lift import checked
 from cepheid.hosts.spark.shipping import mapped
 from cepheid.hosts.spark.stream.placement import Placement
 
@@ -29,7 +28,7 @@ _TARGETS = 200
 _LEAST_PART, _MOST_PART = 1 << 10, 1 << 18
 
 
-def in_blocks(shipped: DataFrame, key: Sequence[Column]) -> DataFrame:
+def in_blocks(shipped: DataFrame, key: Sequence[str]) -> DataFrame:
     """The events in parts of blocks, those of each key in one partition, without order."""
     conf = shipped.sparkSession.conf
     partitions = str(conf.get("spark.sql.shuffle.partitions"))
@@ -37,7 +36,7 @@ def in_blocks(shipped: DataFrame, key: Sequence[Column]) -> DataFrame:
     rows = int(str(conf.get("spark.sql.execution.arrow.maxRecordsPerBatch")))
     part = min(_MOST_PART, max(_LEAST_PART, _ARROW_BYTES // rows)) if rows > 0 else _MOST_PART
     packing = Packing(tuple(Placement(targets).numbers(0).tolist()), part)
-    with_target = shipped.select("*", F.pmod(F.hash(*key), F.lit(targets)).alias(TARGET))
+    with_target = shipped.selectExpr("*", f"pmod(hash({', '.join(key)}), {targets}) AS {TARGET}")
     type_ = from_arrow_schema(PARTS_OF_BLOCKS, prefer_timestamp_ntz=True)
     parts = checked(with_target.mapInArrow(mapped(_PACK, tuple(packing), type_), type_))
-    return counted_before_sort(parts.repartition(named(TARGET)))
+    return counted_before_sort(parts.repartition(TARGET))
