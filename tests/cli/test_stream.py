@@ -130,7 +130,6 @@ def test_rebalancing(folder: Path, cepheid: Cepheid, spark: SparkSession, broker
     assert sorted((row["symbol"], row["low"], row["high"]) for row in rows) == RISES
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_a_folder_of_patterns(folder: Path, cepheid: Cepheid, spark: SparkSession) -> None:
     """The command continues with the patterns that it had, deploys new ones, and reports refused ones."""
@@ -322,6 +321,7 @@ def test_times_and_lateness(cepheid: Cepheid, given: list[str], message: str) ->
         (["rising.yaml", "--patterns", "."], "PATTERN: give a pattern file, or a folder of them with --patterns"),
         (["--patterns", "nowhere"], "--patterns: there is no folder nowhere"),
         (["--patterns", "."], "name a folder, so that the stream with other patterns continues where - ends"),
+        (["--patterns", ".", "--event-id", "id"], "--event-id: with --patterns no row opens an event, as the patterns"),
         (["--patterns", ".", "--standbys", "1"], "--standbys: with --patterns keys have no copies, as the patterns"),
         (["--patterns", ".", "--measure", "n=1"], "--measure: rows have the columns of several patterns, which have"),
         (["--patterns", ".", "--type", "kind"], "--type: with --patterns each file names the column of types itself"),

@@ -175,7 +175,7 @@ def stream(
     parameters = o.parameters_from(wanted.parameter)
     arguments = options.asked() | {"lateness": lateness, "nulls": nulls, "shards": shards}
     arguments |= {"show_keys": show_keys, "standbys": standbys, "event_id": event_id, "open_for": open_for}
-    _check_open_for(open_for, event_id)
+    _check_event_id(event_id, open_for, patterns)
     _check_standbys(standbys, budget, checkpoint, patterns)
     comes, goes = source_of(source), sink_of(sink)
     watermark = time if time is not None and time == wanted.end else None
@@ -258,7 +258,10 @@ def _check_times(
     o.checked_length(lateness, "--lateness")
 
 
-def _check_open_for(open_for: str | None, event_id: str | None) -> None:
+def _check_event_id(event_id: str | None, open_for: str | None, folder: Path | None) -> None:
+    if event_id is not None and folder is not None:
+        advice = "with --patterns no row opens an event, as the patterns may change: leave it out"
+        raise typer.BadParameter(advice, param_hint="--event-id")
     if open_for is None:
         return
     if event_id is None:

@@ -112,9 +112,13 @@ def for_pattern(opened: PatternFile, arguments: Mapping[str, Any]) -> Begin:
     return begin
 
 
+_OF_ONE_PATTERN = ("measures", "standbys", "event_id", "open_for")
+"""The arguments that patterns in a folder do not have; they are refused if they are given."""
+
+
 def for_folder(folder: Path, parameters: Mapping[str, ParameterValue], old: How, arguments: Mapping[str, Any]) -> Begin:
     """Looks for the patterns in a folder, which may change; `arguments` are those of `detect`."""
-    given = {name: value for name, value in arguments.items() if name not in ("measures", "standbys")}
+    given = {name: value for name, value in arguments.items() if name not in _OF_ONE_PATTERN}
     given["outputs"] = given["outputs"] or "matches"
 
     def begin(ends: Ends, write: Write, view: View) -> Running:
