@@ -426,21 +426,6 @@ def test_odd_names(session: SparkSession, names: tuple[str, ...]) -> None:
     assert str(caught.value).startswith(f"an event has no key: {key!r} is NULL. ")
 
 
-def test_what_the_session_reads_as_timestamp(session: SparkSession) -> None:
-    """Instants remain instants where TIMESTAMP in SQL means local times: when clocks are set back, two instants have
-    the same local time, and are not equal.
-    """
-    session.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
-    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
-    first = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
-    instants = pa.array([first, first + timedelta(hours=1), first], pa.timestamp("us", "UTC"))
-    events = table(3).set_column(1, "t", instants).set_column(2, "n", pa.array([1, 2, 3]))
-    same = Pattern.begin("a").followed_by("b").where("t = a.t")
-    expected, found = both(session, events, same, sequence=["n"], time=None, measures={"m": "b.n"})
-    assert found == expected
-    assert len(found) == 1
-
-
 def test_escapes_in_texts(session: SparkSession) -> None:
     """A session that reads backslashes as they are is refused, as workers read them as escapes."""
     session.conf.set("spark.sql.parser.escapedStringLiterals", "true")
