@@ -426,6 +426,15 @@ def test_odd_names(session: SparkSession, names: tuple[str, ...]) -> None:
     assert str(caught.value).startswith(f"an event has no key: {key!r} is NULL. ")
 
 
+def test_escapes_in_texts(session: SparkSession) -> None:
+    """A session that reads backslashes as they are is refused, as workers read them as escapes."""
+    session.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    with pytest.raises(
+        SchemaError, match=r"^backslashes in texts .*conf.set\('spark.sql.parser.escapedStringLiterals', F"
+    ):
+        detect(session.createDataFrame(table(3)), UP, key="k", time="t")
+
+
 def test_a_match_can_be_joined_and_used_twice(session: SparkSession) -> None:
     """The result is a DataFrame like any other: it can be counted, joined with itself and united."""
     matches = detect(session.createDataFrame(table(100)), UP, key="k", time="t")

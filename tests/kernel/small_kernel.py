@@ -24,5 +24,5 @@ def sum_of_squares(numbers: npt.NDArray[np.int64]) -> int:
 
 
 if __name__ == "__main__":
-    with compiling_alone():
+    with compiling_alone("sum_of_squares"):
         sys.stdout.write(f"{sum_of_squares(np.arange(4))}\n")

@@ -4,6 +4,7 @@ unusable.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -58,6 +59,14 @@ def test_several_processes_may_fill_the_cache_at_once(filled: Path) -> None:
     code.
     """
     assert answer(start(filled)) == FOUND
+
+
+def test_what_is_compiled_waits_for_no_other_process(filled: Path) -> None:
+    """While a process compiles, others run what is compiled already."""
+    (folder,) = (path for path in (filled / "cepheid").iterdir() if (path / "lock").exists())
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert answer(start(filled)) == FOUND
 
 
 def test_damaged_files_are_compiled_anew(filled: Path, files: list[Path]) -> None:

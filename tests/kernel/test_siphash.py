@@ -15,7 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cepheid.compile.arrays import Ints
 from cepheid.kernel import siphash as compiled
+from cepheid.kernel import siphash_arrays
+from cepheid.kernel.arrays import Bytes, Words
 from cepheid.kernel.siphash import Records, siphash, siphash_records
 from cepheid.kernel.siphash_reference import siphash_reference
 
@@ -61,6 +64,33 @@ def test_long_messages(length: int) -> None:
     """Of the length only the last byte is part of the hash."""
     message = bytes(i * 7 % 256 for i in range(length))
     assert hashes([message], KEY) == [siphash_reference(message, KEY)]
+
+
+def test_messages_of_many_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy hashes few long messages at once, as its memory is that of the longest one for each."""
+    monkeypatch.setattr(siphash_arrays, "_BLOCK", 2000)
+    blocks, as_it_is = list[int](), siphash_arrays._words  # noqa: SLF001 - the memory
+
+    def words(heads: Bytes, data: Bytes, starts: Ints, lengths: Ints) -> tuple[Words, Ints]:
+        found, counts = as_it_is(heads, data, starts, lengths)
+        blocks.append(found.nbytes if len(found) > 1 else 0)
+        return found, counts
+
+    monkeypatch.setattr(siphash_arrays, "_words", words)
+    messages = [bytes(i % 256 for i in range(length)) for length in [5000, 0, 7, 8, 9, 300, 64] * 40]
+    bounds, data = np.array([0, *accumulate(map(len, messages))]), np.frombuffer(b"".join(messages), np.uint8)
+    found = siphash_arrays.siphash_arrays(np.empty((len(messages), 0), np.uint8), data, bounds, KEY)
+    assert [row.tobytes() for row in found] == [siphash_reference(message, KEY) for message in messages]
+    assert 0 < max(blocks) < 3000
+
+
+def test_long_messages_are_not_left_to_numpy(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the functions are compiled, one long message waits for them."""
+    called = list[str]()
+    monkeypatch.setattr(compiled, "siphash_arrays", lambda *_: called.append("by NumPy") or np.zeros((1, 2), np.uint64))
+    hashes([bytes(1 << 14)], KEY)
+    hashes([bytes((1 << 14) + 1)], KEY)
+    assert called == ["by NumPy"] * (way == "by NumPy")
 
 
 def test_it_is_compiled_once(way: str) -> None:

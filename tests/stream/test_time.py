@@ -9,7 +9,7 @@ import pytest
 from tests.live.events import ALL, PAIR, events, summaries
 from tests.stream.running import detected
 
-from cepheid import Pattern
+from cepheid import Pattern, detect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,3 +62,16 @@ def test_absence(streams: SparkSession, tmp_path: Path) -> None:
     ]
     rows = detected(streams, batches, tmp_path, alone, lateness="0 seconds", shards=5, **OPTIONS)
     assert [summaries(batch) for batch in rows] == [[], [], [], [("match", (0,), 10.0)], []]
+
+
+def test_sessions_in_which_timestamps_are_local(streams: SparkSession) -> None:
+    """The watermark of local times is an instant, whatever TIMESTAMP means in the SQL of the session."""
+    clock = streams.readStream.format("rate").load()
+    local = clock.selectExpr("CAST(timestamp AS TIMESTAMP_NTZ) AS at", "1 AS k", "value AS n")
+    streams.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        zone = "Europe/Berlin"
+        found = detect(local, Pattern.begin("a"), key="k", time="at", time_zone=zone, lateness="1 second", shards=1)
+        assert found.schema["match_start"].dataType.typeName() == "timestamp_ntz"
+    finally:
+        streams.conf.unset("spark.sql.timestampType")

@@ -112,7 +112,7 @@ class KeyTable:
 def _warm_up() -> None:
     """Loads the functions, and compiles those that are not in the disk cache. One process compiles at a time."""
     places = np.zeros(1, np.int32)
-    with compiling_alone():
+    with compiling_alone(__name__):
         _number_all(_NO_HASHES, _NO_HASHES, places, _NO_NUMBERS, 0, _NO_NUMBERS, _NO_NUMBERS)
         _find_all(_NO_HASHES, _NO_HASHES, places, _NO_NUMBERS)
         _place_all(_NO_NUMBERS, _NO_HASHES, places)

@@ -2,8 +2,8 @@
 short-input PRF", 2012; the form with 128 bits is that of the reference implementation, github.com/veorq/SipHash).
 
 `siphash_reference` is the same function in plain Python. To compile this one takes some seconds; until it is in the
-disk cache, NumPy hashes (`siphash_arrays`). Ids of rows are made with it (`output.ids`) and become keys of databases,
-so no result may ever change.
+disk cache, NumPy hashes what is not long (`siphash_arrays`). Ids of rows are made with it (`output.ids`) and become
+keys of databases, so no result may ever change.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cepheid.compile.arrays import Ints
+from cepheid.kernel import jit
 from cepheid.kernel.arrays import Bytes, Int32s, T, Words
-from cepheid.kernel.jit import compiling_alone, inlined, kernel, note_of
+from cepheid.kernel.jit import inlined, kernel
 from cepheid.kernel.siphash_arrays import siphash_arrays
 
 Word = np.uint64
@@ -32,6 +33,8 @@ _WORDS = 5 * _TOGETHER
 _LENGTHS = 1 << 10
 """Longer groups of records are not ordered by their lengths: few are of one length."""
 _BITS = 64
+_LONG = 1 << 14
+"""The most bytes of a message that NumPy hashes: it takes 20 microseconds for each word of the longest one."""
 
 
 class Rows(NamedTuple):
@@ -64,10 +67,10 @@ def siphash(data: Bytes, bounds: Ints, key: bytes) -> Words:
 def siphash_rows(rows: Rows, key: bytes, found: Words) -> None:
     """Writes to `found`, (n, 2), the hash of each row's bytes, as `siphash` gives it. The key has 16 bytes."""
     assert len(key) == KEY_SIZE, key
-    if is_compiled():
+    bounds = rows.bounds if len(rows.bounds) else np.zeros(len(found) + 1, np.int64)
+    if _is_ready(bounds):
         _rows_compiled(rows, key, found)
     else:
-        bounds = rows.bounds if len(rows.bounds) else np.zeros(len(found) + 1, np.int64)
         found[:] = siphash_arrays(_heads(rows, len(found)), rows.data, bounds, key)
 
 
@@ -108,11 +111,12 @@ def siphash_records(hashes: Words, records: Records, key: bytes) -> Words:
     The result is that of `siphash` of the records' bytes.
     """
     assert len(key) == KEY_SIZE, key
-    if is_compiled():
+    size = 8 * (2 + (len(records.stage) > 0) + records.marks.shape[1])
+    bounds = size * records.bounds
+    if _is_ready(bounds):
         return _records_compiled(hashes, records, key)
-    words = _words_of(hashes, records)
     none = np.empty((len(records.bounds) - 1, 0), np.uint8)
-    return siphash_arrays(none, words.view(np.uint8).ravel(), 8 * words.shape[1] * records.bounds, key)
+    return siphash_arrays(none, _words_of(hashes, records).view(np.uint8).ravel(), bounds, key)
 
 
 def _records_compiled(hashes: Words, records: Records, key: bytes) -> Words:
@@ -143,17 +147,26 @@ def warm_up() -> None:
         none.astype(np.uint8).reshape(0, 0), none.view(np.uint64).reshape(0, 0), none, none.astype(np.uint8), bounds
     )
     records = Records(none.astype(np.int32), none.astype(np.int32), none.reshape(0, 1), bounds)
-    with compiling_alone():
+    with jit.compiling_alone(__name__):
         _rows_compiled(rows, key, np.empty((0, 2), np.uint64))
         _records_compiled(np.empty((0, 2), np.uint64), records, key)
-    if (note := note_of(__name__)) is not None:
-        note.touch()
+
+
+def _is_ready(bounds: Ints) -> bool:
+    """Whether the compiled functions hash the messages between these positions: they are in the disk cache, or, if a
+    message is long, they are now.
+    """
+    if is_compiled():
+        return True
+    is_long = int(np.diff(bounds).max(initial=0)) > _LONG
+    if is_long:
+        warm_up()
+    return is_long
 
 
 def is_compiled() -> bool:
     """Whether the functions are in the disk cache. True without a cache: then each process compiles its own."""
-    note = note_of(__name__)
-    return note is None or note.exists()
+    return jit.is_compiled(__name__)
 
 
 def _constant(array: npt.NDArray[T]) -> npt.NDArray[T]:

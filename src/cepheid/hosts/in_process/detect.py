@@ -276,7 +276,7 @@ def check_columns(columns: pa.Schema, request: Request) -> None:
 
 
 def _faults(columns: pa.Schema, request: Request) -> list[str]:
-    """The faults of columns that the plan does not know: of the changes, and of keys that cannot be one in process."""
+    """The faults of columns that a plan does not find: those of changes, and keys that cannot be keys in process."""
     changes = request.changes
     faults = [] if changes is None else [*faults_of_changes(changes, request.event_id, columns)]
     for name in request.key:

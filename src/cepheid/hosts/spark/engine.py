@@ -144,6 +144,12 @@ def quoted(name: str) -> str:
     return f"IDENTIFIER({string_literal(sql)})" if "${" in name else sql
 
 
+def sql_type(type_: pa.DataType) -> str:
+    """The type as SQL. TIMESTAMP alone would be what a session says (spark.sql.timestampType)."""
+    name = from_arrow_type(type_, prefer_timestamp_ntz=True).simpleString()
+    return "timestamp_ltz" if name == "timestamp" else name
+
+
 def _reason(error: PySparkException) -> str:
     """Spark's message without its error class, SQL state, place and plan."""
     message = (error.getMessage() or str(error)).strip()

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everyone imports it
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DateType, TimestampNTZType
 
 from cepheid.events import batch as names
@@ -22,7 +21,7 @@ from cepheid.events.batch import mask_column
 from cepheid.events.direction import Direction
 from cepheid.events.time import arrow_zone, microseconds
 from cepheid.hosts.spark.asked import with_questions
-from cepheid.hosts.spark.engine import expression, quoted
+from cepheid.hosts.spark.engine import expression, quoted, sql_type
 from cepheid.hosts.spark.lists import Lists
 from cepheid.knowledge.question import Question
 from cepheid.lang.expression import Name
@@ -106,7 +105,7 @@ class Times:
     @property
     def watermarked(self) -> str:
         """The time as TIMESTAMP, the type that a watermark needs."""
-        return self.instants if self.zone is None else f"CAST(concat({self.instants}, 'Z') AS TIMESTAMP)"
+        return self.instants if self.zone is None else f"CAST(concat({self.instants}, 'Z') AS TIMESTAMP_LTZ)"
 
     @property
     def missing(self) -> str:
@@ -313,7 +312,7 @@ def compared(value: str, side: Side) -> str:
     """The value so that Spark groups exactly the values that are equal: in the type of the comparison, and without
     -0.0.
     """
-    cast = f"CAST({value} AS {from_arrow_type(side.type, prefer_timestamp_ntz=True).simpleString()})"
+    cast = f"CAST({value} AS {sql_type(side.type)})"
     return f"CASE WHEN {cast} = 0 THEN 0.0D ELSE {cast} END" if pa.types.is_floating(side.type) else cast
 
 

@@ -75,7 +75,7 @@ def warm_up() -> None:
     nothing, words = np.zeros((0, 0), np.int64), np.zeros(0, np.int64)
     events = Events(words, words.copy(), nothing, np.zeros((0, 0), np.bool_))
     visits = Visits(np.zeros(0, np.int32), words.copy(), words.copy(), np.zeros(0, np.bool_))
-    with compiling_alone():
+    with compiling_alone(__name__):
         kernel = OccurrenceKernel(compiled, [Policy.UNRESTRICTED], Limits())
         kernel.run(events, visits)
         kernel.mark(np.zeros(0, np.int32))

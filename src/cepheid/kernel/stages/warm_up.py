@@ -9,8 +9,8 @@ import numpy as np
 
 from cepheid.compile.arrays import INSTRUCTION, NONE
 from cepheid.compile.stages.tables import EDGE, SCRIPT, SETTINGS, SLOT, STATE, TIE, SkipKind, Tables
+from cepheid.kernel import jit
 from cepheid.kernel.arrays import Events, Visits
-from cepheid.kernel.jit import compiling_alone, note_of
 from cepheid.kernel.sets.kernel import SetKernel
 from cepheid.kernel.stages.before.looking_back import LookingBackKernel
 from cepheid.kernel.stages.kernel import CompiledKernel
@@ -25,18 +25,15 @@ def warm_up(kind: Kind) -> None:
     """Loads the compiled functions of a kernel. Compiles them if they are not in the disk cache.
 
     One process compiles at a time, and the others wait for its result. Compiling in each of them would take no less
-    time.
+    time. None waits for functions that are compiled.
     """
-    with compiling_alone():
+    with jit.compiling_alone(kind.__name__):
         _run_once(kind)
-    if (note := note_of(kind.__name__)) is not None:
-        note.touch()
 
 
 def is_compiled(kind: Kind) -> bool:
     """Whether a kernel's functions are in the disk cache. True without a cache: then each process compiles its own."""
-    note = note_of(kind.__name__)
-    return note is None or note.exists()
+    return jit.is_compiled(kind.__name__)
 
 
 def _run_once(kind: Kind) -> None:

@@ -58,6 +58,7 @@ from cepheid.requests.request import COUNTS, ERROR, Request, last_instant, plann
 from cepheid.requests.warnings import with_names
 
 WORK = "cepheid.hosts.spark.batch.worker.find_matches"
+_ESCAPED = "spark.sql.parser.escapedStringLiterals"
 
 
 def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
@@ -170,8 +171,15 @@ def plans_on_spark(events: DataFrame, request: Request, *, in_one_row: bool) -> 
     events = with_sequence(events, request.sequence)
     if ambiguous := repeated_names(events.columns) or [*_alike(events, events.columns)]:
         raise SchemaError("\n".join(ambiguous))
-    with beside(_column_faults(events, request)):
+    with beside([*_session_faults(events), *_column_faults(events, request)]):
         return planned(request, arrow_schema(events.schema), SparkEngine(events, computes_rows_alone=not in_one_row))
+
+
+def _session_faults(events: DataFrame) -> Iterator[str]:
+    """What makes the session read conditions differently from workers, which compute those across events."""
+    if events.sparkSession.conf.get(_ESCAPED) == "true":
+        how = f"spark.conf.set({_ESCAPED!r}, False)"
+        yield f"backslashes in texts are escapes to Cepheid, but not to this session: {how}"
 
 
 def _column_faults(events: DataFrame, request: Request) -> list[str]:

@@ -37,9 +37,9 @@ def from_tiers(events: DataFrame, tiers: Sequence[Tier], lift: Lift, task: Task)
 
 
 def divided(rows: DataFrame, values: Sequence[str], order: Mapping[str, str]) -> DataFrame:
-    """The rows in partitions by the columns of these names, sorted by them and in this order, which is SQL by the names
-    that its columns have in a batch. A row that lacks a value may be in any partition, as all rows may without values;
-    but rows of equal order are in the same one.
+    """The rows in partitions by the columns of these names, sorted by them and then by `order`: SQL by the name that
+    the column has in a batch. A row that lacks a value may be in any partition, as all rows may without values; but
+    rows of equal order are in the same one.
     """
     is_known = " AND ".join(f"{value} IS NOT NULL" for value in values) or "FALSE"
     spread = [F.expr(f"CASE WHEN NOT ({is_known}) THEN {column} END") for column in order.values()]

@@ -126,7 +126,7 @@ class ClassKernel:
 def _warm_up() -> None:
     """Loads the compiled functions. Compiles them if they are not in the disk cache, one process at a time."""
     none, keys = np.zeros(0, np.int64), np.zeros(0, np.int32)
-    with compiling_alone():
+    with compiling_alone(__name__):
         run(none, none, Visits(keys, none, none, np.zeros(0, np.bool_)), _new_classes(1), _new_counts(), NONE)
 
 
