@@ -435,6 +435,52 @@ def test_escapes_in_texts(session: SparkSession) -> None:
         detect(session.createDataFrame(table(3)), UP, key="k", time="t")
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "s = '${x}'",
+        "s = '\\${x}'",
+        "s = r'${x}'",
+        'concat(s, "${env:HOME}") = "${x}\\${env:HOME}"',
+        "s /* ${x */ = '${x}' -- ${env:HOME}",
+        "`a${x}` = 1",
+        "NOT ('${spark.sql.shuffle.partitions}' LIKE '2%' OR '\\\\${env:HOME}' = concat('\\\\', '/root'))",
+    ],
+)
+def test_no_variables_are_substituted(session: SparkSession, condition: str) -> None:
+    """A condition reads no settings and no environment: `${…}` is what it says, as in process."""
+    events = pa.table({"s": ["${x}", "$", "{x}"], "a${x}": [1, 2, 3], "n": [1, 2, 3]})
+    pattern, measures = Pattern.begin("a").where(condition), {"m": "concat(first(a.s), '${x}', r'\\${y}')"}
+    options: dict[str, Any] = {"key": "a${x}", "sequence": "n", "time": None, "measures": measures}
+    found = rows(detect(session.createDataFrame(events), pattern, **options))
+    assert found == rows(detect(events, pattern, **options))
+    assert found
+
+
+@pytest.mark.parametrize("condition", ["NULL", "CASE WHEN n > 1 THEN NULL END", "nullif(NULL, 1)"])
+def test_conditions_without_a_type(session: SparkSession, condition: str) -> None:
+    """A condition that is always NULL holds for no event."""
+    pattern = Pattern.begin("a").where(condition)
+    with pytest.warns(CepheidWarning, match="never true|held for no event"):
+        assert detect(table(9), pattern, key="k", time="t").num_rows == 0
+    assert detect(session.createDataFrame(table(9)), pattern, key="k", time="t").count() == 0
+
+
+def test_a_key_named_event(session: SparkSession) -> None:
+    """A key has its place in the output, also if it has the name of another column of some outputs."""
+    events = table(50).rename_columns(["event", "t", "n", "s", "x"])
+    found = detect(session.createDataFrame(events), UP, key="event", time="t")
+    with ties_allowed():
+        assert found.columns == detect(events, UP, key="event", time="t").column_names
+
+
+def test_a_session_without_ansi_mode(session: SparkSession) -> None:
+    """It has other values where conditions fail in process, so `detect` warns."""
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    with pytest.warns(CepheidWarning, match="this session is not in ANSI mode"):
+        detect(session.createDataFrame(table(3)), UP, key="k", time="t")
+
+
 def test_a_match_can_be_joined_and_used_twice(session: SparkSession) -> None:
     """The result is a DataFrame like any other: it can be counted, joined with itself and united."""
     matches = detect(session.createDataFrame(table(100)), UP, key="k", time="t")

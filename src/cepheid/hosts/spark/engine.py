@@ -19,10 +19,14 @@ from cepheid.hosts.spark.lists import with_short_lists
 from cepheid.hosts.spark.places import remember
 from cepheid.hosts.spark.shipping import IN_UTC
 from cepheid.lang.parameters import string_literal
+from cepheid.lang.sql.tokens import Kind, tokenize
 from cepheid.plan.engine import Question
 from cepheid.plan.semantics import names_sql
 
 _BINARY_ORDER = "UTF8_BINARY"
+_VARIABLE = "${"
+_DOLLAR = re.compile(r"\\?\$(?=\{)|\\.", re.DOTALL)
+"""In a text's SQL: a dollar sign before a brace, or another escaped character."""
 
 
 def arrow_type(type_: DataType) -> pa.DataType:
@@ -131,17 +135,40 @@ def _computed_type(type_: DataType) -> pa.DataType:
 
 def expression(text: str, place: str = "") -> str:
     """The user's text as a part of SQL; it may end in a comment. `place` is what messages call it."""
-    sql = f"({text}\n)"
+    sql = f"({_without_variables(text)}\n)"
     if place:
         remember(sql, place)
     return f"\n{sql}"
+
+
+def _without_variables(text: str) -> str:
+    """The text written so that Spark, before it parses, substitutes no variables for `${…}`: these could be settings of
+    the session or of the environment.
+    """
+    if _VARIABLE not in text:
+        return text
+    parts, end = [], 0
+    for token in tokenize(text):
+        written = text[token.start : token.end]
+        before, end = text[end : token.start], token.end
+        parts.append(before.replace(_VARIABLE, "$ {"))  # comments
+        if token.kind is Kind.QUOTED:
+            written = quoted(token.text)
+        elif token.kind is Kind.STRING and written[0] in "rR":
+            written = string_literal(written[2:-1])
+        elif token.kind is Kind.STRING:
+            written = _DOLLAR.sub(lambda found: "\\u0024" if found[0].endswith("$") else found[0], written)
+        elif text.startswith(_VARIABLE, token.start):
+            written += " "
+        parts.append(written)
+    return "".join(parts)
 
 
 def quoted(name: str) -> str:
     """SQL: the column with exactly this name, points and quotes included."""
     sql = names_sql.quoted(name)
     # Before it parses, Spark substitutes variables for `${…}`, also in names.
-    return f"IDENTIFIER({string_literal(sql)})" if "${" in name else sql
+    return f"IDENTIFIER({string_literal(sql)})" if _VARIABLE in name else sql
 
 
 def sql_type(type_: pa.DataType) -> str:

@@ -24,6 +24,10 @@ _WITHIN_SINK = re.compile(r"^\[FOREACH_BATCH_USER_FUNCTION_ERROR\].*?(?=\[[A-Z0-
 """What Spark puts before the reason where the function of `foreachBatch` computes the rows."""
 
 
+_BYPASS = re.compile(r' (If necessary s|S)et "spark\.sql\.ansi\.enabled" to "false" to bypass this error\.')
+"""Spark's advice, which would give other matches than in process."""
+
+
 @contextmanager
 def event_failures() -> Iterator[None]:
     """Wraps an action on the result of `detect` on Spark, or waiting for a query: what the events cause is raised as in
@@ -52,6 +56,7 @@ def failure_message(error: PySparkException) -> str:
         return raised
     text = _reason(error).strip()
     message = re.split(r"\s*SQLSTATE:|\n", re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text))[0]
+    message = _BYPASS.sub("", message)
     place = place_of(text)
     return message if place is None else f"{message.rstrip('.')}, in {place}"
 

@@ -329,7 +329,7 @@ def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
     if schema.event_id is not None:
         lift.add(names.EVENT_ID, quoted(schema.event_id), schema.event_id)
     for word, bits in enumerate(words_of(plan.bits)):
-        lift.add(mask_column(word), mask_of(lift.expression(bit.sql, bit.written) for bit in bits))
+        lift.add(mask_column(word), mask_of(_truth(lift, bit) for bit in bits))
     for name in plan.columns:
         lift.add(names.EVENT_PREFIX + name, quoted(name), name)
     for name in schema.columns.names if plan.functions else ():
@@ -338,6 +338,11 @@ def lifting(plan: LiftedFor, times: Sequence[Times]) -> Lift:
     for i, value in enumerate(plan.values):
         lift.add(f"{names.VALUE_PREFIX}{i}", lift.expression(value.sql, value.written), _plain_column(value, plan))
     return lift
+
+
+def _truth(lift: Lift, bit: Lifted) -> str:
+    """SQL of a condition. It is cast, as a CASE takes no NULL that has no type."""
+    return f"CAST({lift.expression(bit.sql, bit.written)} AS BOOLEAN)"
 
 
 def _plain_column(value: Lifted, plan: LiftedFor) -> str | None:

@@ -59,6 +59,7 @@ from cepheid.requests.warnings import with_names
 
 WORK = "cepheid.hosts.spark.batch.worker.find_matches"
 _ESCAPED = "spark.sql.parser.escapedStringLiterals"
+_ANSI = "spark.sql.ansi.enabled"
 
 
 def detect_on_spark(events: DataFrame, request: Request) -> DataFrame:
@@ -171,6 +172,11 @@ def plans_on_spark(events: DataFrame, request: Request, *, in_one_row: bool) -> 
     events = with_sequence(events, request.sequence)
     if ambiguous := repeated_names(events.columns) or [*_alike(events, events.columns)]:
         raise SchemaError("\n".join(ambiguous))
+    if events.sparkSession.conf.get(_ANSI) == "false":
+        warn(
+            "this session is not in ANSI mode: where a condition or a measure fails in process, as in a division by "
+            f"zero, it gives NULL or another value here. spark.conf.set({_ANSI!r}, True)"
+        )
     with beside([*_session_faults(events), *_column_faults(events, request)]):
         return planned(request, arrow_schema(events.schema), SparkEngine(events, computes_rows_alone=not in_one_row))
 
@@ -327,9 +333,10 @@ def output_columns(
     from. Unless rows are `all_matched`, those without a pattern have no measures.
     """
     slots = {name for plan in plans.each for name in plan.slots}
+    last = [name for name in last if name in names and name not in plans.each[0].schema.key]
     yield from (quoted(name) for name in names if name not in slots and name not in last)
     yield from measure_columns(plans.each, all_matched=all_matched)
-    yield from (quoted(name) for name in last if name in names)
+    yield from map(quoted, last)
 
 
 def measure_columns(plans: Sequence[PatternPlan], *, all_matched: bool = True) -> Iterator[str]:
