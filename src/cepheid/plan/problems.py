@@ -15,7 +15,7 @@ from cepheid.plan.pattern_request import PlanOptions
 from cepheid.plan.reserved import CAUSE, INTERNAL, KIND, OF_EVENTS, OF_MATCHES, ROW_NUMBER
 
 AS_TEXT = "Cast it, for example to STRING"
-"""What to do with a column that has no suitable type."""
+"""What to do with a column whose type is not suitable."""
 
 
 def refusal(problems: Sequence[Problem], faults: Sequence[str]) -> PatternError | SchemaError:
