@@ -266,8 +266,8 @@ def plans_in_process(columns: pa.Schema, request: Request, engine: DuckDbEngine)
 
 
 def check_columns(columns: pa.Schema, request: Request) -> None:
-    """Raises SchemaError if names are ambiguous, or a column that is asked for is none in Arrow. Then no plan can be
-    made.
+    """Raises SchemaError for what makes a plan impossible: two columns have one name, or Arrow cannot hold a column
+    that is asked for.
     """
     chosen = columns.names if request.columns is None else request.columns
     named = {*request.key, request.time, request.end, *request.sequence, *chosen}

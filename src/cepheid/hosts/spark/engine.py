@@ -158,7 +158,7 @@ def _without_variables(text: str) -> str:
             written = string_literal(written[2:-1])
         elif token.kind is Kind.STRING:
             written = _DOLLAR.sub(lambda found: "\\u0024" if found[0].endswith("$") else found[0], written)
-        elif text.startswith(_VARIABLE, token.start):
+        elif text.startswith(_VARIABLE, token.start):  # Spark then refuses it, as it is no SQL
             written += " "
         parts.append(written)
     return "".join(parts)

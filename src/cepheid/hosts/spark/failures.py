@@ -23,7 +23,6 @@ _BEFORE_REASON = "terminated with exception: "
 _WITHIN_SINK = re.compile(r"^\[FOREACH_BATCH_USER_FUNCTION_ERROR\].*?(?=\[[A-Z0-9_.]+\] )", re.DOTALL)
 """What Spark puts before the reason where the function of `foreachBatch` computes the rows."""
 
-
 _BYPASS = re.compile(r' (If necessary s|S)et "spark\.sql\.ansi\.enabled" to "false" to bypass this error\.')
 """Spark's advice, which would give other matches than in process."""
 

@@ -79,12 +79,10 @@ class LiveIntervalMatcher(IntervalJoiner):
 
     @property
     def open_matches(self) -> int:
-        """Matches that a later event may still forbid: emitted ones, and those withheld until no event can."""
         return self.kernel.open_matches
 
     @property
     def clock(self) -> int:
-        """The time that the matcher has reached, in microseconds."""
         return int(self.kernel.cursor.clock)
 
     @property
@@ -98,7 +96,6 @@ class LiveIntervalMatcher(IntervalJoiner):
         return self.kernel.over(self._events)
 
     def forget(self) -> None:
-        """Forgets the events that are in no open match and can be in no later one."""
         if len(self.working_set):
             self._keep(self.kernel.needed(self._events))
 

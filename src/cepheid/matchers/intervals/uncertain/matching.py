@@ -249,9 +249,7 @@ class OpenMatching:
             self.matches.remove(match)
 
     def forget(self) -> set[int]:
-        """Forgets the matches of which nothing is to be emitted any more. Returns the positions of the events of all
-        others.
-        """
+        """Forgets the matches that are over. Returns the positions of the events of all others."""
         changeable = self.changeable
         for match in [*self.matches.all.values()]:
             if _is_over(match, changeable):
@@ -260,7 +258,7 @@ class OpenMatching:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is to be emitted of any match any more."""
+        """Whether all matches are over."""
         changeable = self.changeable
         return all(_is_over(match, changeable) for match in self.matches.all.values())
 
@@ -280,7 +278,7 @@ class OpenMatching:
 
 
 def _is_over(match: UncertainMatch, changeable: Changeable) -> bool:
-    """Whether nothing is to be emitted of the match any more."""
+    """Whether the match is over: it is emitted and final, or can never be emitted."""
     return (match.is_out and changeable.is_final(match)) or changeable.is_impossible(match)
 
 
