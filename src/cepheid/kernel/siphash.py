@@ -67,10 +67,10 @@ def siphash(data: Bytes, bounds: Ints, key: bytes) -> Words:
 def siphash_rows(rows: Rows, key: bytes, found: Words) -> None:
     """Writes to `found`, (n, 2), the hash of each row's bytes, as `siphash` gives it. The key has 16 bytes."""
     assert len(key) == KEY_SIZE, key
-    bounds = rows.bounds if len(rows.bounds) else np.zeros(len(found) + 1, np.int64)
-    if _is_ready(bounds):
+    if _is_ready(rows.bounds):
         _rows_compiled(rows, key, found)
     else:
+        bounds = rows.bounds if len(rows.bounds) else np.zeros(len(found) + 1, np.int64)
         found[:] = siphash_arrays(_heads(rows, len(found)), rows.data, bounds, key)
 
 
@@ -112,11 +112,10 @@ def siphash_records(hashes: Words, records: Records, key: bytes) -> Words:
     """
     assert len(key) == KEY_SIZE, key
     size = 8 * (2 + (len(records.stage) > 0) + records.marks.shape[1])
-    bounds = size * records.bounds
-    if _is_ready(bounds):
+    if _is_ready(records.bounds, size):
         return _records_compiled(hashes, records, key)
     none = np.empty((len(records.bounds) - 1, 0), np.uint8)
-    return siphash_arrays(none, _words_of(hashes, records).view(np.uint8).ravel(), bounds, key)
+    return siphash_arrays(none, _words_of(hashes, records).view(np.uint8).ravel(), size * records.bounds, key)
 
 
 def _records_compiled(hashes: Words, records: Records, key: bytes) -> Words:
@@ -152,13 +151,13 @@ def warm_up() -> None:
         _records_compiled(np.empty((0, 2), np.uint64), records, key)
 
 
-def _is_ready(bounds: Ints) -> bool:
-    """Whether the compiled functions hash the messages between these positions: they are in the disk cache, or, if a
-    message is long, they are now.
+def _is_ready(bounds: Ints, size: int = 1) -> bool:
+    """Whether the compiled functions hash the messages between these positions, which are `size` bytes apart: they are
+    in the disk cache, or, if a message is long, they are now.
     """
     if is_compiled():
         return True
-    is_long = int(np.diff(bounds).max(initial=0)) > _LONG
+    is_long = size * int(np.diff(bounds).max(initial=0)) > _LONG
     if is_long:
         warm_up()
     return is_long
